@@ -28,7 +28,8 @@ class Method(NamedTuple):
 
     code: "module:kernel" in this package, or the compiled callback of a user's; None where there is a function with another signature, as
     for problems without a Delassus matrix. room: the function of the module, or of the user's, that tells the scratch it needs. options:
-    those that it reads beside tol and max_iter. reorders: it gains from unknowns in an order that keeps M close to its diagonal.
+    those that it reads beside tol and max_iter. reorders: it gains from unknowns in an order that keeps M close to its diagonal. in_python:
+    it is a function of Python, with another signature.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Method(NamedTuple):
     options: tuple = ()
     reorders: bool = False
     room: object = "work_size"
+    in_python: bool = False
     law: int = 0  # address of the law of a user's own that it solves; see `own_law`
     sweeps: int = 0  # address of what is called where rigid bodies are swept; 0: the sweeps themselves
 
@@ -84,6 +86,8 @@ _BOX_METHODS = (
     Method("interior_point", "box.interior_point:interior_point",
            "positive semidefinite; a band of M", _BOX, reorders=True),
     Method("qp", "box.qp:qp", "symmetric positive semidefinite; a band of M", _SYMMETRIC, reorders=True),
+    Method("interior_sparse", "box.interior_sparse:interior_sparse",
+           "positive semidefinite, redundant too; sparse factors by SuperLU", ("avi", "qp"), in_python=True),
     Method("pgs", "box.gauss_seidel:pgs", "symmetric positive semidefinite or diagonally dominant", _BOX),
     Method("psor", "box.gauss_seidel:psor",
            "symmetric positive definite; weight: omega in (0, 2)", _BOX, options=("weight",)),

@@ -32,6 +32,18 @@ def relative_error(M, q, z, lower, upper):
     return np.linalg.norm(wrong / np.where(wrong > 0, size, 1.0))
 
 
+def worth(M, q, lower, upper, levels=8):
+    """By row, q, or where that is 0 the largest term of z that carry alone what other rows are worth, or are at their nearest bound."""
+    bound = np.minimum(np.where(lower != 0.0, abs(lower), np.inf), np.where(upper != 0.0, abs(upper), np.inf))
+    worth = abs(q)
+    for _ in range(levels):
+        known = (M != 0.0) & (worth != 0.0)[:, None]
+        ask = np.where(known, worth[:, None] / np.where(M != 0.0, abs(M), 1.0), np.inf).min(axis=0)
+        size = np.where(np.isfinite(ask), ask, np.where(np.isfinite(bound), bound, 0.0))
+        worth = np.where(worth == 0.0, (abs(M) * size).max(axis=1), worth)
+    return worth
+
+
 def rounding(M, q, z):
     """What recomputing w in another order may change, by row."""
     return (len(q) + 2) * np.finfo(float).eps * (abs(M) @ abs(z) + abs(q))

@@ -7,8 +7,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import call_solver
-from nsds.solvers.desks import REFUSED
+from nsds.solvers.box.signature import call_solver, hides_data
+from nsds.solvers.desks import DOUBTFUL, REFUSED
+from nsds.status import CONVERGED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
@@ -190,6 +191,7 @@ def in_common_units(row, column, M, q, lower, upper):
 def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """Solve a problem from a guess; REFUSED where a number is NaN or so large or small that it wants `in_common_units`, or bounds cross.
 
+    DOUBTFUL in place of CONVERGED where rounding of the terms of a row hides more than tol of its data.
     solver: the address of its compiled code; all else as in `nsds.solvers.box.signature`.
     """
     is_good = _are_moderate(False, M) and _are_moderate(False, q) and _are_moderate(True, lower) and _are_moderate(True, upper)
@@ -199,7 +201,9 @@ def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, i
     if not is_good:
         return REFUSED
     iwork[0] = 0
-    return call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
+    status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
+    is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z)
+    return DOUBTFUL if is_doubtful else status
 
 
 @kernel

@@ -44,6 +44,9 @@ _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
 _SPLITTER = 2.0**27 + 1.0
+_OF_DATA = 2.0**-49  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
+_MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
+LEVELS = 8  # rows away, from which a row without data takes its size
 
 
 class Options(NamedTuple):
@@ -130,6 +133,52 @@ def given(q_i, least):
     return abs(q_i) if abs(q_i) > least else 0.0
 
 
+@kernel
+def least_data(row, M, q):
+    """The q_i, for rows with entries of 1, below which q_i is rounding beside the largest q: as of ``0.3 - 0.1 - 0.2`` beside 1."""
+    most = 0.0
+    for i in range(q.size):
+        largest = largest_in_row(row, M, i)
+        most = max(most, abs(q[i]) / largest if largest > 0.0 else 0.0)
+    return _MINOR * most
+
+
+@kernel
+def _natural_size(j, least, row, column, M, sizes, lower, upper):
+    """The least z_j that carries alone what a row is worth, ``min_k sizes_k / |M_kj|``; else its nearest bound but 0; 0: nothing tells.
+
+    Rows that are worth ``least`` times their largest entry, or less, do not count.
+    """
+    size = math.inf
+    for k in range(row[j], row[j + 1]):
+        i = column[k]
+        part = abs(entry(row, column, M, i, j))
+        if part > 0.0 and abs(sizes[i]) > least * largest_in_row(row, M, i):
+            size = min(size, abs(sizes[i]) / part)
+    if size == math.inf:
+        for bound in (lower[j], upper[j]):
+            size = min(size, abs(bound) if bound != 0.0 else math.inf)
+    return size if size < math.inf else 0.0
+
+
+@kernel
+def size_beside(i, least, row, column, M, sizes, lower, upper):
+    """The largest term that a z of `_natural_size` has in row i, which itself may be worth nothing; sizes: what rows are worth, as q."""
+    size = 0.0
+    for k in range(row[i], row[i + 1]):
+        if M[k] != 0.0:
+            size = max(size, abs(M[k]) * _natural_size(column[k], least, row, column, M, sizes, lower, upper))
+    return size
+
+
+@kernel
+def rounding_of_data(i, least, row, column, M, q, lower, upper):
+    """What is nothing in w_i, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`."""
+    if abs(q[i]) > least * largest_in_row(row, M, i):
+        return 0.0
+    return _OF_DATA * size_beside(i, least, row, column, M, q, lower, upper)
+
+
 @tiny
 def scale_of_row(terms, data):
     """In what ``w_i`` is judged: the terms that cancel, or what is given, where that is less than a hundredth of them (and not nothing)."""
@@ -201,10 +250,11 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     visible data, or of one that is honest by this rule. Rows that are met up to rounding of their terms are also backed by rows whose
     data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others, and of given
     problems honest ones that miss a thousandth of their data by more than rounding, are judged by their data, or where they have none by
-    that of a row with a large term in common, in units of the terms.
+    that of a row with a large term in common, in units of the terms; rows of given problems without data that fail so, by what they are
+    worth beside others, see `size_beside`.
     Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
     """
-    doubt = 0.0
+    doubt, least = 0.0, -1.0
     for i in range(q.size):
         _, terms = row_sum(i, row, column, M, q, z)
         data = _data(i, rounding, row, column, M, q, lower, upper, z)
@@ -230,7 +280,13 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
         if error > 0.0:
             data = _data(i, rounding, row, column, M, q, lower, upper, z)
             is_missed = rounding == 0.0 and error > _MISSED * data and not _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)
-            merit += _square(error / (data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])))
+            scale = data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])
+            if rounding == 0.0 and error > tol * scale:
+                least = least_data(row, M, q) if least < 0.0 else least
+                size = size_beside(i, least, row, column, M, q, lower, upper) if data == 0.0 else 0.0
+                scale = max(scale, size)
+                error = error if error > rounding_of_data(i, least, row, column, M, q, lower, upper) else 0.0
+            merit += _square(error / scale)
     merit = math.sqrt(merit)
     multiply_exactly(row, column, M, q, z, w)
     return merit
@@ -408,8 +464,8 @@ def clip(lower, upper, z):
 
 @kernel
 def a_row_is_infeasible(row, column, M, q, lower, upper):
-    """True when some w_i has the wrong sign, beyond rounding, for every z within the bounds."""
-    found = False
+    """True when some w_i has the wrong sign, beyond rounding of its terms and of its data, for every z within the bounds."""
+    found, small = False, least_data(row, M, q)
     for i in range(q.size):
         most = least = q[i]
         terms = abs(q[i])
@@ -419,7 +475,8 @@ def a_row_is_infeasible(row, column, M, q, lower, upper):
                 most += max(at_lower, at_upper)
                 least += min(at_lower, at_upper)
                 terms += max(abs(at_lower) if abs(at_lower) < math.inf else 0.0, abs(at_upper) if abs(at_upper) < math.inf else 0.0)
-        found |= (upper[i] == math.inf and most < -_PROOF * terms) or (lower[i] == -math.inf and least > _PROOF * terms)
+        missing = max(-most if upper[i] == math.inf else 0.0, least if lower[i] == -math.inf else 0.0)
+        found |= missing > _PROOF * terms and missing > rounding_of_data(i, small, row, column, M, q, lower, upper)
     return found
 
 
@@ -430,15 +487,16 @@ def proves_infeasible(row, column, M, q, lower, upper, y, sizes):
     The proof (Farkas): ``y_i >= 0`` where ``w_i >= 0`` is asked (upper_i infinite), ``<= 0`` where ``w_i <= 0`` is (lower_i infinite), and
     ``max over z in [lower, upper] of y^T (M z + q) < 0``. Where a sum ``(M^T y)_j`` is rounding and z_j has no bound, y^T q must be so
     clear that z_j would have to be 10^7 times larger than what moves the data, and that this rounding does not make it good with z_j as
-    large as the rows ask for (see `_sizes_asked_for`). Work: sizes (n,).
+    large as the rows ask for (see `_sizes_asked_for`). It is less than what rounding of the data can do. Work: sizes (n,).
     """
     n = q.size
-    value = terms = 0.0
+    value, terms, of_data, least = 0.0, 0.0, 0.0, least_data(row, M, q)
     for i in range(n):
         if (y[i] < 0.0 and lower[i] > -math.inf) or (y[i] > 0.0 and upper[i] < math.inf):
             return False
         value += y[i] * q[i]
         terms += abs(y[i] * q[i])
+        of_data += abs(y[i]) * rounding_of_data(i, least, row, column, M, q, lower, upper) if y[i] != 0.0 else 0.0
     is_clear = True
     for j in range(n):
         g, size = _slope(j, row, column, M, y)
@@ -453,8 +511,8 @@ def proves_infeasible(row, column, M, q, lower, upper, y, sizes):
         elif size > 0.0:
             is_clear &= _is_zero(j, row, column, M, y)
     if is_clear:
-        return value < -_CERTAIN * terms
-    if not value < -_CLEAR * terms:
+        return value < -_CERTAIN * terms and value < -of_data
+    if not (value < -_CLEAR * terms and value < -of_data):
         return False
     _sizes_asked_for(row, column, M, q, y, sizes)
     unsure = 0.0
@@ -532,7 +590,8 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     all of it inside the bounds, the part that pulls z_i inwards at a bound, none between equal bounds. The scale is the sum of magnitudes
     ``|q_i| + sum_j |M_ij z_j|`` that cancel in w_i. So the merit has no unit, and it stays the same when rows or unknowns are counted in
     other units. Where z has grown until it hides q, `second_look` decides. Where only rounding is in the way, as z that are inside but near
-    the bound that w_i names, `_mend` takes it out. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
+    the bound that w_i names, `_mend` takes it out. Rows without data, or whose data is rounding, are judged by what z are elsewhere, see
+    `_beside`. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
 
     Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
@@ -549,6 +608,8 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
         return NON_FINITE
     if n_mendable > 0 and n_clear == 0:
         merit, most = _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w)
+    if tol < merit < math.inf and rounding == 0.0 and status != MAX_ITER:
+        merit, most = _beside(merit, most, tol, row, column, M, q, lower, upper, z, w)
     if merit <= tol < most or tol < merit < _VISIBLE * most:
         closer = address_of_second_look()
         merit = call_judge(closer, (merit <= tol, tol, rounding, row, column, M, q, lower, upper, z, w)) if closer != 0 else math.inf
@@ -588,6 +649,51 @@ def _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w):
         merit, most = new_merit, new_most
     multiply(row, column, M, q, z, w)
     return merit, most
+
+
+@kernel
+def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
+    """(merit, the most it may be) at a z whose w fails only in rows without data, or by rounding of the data; else they stay. w as it was.
+
+    A row without data is worth as much as its terms, or as the largest term of a z of `_natural_size` in it, which the rows with data say,
+    and rows without from one to the next. Meanwhile w holds these sizes.
+    """
+    least = least_data(row, M, q)
+    for i in range(q.size):
+        _, terms, error, _, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
+        if data > 0.0 and error > tol * terms and error > rounding_of_data(i, least, row, column, M, q, lower, upper):
+            return merit, most
+    for i in range(q.size):
+        w[i] = _data(i, 0.0, row, column, M, q, lower, upper, z)
+    for _ in range(LEVELS):
+        for i in range(q.size):
+            w[i] = w[i] if w[i] > 0.0 else size_beside(i, least, row, column, M, w, lower, upper)
+    new_merit = new_most = 0.0
+    for i in range(q.size):
+        _, terms, error, noise, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
+        is_nothing = error > tol * terms and data > 0.0  # by the first look it is
+        if noise > 0.0 and not is_nothing:
+            scale = max(terms, w[i]) if data == 0.0 else terms
+            new_merit += _square(error / scale)
+            new_most += _square(noise / (scale if data == 0.0 else scale_of_row(terms, data)))
+    new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
+    multiply(row, column, M, q, z, w)
+    return (new_merit, new_most) if new_merit <= tol else (merit, most)
+
+
+@kernel
+def hides_data(tol, row, column, M, q, lower, upper, z):
+    """True when some row misses its data by more than tol of it, though by rounding of its terms only: z has grown, or only there."""
+    least = -1.0
+    for i in range(q.size):
+        _, terms = row_sum(i, row, column, M, q, z)
+        if _ROUNDING * terms > tol * abs(q[i]):
+            data = _data(i, 0.0, row, column, M, q, lower, upper, z)
+            if data > 0.0 and exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * data:
+                least = least_data(row, M, q) if least < 0.0 else least
+                if data > rounding_of_data(i, least, row, column, M, q, lower, upper):
+                    return True
+    return False
 
 
 @tiny

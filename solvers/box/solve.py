@@ -6,14 +6,24 @@ import numpy as np
 
 from nsds import _checks
 from nsds.solvers import results, table
-from nsds.solvers.box import auto, enumeration, forms
-from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
-from nsds.solvers.desks import REFUSED, Desk, Desks, key_of
+from nsds.solvers.box import auto, confirm, enumeration, forms
+from nsds.solvers.box.signature import N_INFO, conclude, hides_data, multiply, solve_repeatedly
+from nsds.solvers.desks import DOUBTFUL, REFUSED, Desk, Desks, key_of
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
 _AUTO_NAMES = tuple(f"auto: {name}" for name in auto.ORDER)
 _DESKS = Desks()
+_PROGRAMS = ("avi", "qp")
+_LARGE = 256  # unknowns and multipliers from which these are solved by sparse factors first
+# What "auto" tries where its compiled part has failed: first what is finite, then what converges, each within its own limits.
+_OTHERS = (
+    "lemke", "cao_ferris", "interior_sparse", "bard", "qp", "interior_point", "newton_min", "newton_fb", "proximal", "murty", "direct",
+    "enumerate", "latin", "cpg", "nsgs", "rpgs", "psor", "pgs",
+)  # fmt: skip
+_DENSE = ("lemke", "cao_ferris", "bard", "murty")
+_DENSE_MOST = 4000  # unknowns up to which a dense matrix is made
+_SWEEPS = ("cpg", "nsgs", "rpgs", "psor", "pgs")  # which want a positive diagonal
 _SAFE = 1e-280  # numbers above, beside which products that vanish are nothing
 
 
@@ -363,14 +373,43 @@ def _bordered(owner, M, q, parts, z0):
 
 
 def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
-    """Check, convert, solve. Compiled code looks at the numbers; where it refuses them, the field that is wrong is looked for."""
+    """Check, convert, solve by the method that was asked for; by "auto" also with what it leaves out at first."""
     results.check_policy(owner, on_failure)
     if type(M) is not np.ndarray and getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs":
         options = {"block": M.blocksize[0], **options}
     n = q.size
     solver, options = table.asked(owner, kind, method, tol, max_iter, options)
     guess = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
-    M = forms.entries(owner, "M", M, (n, n))
+    problem = forms.entries(owner, "M", M, (n, n)), q, lower, upper, guess
+    if solver.name == "auto" and n > _LARGE and kind in _PROGRAMS:
+        for name in ("interior_sparse", "lemke") if n <= _DENSE_MOST else ("interior_sparse",):
+            s = _by(owner, table.find(name, kind), options, *problem)
+            if s.status in (CONVERGED, INFEASIBLE):
+                return judged(s._replace(method=f"auto: {name}"), on_failure)
+    s = _by(owner, solver, options, *problem)
+    if solver.name == "auto" and s.status not in (CONVERGED, INFEASIBLE):
+        s = _by_others(s, owner, kind, options, *problem)
+    return judged(s, on_failure)
+
+
+def _by_others(s, owner, kind, options, M, q, lower, upper, guess):
+    """The solution by the first of all methods for a kind that has one, or proves that there is none; else s."""
+    n = q.size
+    positive = bool((M.diagonal() > 0.0).all())
+    for name in _OTHERS:
+        if not table.treats(name, kind) or (name in _DENSE and n > _DENSE_MOST) or (name in _SWEEPS and not positive):
+            continue
+        other = _by(owner, table.find(name, kind), options, M, q, lower, upper, guess)
+        if other.status in (CONVERGED, INFEASIBLE):
+            return other._replace(method=f"auto: {name}", n_iter=s.n_iter + other.n_iter)
+    return s
+
+
+def _by(owner, solver, options, M, q, lower, upper, guess):
+    """The `Solution` by a method. Compiled code looks at the numbers; where it refuses them, the field that is wrong is looked for."""
+    n = q.size
+    if solver.in_python:
+        return _in_python(owner, solver, options, M, q, lower, upper)
     row, column, data, order = forms.compressed_rows(M, solver.reorders)
     key = key_of(solver, options, n, row, column)
     desk = _DESKS.taken(key) or _desk(solver, options, row, column)
@@ -387,6 +426,9 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
         if isinstance(M, np.ndarray):
             _checks.finite(owner, "M", M)
         status, z, w, info = _in_other_units(given, solver, options, desk.guess)
+    if status == DOUBTFUL:
+        holds, error = confirm.confirmed(options.tol, *given, z)
+        status, info[1] = (CONVERGED, info[1]) if holds else (STALLED, max(error, info[1]))
     if order is None:
         z, w = z.copy(), w.copy()
     else:
@@ -395,7 +437,21 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
     if key is not None:
         _DESKS.put_back(key, desk)
     name = _AUTO_NAMES[int(place)] if solver.name == "auto" else solver.name
-    return judged(Solution(z, w, status, int(n_iter), residual, name), on_failure)
+    return Solution(z, w, status, int(n_iter), residual, name)
+
+
+def _in_python(owner, solver, options, M, q, lower, upper):
+    """As `_by`, of a method in Python: numbers are checked here."""
+    n = q.size
+    _checks.finite(owner, "q", q)
+    if isinstance(M, np.ndarray):
+        _checks.finite(owner, "M", M)
+    row, column, data, _ = forms.compressed_rows(M)
+    problem = row, column, data, q, *forms.bounds(owner, n, lower, upper)
+    status, z, w, info = solver.kernel(*problem, options)
+    if status == CONVERGED and hides_data(options.tol, *problem, z):
+        status = CONVERGED if confirm.confirmed(options.tol, *problem, z)[0] else STALLED
+    return Solution(z, w, int(status), int(info[0]), float(info[1]), solver.name)
 
 
 def _desk(solver, options, row, column):
@@ -424,6 +480,8 @@ def _returned(units, given, problem, options, z, w, info, status):
         status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
     if status == CONVERGED:
         status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
+    if status == CONVERGED and hides_data(options.tol, *problem, rounded) and not confirm.confirmed(options.tol, *problem, rounded)[0]:
+        status = STALLED
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
     multiply(*given[:4], user_z, w)  # bounds may have lost digits in common units

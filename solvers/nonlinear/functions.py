@@ -16,10 +16,13 @@ _SIGNATURE = ctypes.CFUNCTYPE(None, *[ctypes.c_size_t] * 6)  # where three vecto
 
 
 class Function:
-    """A user's function with an ``address``. ``error``: what it raised, where it runs in Python; then it gives NaN."""
+    """A user's function with an ``address``. ``error``: what it raised, where it runs in Python; then it gives NaN.
 
-    def __init__(self, owner, field, function, with_parameters, is_matrix):
-        self.error = None
+    n_values: of its result, where they are not as many as unknowns, or a matrix of these.
+    """
+
+    def __init__(self, owner, field, function, with_parameters, is_matrix, n_values=0):
+        self.error, self._n_values = None, n_values
         function = getattr(function, "py_func", function)
         wanted = f"{field}({'z, p, out' if with_parameters else 'z, out'})"
         if not callable(function):
@@ -75,7 +78,7 @@ class Function:
     def try_once(self, z, p):
         """Run the function in Python, where an index out of range is an error; refuse it where it fails."""
         try:
-            self.run(z.copy(), p.copy(), np.zeros(z.size**2 if self._is_matrix else z.size))
+            self.run(z.copy(), p.copy(), np.zeros(z.size**2 if self._is_matrix else self._n_values or z.size))
         except (ArithmeticError, IndexError, ValueError) as error:
             raise ValueError(f"{self._about} fails at z0, with {z.size} unknowns: {error}") from None
 

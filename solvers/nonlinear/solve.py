@@ -7,7 +7,7 @@ from nsds._jit import address, kernel
 from nsds.solvers import results, table
 from nsds.solvers.box import forms
 from nsds.solvers.box.solve import ConstrainedSolution, Solution
-from nsds.solvers.nonlinear import auto
+from nsds.solvers.nonlinear import auto, sparse
 from nsds.solvers.nonlinear.functions import Function
 from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem
 from nsds.solvers.results import judged
@@ -38,7 +38,7 @@ class InequalitySolution(ConstrainedSolution):
     __slots__ = ()
 
 
-def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_iter=None, on_failure="raise"):
+def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_iter=None, on_failure="raise", pattern=None):
     """Nonlinear complementarity problem: ``0 <= z ⟂ F(z) >= 0``.
 
     Parameters
@@ -60,6 +60,9 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
         Iteration limit of each method; if not given its own.
     on_failure : "raise", "warn" or "continue"
         What to do with a problem that was not solved.
+    pattern : (indptr, indices), optional
+        Compressed rows of a sparse Jacobian, as of ``scipy.sparse.csr_array``: jac then writes the values of the entries that are named, in
+        this order, out being as long as indices. For problems of thousands of unknowns, which dense ones are too large for.
 
     Returns
     -------
@@ -76,7 +79,8 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
     Notes
     -----
     "auto" takes Newton's method on Fischer and Burmeister's map, that of Josephy, Newton's on the natural map and the extragradient method
-    from z0, then Newton's methods from other guesses, until one succeeds. A problem may have several solutions, or none.
+    from z0, then Newton's methods from other guesses, until one succeeds. A problem may have several solutions, or none. With a pattern it
+    is "newton_fb", then "josephy", whose linear problems are solved by interior points, as of monotone F.
 
     Examples
     --------
@@ -87,14 +91,23 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
     >>> s = nsds.solvers.solve_ncp(F, [1.0, 1.0])
     >>> s.z.round(9), s.w.round(9) + 0.0
     (array([1.73205081, 0.        ]), array([0.        , 3.73205081]))
+
+    The same with a sparse Jacobian, of whose second row only the first entry is there:
+
+    >>> def values(z, out):
+    ...     out[0], out[1], out[2] = 2 * z[0], 1.0, 1.0
+    >>> nsds.solvers.solve_ncp(F, [1.0, 1.0], jac=values, pattern=([0, 2, 3], [0, 1, 0])).z.round(9)
+    array([1.73205081, 0.        ])
     """
     owner = "solve_ncp"
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
     bounds = np.zeros(z0.size), np.full(z0.size, np.inf)
-    return _solved(owner, "ncp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure)
+    return _solved(owner, "ncp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, pattern=pattern)
 
 
-def solve_mcp(F, z0, lower=0.0, upper=np.inf, jac=None, parameters=None, method="auto", tol=1e-10, max_iter=None, on_failure="raise"):
+def solve_mcp(
+    F, z0, lower=0.0, upper=np.inf, jac=None, parameters=None, method="auto", tol=1e-10, max_iter=None, on_failure="raise", pattern=None
+):  # fmt: skip
     """Mixed complementarity problem: ``lower <= z <= upper``, ``-F(z) ∈ N_[lower,upper](z)``.
 
     So ``F_i = 0`` where z_i is between its bounds, ``F_i >= 0`` at the lower and ``F_i <= 0`` at the upper one; infinite bounds make
@@ -102,7 +115,7 @@ def solve_mcp(F, z0, lower=0.0, upper=np.inf, jac=None, parameters=None, method=
 
     Parameters
     ----------
-    F, z0, jac, parameters, method, tol, max_iter, on_failure
+    F, z0, jac, parameters, method, tol, max_iter, on_failure, pattern
         As in `solve_ncp`.
     lower, upper : float or array_like (n,)
         Bounds, infinite ones included.
@@ -129,12 +142,12 @@ def solve_mcp(F, z0, lower=0.0, upper=np.inf, jac=None, parameters=None, method=
     owner = "solve_mcp"
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
     bounds = forms.bounds(owner, z0.size, lower, upper)
-    return _solved(owner, "mcp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure)
+    return _solved(owner, "mcp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, pattern=pattern)
 
 
 def solve_vi(
     F, z0, lower=-np.inf, upper=np.inf, G=None, g=None, A=None, b=None, cones=None, jac=None, parameters=None, method="auto", tol=1e-10,
-    max_iter=None, on_failure="raise",
+    max_iter=None, on_failure="raise", pattern=None,
 ):  # fmt: skip
     """Variational inequality: z in K with ``F(z)^T (x - z) >= 0`` for all x in K.
 
@@ -142,7 +155,7 @@ def solve_vi(
 
     Parameters
     ----------
-    F, z0, jac, parameters, method, tol, max_iter, on_failure
+    F, z0, jac, parameters, method, tol, max_iter, on_failure, pattern
         As in `solve_ncp`.
     lower, upper : float or array_like (n,)
         Bounds, infinite ones included.
@@ -187,12 +200,15 @@ def solve_vi(
         if rows or np.isfinite(np.concatenate(edges[0])).any():
             raise ValueError(f"{owner}: cones go with no bounds and no rows")
     bounds = tuple(np.concatenate(side) for side in zip(*edges, strict=True))
-    G = np.concatenate([np.zeros((0, n)), *(forms.dense(matrix) for matrix, _ in rows)])
+    if pattern is None:
+        G = np.concatenate([np.zeros((0, n)), *(forms.dense(matrix) for matrix, _ in rows)])
+    else:
+        G = forms.blocks([[matrix] for matrix, _ in rows]).tocsr() if rows else _NO_ROWS
     g = np.concatenate([np.zeros(0), *(vector for _, vector in rows)])
     kind = "vi" if cones is None else "soclcp"
-    s = _solved(owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, "continue", G, g, sizes)
+    s = _solved(owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, "continue", G, g, sizes, pattern)
     z, multipliers = np.split(s.z, [n])
-    w = s.w[:n] + G.T @ multipliers
+    w = s.w[:n] + (G.T @ multipliers if rows else 0.0)
     return judged(InequalitySolution(z, w, *s[2:], multipliers), on_failure)
 
 
@@ -279,15 +295,17 @@ def _sizes(owner, cones, n):
 
 
 def _solved(
-    owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, G=_NO_ROWS, g=_NO_ROWS, cones=_NO_CONES
+    owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, G=_NO_ROWS, g=_NO_ROWS, cones=_NO_CONES, pattern=None
 ):  # fmt: skip
     """Check, compile, solve; unknowns are z and the multipliers of rows."""
     results.check_policy(owner, on_failure)
     p = np.zeros(0) if parameters is None else _checks.array(owner, "parameters", parameters, n_dims=1)
     if z0.size == 0:
         raise ValueError(f"{owner}: z0 must have at least one entry")
+    indptr, indices = (None, None) if pattern is None else _pattern(owner, pattern, jac, cones, z0.size)
+    n_values = 0 if pattern is None else indices.size
     functions = [
-        Function(owner, field, function, parameters is not None, field == "jac")
+        Function(owner, field, function, parameters is not None, field == "jac" and pattern is None, n_values if field == "jac" else 0)
         for field, function in (("F", F), ("jac", jac))
         if field == "F" or function is not None
     ]
@@ -295,12 +313,47 @@ def _solved(
     for function in functions:
         function.try_once(start, p)
     addresses = np.array([function.address for function in functions] + [0] * (2 - len(functions)), np.uintp)
-    problem = Problem(addresses, p, np.ascontiguousarray(G).reshape(-1), g, *bounds, cones)
-    s = _run(owner, kind, problem, np.concatenate([start, np.zeros(g.size)]), method, tol, max_iter)
+    first = np.concatenate([start, np.zeros(g.size)])
+    if pattern is None:
+        problem = Problem(addresses, p, np.ascontiguousarray(G).reshape(-1), g, *bounds, cones)
+        s = _run(owner, kind, problem, first, method, tol, max_iter)
+    else:
+        s = _run_sparse(owner, kind, sparse.Problem(tuple(addresses), p, indptr, indices, G, g, *bounds), first, method, tol, max_iter)
     for function in functions:
         if function.error is not None:
             raise function.error
     return judged(s, on_failure)
+
+
+def _pattern(owner, pattern, jac, cones, n):
+    """Checked (indptr, indices) of the compressed rows of a sparse Jacobian."""
+    if jac is None:
+        raise ValueError(f"{owner}: pattern goes with jac, which writes the values of its entries")
+    if cones.size:
+        raise ValueError(f"{owner}: pattern is for bounds and rows, not for cones")
+    if not isinstance(pattern, (tuple, list)) or len(pattern) != 2:
+        raise ValueError(f"{owner}: pattern must be (indptr, indices), got {_checks.shortened(pattern)}")
+    indptr, indices = (
+        np.atleast_1d(_checks.whole_numbers(owner, f"pattern {name}", x)) for name, x in zip(("indptr", "indices"), pattern, strict=True)
+    )
+    if indptr.shape != (n + 1,) or indices.ndim != 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != indices.size:
+        raise ValueError(
+            f"{owner}: indptr of pattern must be {n + 1} numbers that ascend from 0 to the {indices.size} of indices, got "
+            f"{_checks.shortened(indptr.tolist())}"
+        )
+    if indices.size and not 0 <= indices.min() <= indices.max() < n:
+        raise ValueError(f"{owner}: indices of pattern must be from 0 to {n - 1}, got {indices.min()} to {indices.max()}")
+    return indptr, indices
+
+
+def _run_sparse(owner, kind, problem, z, method, tol, max_iter):
+    """Run a method for sparse Jacobians from a first guess."""
+    chosen, options = table.asked(owner, kind, method, tol, max_iter, {})
+    if chosen.name not in ("auto", *sparse.METHODS):
+        raise ValueError(f"{owner}: with a pattern method must be one of auto, {', '.join(sparse.METHODS)}, got {chosen.name!r}")
+    status, z, w, n_iter, residual, name = sparse.solve(chosen.name, problem, options, z)
+    name = f"auto: {name}" if chosen.name == "auto" else name
+    return NonlinearSolution(z, w, int(status), int(n_iter), float(residual), name)
 
 
 def _run(owner, kind, problem, z, method, tol, max_iter):

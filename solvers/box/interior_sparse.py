@@ -1,0 +1,221 @@
+"""Interior point method with sparse factors (SuperLU), in Python: quadratic programmes and monotone inequalities of hundreds of rows."""
+
+from itertools import chain
+
+import numpy as np
+
+from nsds.solvers.box.signature import conclude
+from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED
+
+_LIMIT = 200
+_SCALINGS = 20
+_SHIFT = 1e-10  # on the diagonal, in common units: redundant rows have factors, too
+_REFINEMENTS = 3
+_TO_BOUND = 0.995  # of the way to the nearest bound
+_DONE = 1e-11  # of the residual, from which it need not fall
+_NEARLY = 1e-6  # of the residual, from which every iterate is tried as the end
+_STEPS = 8  # with the same factors, in the end
+_CHANGES = 6  # of what is at its bound, in the end
+_LEAST = 1e-30  # slack, a and b
+_PATIENCE = 25  # iterations in which the error must fall by a tenth
+_SHIFTS = (1e-9, 1e-7, 1e-11)  # of the equations of the end
+
+
+def interior_sparse(row, column, M, q, lower, upper, options):
+    """(status, z, w, info) of a box problem ``w = M z + q`` with positive semidefinite M, not symmetric as a rule; no use for a guess.
+
+    ``(M + A / (z - lower) + B / (upper - z)) dz = ..``, by Mehrotra's predictor and corrector; A and B are the parts of w at lower and
+    upper bounds, ``w = A - B``. The unknowns are scaled so that M stays semidefinite. In the end what is nearer to its bound than its w to
+    0 goes there, the others follow from w = 0, and `conclude` judges.
+    References: Mehrotra, SIAM Journal on Optimization 2 (1992) 575–601; Wright, Primal-dual interior-point methods, 1997; Vanderbei,
+    Symmetric quasidefinite matrices, SIAM Journal on Optimization 5 (1995) 100–113 (the shift).
+    """
+    from scipy.sparse import csr_array
+
+    n = q.size
+    C = _units(n, row, column, M)
+    i = np.repeat(np.arange(n), np.diff(row))
+    fixed = lower == upper
+    A = csr_array((M * C[i] * C[column], column, row), shape=(n, n))
+    low, high, vector = lower / C, upper / C, q * C
+    size = max(abs(vector).max(initial=0.0), 1e-300)
+    finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
+    size = max(size, 1e-3 * np.median(abs(finite[finite != 0.0])) if (finite != 0.0).any() else 0.0)
+    search = _Search(A, vector / size, low / size, high / size, fixed)
+    status, best, n_iter = MAX_ITER, None, 0
+    limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
+    least, since = np.inf, 0
+    for n_iter in range(limit + 1):
+        error = search.error()
+        least, since = (error, n_iter) if error < 0.9 * least else (least, since)
+        if error < _NEARLY or n_iter == limit or n_iter - since == _PATIENCE:
+            for found in chain.from_iterable(search.ends(shift) for shift in _SHIFTS):
+                end = np.clip(np.where(found <= search.low, lower, np.where(found >= search.high, upper, found * size * C)), lower, upper)
+                w, info = np.zeros(n), np.zeros(3)
+                outcome = conclude(STALLED, n_iter, row, column, M, q, lower, upper, options, end, w, info)
+                if best is None or info[1] < best[3][1]:
+                    best = outcome, end, w, info
+                if outcome == CONVERGED:
+                    return best
+        if not np.isfinite(error) or n_iter == limit or n_iter - since > (_PATIENCE if error > _DONE else 5):
+            status = STALLED if n_iter < limit else MAX_ITER
+            break
+        if not search.advance():
+            status = SINGULAR
+            break
+    if best is None:
+        end, w, info = np.clip(search.z * size * C, lower, upper), np.zeros(n), np.zeros(3)
+        best = conclude(status, n_iter, row, column, M, q, lower, upper, options, end, w, info), end, w, info
+    return status, *best[1:]
+
+
+def _units(n, row, column, M):
+    """Powers of two C that bring the largest entries of rows and columns of ``C M C`` near 1."""
+    i = np.repeat(np.arange(n), np.diff(row))
+    with np.errstate(divide="ignore"):
+        digits, C = np.log2(abs(M)), np.zeros(n)
+    for _ in range(_SCALINGS):
+        largest = np.full(n, -np.inf)
+        np.maximum.at(largest, i, digits + C[i] + C[column])
+        np.maximum.at(largest, column, digits + C[i] + C[column])
+        C -= np.where(largest > -np.inf, largest / 2.0, 0.0)
+    return 2.0 ** np.round(C)
+
+
+class _Search:
+    """An iterate z, a and b, with the problem in common units."""
+
+    def __init__(self, A, q, low, high, fixed):
+        from scipy.sparse import diags_array
+        from scipy.sparse.csgraph import connected_components
+
+        self.A, self.q, self.low, self.high, self.fixed = A, q, low, high, fixed
+        self.has_low, self.has_high = np.isfinite(low) & ~fixed, np.isfinite(high) & ~fixed
+        _, part = connected_components(A, directed=False)
+        is_still = (q == 0.0) & (low <= 0.0) & (high >= 0.0)
+        self.is_idle = np.bincount(part, ~is_still)[part] == 0  # unknowns that are linked to no data: 0 solves these rows
+        own = A.diagonal()
+        self.shift = diags_array(np.where(own > 0.0, own, 1.0)).tocsc()
+        self.n_bounds = int(self.has_low.sum() + self.has_high.sum())
+        self._begin()
+
+    def _begin(self):
+        """A point between the bounds, w of the right signs, and both of a size."""
+        low, high = np.where(self.has_low, self.low, -1.0), np.where(self.has_high, self.high, 1.0)
+        middle = np.where(self.has_low & self.has_high, 0.5 * (low + high), np.where(self.has_low, low, np.where(self.has_high, high, 0.0)))
+        middle = np.where(self.fixed, self.low, middle)
+        size = max(1.0, abs(self.q).max(initial=0.0))
+        both, width = self.has_low & self.has_high, np.where(self.has_low & self.has_high, 0.5 * (high - low), np.inf)
+        self.z = middle + np.where(both, 0.0, np.where(self.has_low, size, np.where(self.has_high, -size, 0.0)))
+        self.a, self.b = np.where(self.has_low, size, 0.0), np.where(self.has_high, size, 0.0)
+        if self._factorise(np.where(self.has_low | self.has_high, 1.0, 0.0)):
+            z = self.z - self._solve(self.A @ self.z + self.q)
+            w = self.A @ z + self.q
+            room = np.minimum(size, np.where(both, 0.9 * width, size))
+            z = np.where(self.has_low, np.maximum(z, low + np.minimum(room, size)), z)
+            z = np.where(self.has_high, np.minimum(z, high - np.minimum(room, size)), z)
+            if np.isfinite(z).all() and np.isfinite(w).all():
+                self.z = np.where(self.fixed, self.low, z)
+                self.a = np.where(self.has_low, np.maximum(w, 0.0) + size, 0.0)
+                self.b = np.where(self.has_high, np.maximum(-w, 0.0) + size, 0.0)
+
+    def _factorise(self, D):
+        """Factors of ``A + D`` with a small shift; rows and columns of fixed unknowns are those of the identity."""
+        from scipy.sparse import diags_array
+        from scipy.sparse.linalg import splu
+
+        free = diags_array(np.where(self.fixed, 0.0, 1.0))
+        self.exact = (free @ self.A @ free + diags_array(D + self.fixed)).tocsc()
+        try:
+            self.factors = splu(self.exact + _SHIFT * self.shift, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.01)
+        except (RuntimeError, MemoryError):
+            return False
+        return True
+
+    def _solve(self, rhs):
+        rhs = np.where(self.fixed, 0.0, rhs)
+        x = self.factors.solve(rhs)
+        for _ in range(_REFINEMENTS):
+            rest = rhs - self.exact @ x
+            better = x + self.factors.solve(rest)
+            if not abs(rhs - self.exact @ better).max() < abs(rest).max():
+                break
+            x = better
+        return x
+
+    def _residual(self):
+        return np.where(self.fixed, 0.0, self.A @ self.z + self.q - self.a + self.b)
+
+    def _slacks(self):
+        below, above = np.where(self.has_low, self.z - self.low, 1.0), np.where(self.has_high, self.high - self.z, 1.0)
+        return np.maximum(below, _LEAST), np.maximum(above, _LEAST)
+
+    def error(self):
+        """What is missing to a solution: rows relative to their terms, products relative to all."""
+        below, above = self._slacks()
+        size = 1.0 + abs(self.q).max(initial=0.0)
+        gap = (self.a * below + self.b * above).sum() / (size * (1.0 + abs(self.z @ self.q)))
+        return max(abs(self._residual()).max(initial=0.0) / size, gap)
+
+    def advance(self):
+        """One step; False where there are no factors."""
+        below, above = self._slacks()
+        r, mu = self._residual(), (self.a @ below + self.b @ above) / max(self.n_bounds, 1) if self.n_bounds else 0.0
+        if not self._factorise(np.where(self.fixed, 0.0, self.a / below + self.b / above)):
+            return False
+        x = self._direction(r, 0.0, 0.0, 0.0, below, above)
+        t = self._longest(*x, below, above, 1.0)
+        dz, da, db = x
+        after = ((self.a + t * da) * (below + t * dz))[self.has_low].sum() + ((self.b + t * db) * (above - t * dz))[self.has_high].sum()
+        sigma = (after / max(self.n_bounds, 1) / mu) ** 3 if mu > 0.0 else 0.0
+        dz, da, db = self._direction(r, sigma * mu, da * dz, -db * dz, below, above)
+        t = self._longest(dz, da, db, below, above, _TO_BOUND)
+        self.z = self.z + t * dz
+        self.a = np.where(self.has_low, np.maximum(self.a + t * da, _LEAST), 0.0)
+        self.b = np.where(self.has_high, np.maximum(self.b + t * db, _LEAST), 0.0)
+        self.z = np.where(self.fixed, self.low, self.z)
+        return bool(np.isfinite(self.z).all())
+
+    def _direction(self, r, target, more_a, more_b, below, above):
+        rest_a = np.where(self.has_low, (target - more_a) / below - self.a, 0.0)
+        rest_b = np.where(self.has_high, (target - more_b) / above - self.b, 0.0)
+        dz = self._solve(-r + rest_a - rest_b)
+        return dz, np.where(self.has_low, rest_a - self.a / below * dz, 0.0), np.where(self.has_high, rest_b + self.b / above * dz, 0.0)
+
+    def _longest(self, dz, da, db, below, above, part):
+        """The step, up to 1, that leaves a part of every slack and of a and b."""
+        t = 1.0
+        for value, change in ((below[self.has_low], dz[self.has_low]), (above[self.has_high], -dz[self.has_high]),
+                              (self.a[self.has_low], da[self.has_low]), (self.b[self.has_high], db[self.has_high])):  # fmt: skip
+            falls = change < 0.0
+            t = min(t, part * (value[falls] / -change[falls]).min(initial=np.inf))
+        return t
+
+    def ends(self, shift):
+        """Points with some z at bounds, and w = 0 elsewhere: first those at bounds that are nearer to it than their w to 0.
+
+        Then what is beyond a bound goes there, and what w pulls away from it leaves, as in the primal-dual active set method.
+        """
+        from scipy.sparse.linalg import splu
+
+        below, above = self._slacks()
+        at_low, at_high = (self.has_low & (self.a > below)) | self.fixed, self.has_high & (self.b > above)
+        for _ in range(_CHANGES):
+            z = np.where(at_low, self.low, np.where(at_high, self.high, self.z))
+            B = np.flatnonzero(~(at_low | at_high))
+            try:
+                factors = splu(self.A[B][:, B].tocsc() + shift * self.shift[:, B][B], permc_spec="MMD_AT_PLUS_A") if B.size else None
+            except (RuntimeError, MemoryError):
+                return
+            z[self.is_idle] = 0.0
+            for _ in range(_STEPS if B.size else 0):
+                z[B] -= factors.solve((self.A @ z + self.q)[B])
+            if not np.isfinite(z).all():
+                return
+            yield z
+            w = np.where(self.is_idle, 0.0, self.A @ z + self.q)
+            stays_low = self.fixed | (at_low & (w >= 0.0)) | (self.has_low & ~at_high & (z < self.low))
+            stays_high = (at_high & (w <= 0.0)) | (self.has_high & ~at_low & (z > self.high))
+            if (stays_low == at_low).all() and (stays_high == at_high).all():
+                return
+            at_low, at_high = stays_low, stays_high
