@@ -47,7 +47,7 @@ def wave(t, is_left, at, z):
     if z[at] == SIN:
         offset, amplitude, omega = z[at + 2], z[at + 3], 2.0 * math.pi * z[at + 4]
         delay, damping, phase = z[at + 5], z[at + 6], math.radians(z[at + 7])
-        early = _JUST_BEFORE * abs(t)
+        early = ROUNDED * max(abs(t), abs(delay))
         if t < delay - early or (is_left and t <= delay + early and delay > 0.0):
             return offset, 0.0
         angle, size = omega * (t - delay) + phase, amplitude * math.exp(-damping * (t - delay))

@@ -116,7 +116,7 @@ def _next_corner(t, z):
     first, at = np.inf, int(z[WAVES])
     for _ in range(int(z[K])):
         if z[at] == SIN:
-            first = min(first, z[at + 5]) if _later(t, z[at + 5]) else first
+            first = min(first, z[at + 5]) if is_later(z[at + 5], t, 0.0) else first
         else:
             count, delay, period = (int(z[at + 1]) - 2) // 2, z[at + 2], z[at + 3]
             turns = max(math.floor((t - delay) / period), 0.0)

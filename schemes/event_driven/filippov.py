@@ -9,7 +9,6 @@ import sys
 import numpy as np
 
 from nsds._jit import kernel, tiny
-from nsds.maths.times import is_same
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
