@@ -342,7 +342,7 @@ def normal_cone(G: ArrayLike, g: ArrayLike) -> Any: ...
 def one_step_problems(
     system: np.ndarray,
     *,
-    t_end: Any,
+    t_end: float,
     h: Any,
     scheme: Any = ...,
     solver: str | np.ndarray | None = ...,

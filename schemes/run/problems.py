@@ -40,7 +40,9 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
     ----------
     system : numpy.ndarray, shape ()
         A record from `nsds.system`; it is not changed.
-    t_end, h, scheme, solver, functions
+    t_end : float
+        The fewest steps of size h that reach it are made, all of that size.
+    h, scheme, solver, functions
         See `nsds.simulate`; one scheme, and not `nsds.event_driven`.
     every : int
         Problems of every that many steps.

@@ -71,7 +71,7 @@ def column():
 
 def bar():
     system = nsds.examples.impacting_bar()
-    trajectory = nsds.simulate(system, t_end=1.49601e-3, h=2e-6, scheme=nsds.moreau_jean(gamma=0.0))
+    trajectory = nsds.simulate(system, t_end=1.498e-3, h=2e-6, scheme=nsds.moreau_jean(gamma=0.0))
     q, v, impulse = trajectory["bar"]["q"], trajectory["bar"]["v"], trajectory["wall"]["lambda"]
     ledger = nsds.energy(system, trajectory)
     columns = {"q_first": q[:, 0], "v_first": v[:, 0], "q_last": q[:, -1], "v_last": v[:, -1], "q_mid": q[:, 50], "v_mid": v[:, 50]}
