@@ -1,4 +1,4 @@
-"""Nonlinear problems whose Jacobian is sparse: Newton's methods in Python, with SuperLU between iterations that evaluate compiled functions.
+"""Nonlinear problems whose Jacobian is sparse: Newton's methods in Python, with SuperLU between evaluations of compiled functions.
 
 The problem is that of `nsds.solvers.nonlinear.signature`, with bounds. References as of `nsds.solvers.nonlinear.newton` and
 `nsds.solvers.nonlinear.josephy`; the shift of the Jacobian, which singular monotone problems need: Facchinei, Kanzow, SIAM Journal on
@@ -77,7 +77,7 @@ def _mid(lower, upper, z, F):
 
 
 def solve(name, p, options, z):
-    """(status, z, F, iterations, residual, method) from a first guess, by a method of `METHODS` or "auto", which takes one after the other."""
+    """(status, z, F, iterations, residual, method) from a first guess, by a method of `METHODS`, or by all, "auto"."""
     best, n_iter = None, 0
     with np.errstate(all="ignore"):
         for method in METHODS if name == "auto" else (name,):

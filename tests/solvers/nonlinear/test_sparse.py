@@ -13,7 +13,7 @@ from nsds.solvers import SolverError, solve_mcp, solve_ncp, solve_vi
 def traffic(side, n_goals, seed):
     """Flows x of each goal over the arcs of a grid, and travel times t to it: ``0 <= x ⟂ time(sum x) + t_end - t_begin >= 0``.
 
-    And ``0 <= t ⟂ outflow - inflow - demand >= 0`` at all nodes but the goal. Returns the network, the demands, F, jac, parameters, pattern.
+    And ``0 <= t ⟂ outflow - inflow - demand >= 0`` at all nodes but the goal. Returns the network and demands, parameters, pattern.
     """
     rng = np.random.default_rng(seed)
     k = np.arange(side * side)
