@@ -1,7 +1,8 @@
 """The explicit Runge–Kutta pair of Dormand and Prince of orders 5 and 4, for any right-hand side.
 
-`step_of` binds its step to a right-hand side. Of the tables of a motion, ``s.flow[0]`` has the columns n, x, x_new, k (STAGES n) and poly
-(5 n), places in the work memory. A step is accepted where its error is not above 1; `factor` says how long the next is.
+`step_of` binds its step to a right-hand side. Of the tables of a motion, ``s.flow[0]`` has the columns n, x, x_new, k (STAGES n), poly
+(5 n) and atol, absolute tolerances, in the work memory. A step is accepted where its error is not above 1; `factor`
+says how long the next is.
 
 Dormand and Prince, J. Comput. Appl. Math. 6 (1980) 19–26; dense output and step control as in Hairer, Nørsett, Wanner, Solving Ordinary
 Differential Equations I, II.4–II.6.
@@ -37,6 +38,7 @@ DENSE = np.array(
 )  # fmt: skip
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0  # of a step, from one to the next
 _STABILISING = 0.04  # exponent of the last error: the step does not swing
+TINY = 1e-300  # what nothing is divided by
 _FIRST = 0.01  # of the time in which the state changes by itself
 
 
@@ -53,7 +55,7 @@ def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
     if status != CONVERGED:
         return status, math.inf
     _dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
-    return status, _error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work)
+    return status, _error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, f.atol, work)
 
 
 @kernel
@@ -68,13 +70,16 @@ def _stage(i, n, h, x, k, out, work):
 
 @kernel
 def _error_of_step(n, h, x, x_new, k, rtol, atol, work):
-    """Root mean square of the errors of all components, each relative to ``atol + rtol max(|x|, |x_new|)``; NaN where a stage is."""
+    """Root mean square of the errors of all components, each relative to ``atol + rtol max(|x|, |x_new|)``; NaN where a stage is.
+
+    atol: offset of the absolute tolerances.
+    """
     s = 0.0
     for a in range(n):
         error = 0.0
         for j in range(STAGES):
             error += ERROR[j] * work[k + j * n + a]
-        error *= h / (atol + rtol * max(abs(work[x + a]), abs(work[x_new + a])))
+        error *= h / max(work[atol + a] + rtol * max(abs(work[x + a]), abs(work[x_new + a])), TINY)
         s += error * error
     return (s / n) ** 0.5
 
@@ -95,10 +100,10 @@ def factor(error, last_error):
 
 @kernel
 def first_step(n, h_max, x, k, rtol, atol, work):
-    """A first step of ``0.01 |x| / |x'|``, in the norm of the tolerances; k: offset of x'."""
+    """A first step of ``0.01 |x| / |x'|``, in the norm of the tolerances, whose absolute ones lie at atol; k: offset of x'."""
     size, rate = 0.0, 0.0
     for a in range(n):
-        scale = atol + rtol * abs(work[x + a])
+        scale = max(work[atol + a] + rtol * abs(work[x + a]), TINY)
         size += (work[x + a] / scale) ** 2
         rate += (work[k + a] / scale) ** 2
     if not (size > 0.0 and rate > 0.0 and rate < np.inf):

@@ -40,6 +40,7 @@ from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jum
 from nsds.schemes.event_driven.filippov_outputs import evaluate_output_rates, evaluate_outputs, hold, linearise, set_difference
 from nsds.schemes.event_driven.filippov_tables import Options, Tables, are_plain, place
 from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.scheme import numbers_of
 from nsds.schemes.event_driven.sides import clamped, open_window
 from nsds.schemes.first_order import newton
 from nsds.schemes.first_order.functions import blame  # noqa: F401
@@ -92,7 +93,7 @@ def prepare(records, layout, options, h, method, work, iwork):
     flow["is_controlled"] = has_controls(records)
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
-    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
+    numbers = numbers_of(options)
     if any(changes) and numbers["hybrid"] == USUAL:  # what looks like many events may be a jump that the user has not told of
         numbers["hybrid"] = float(NEVER)
     tables = Tables(form, flow, problem, plain, row, column, np.sort(options["time_events"]))

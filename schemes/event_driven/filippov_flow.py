@@ -83,8 +83,9 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
         set_difference(work[f.step] if work[f.step] > 0.0 else 1e-3 * options.h, f, work)
         status = _derivative(t, f.x, f.k, s, functions, options, mem, imem, work, iwork)
         iwork[f.fresh] = 0
+    _set_tolerances(s, options, mem, work)
     if not work[f.step] > 0.0:
-        work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
+        work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, f.atol, work), 1.0
     h, error, theta, length, is_event = min(work[f.step], t_end - t), math.inf, NO_ROOT, 0.0, False
     if f.is_stiff != 0:
         _note_slopes(t, s, functions, options, mem, imem, work, iwork)
@@ -121,6 +122,24 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
         work[f.x_size + j] = max(work[f.x_size + j], abs(work[f.x + j]))
     put_on_outputs(t_new, s, functions, mem, imem, work, iwork)
     return CONVERGED, t_new, is_event
+
+
+@kernel
+def _set_tolerances(s, options, mem, work):
+    """Absolute tolerances: of states smaller than 1 relative to the largest of their system so far.
+
+    That is also what it would change by in a step if forces and multipliers did not cancel: what they hold at 0 is rounding of these.
+    """
+    form, f, h = s.newton, s.flow[0], work[s.flow[0].step]
+    for k in range(form.elements.size):
+        first, n, size = form.elements[k].dof, form.parts[form.elements[k].part].n, 0.0
+        for a in range(first, first + n if options.is_scaled != 0.0 else first):
+            terms = abs(work[f.k + a])
+            for i in range(f.m):
+                terms += abs(work[f.MB + i * f.n + a] * mem[form.constraints[i].lam])
+            size = max(size, work[f.x_size + a], h * terms)
+        for a in range(first, first + n):
+            work[f.atol + a] = options.atol * (min(size, 1.0) if size > 0.0 else 1.0)
 
 
 @tiny

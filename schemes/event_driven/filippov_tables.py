@@ -13,15 +13,16 @@ from nsds.schemes.first_order import newton
 from nsds.schemes.problem.tables import Unknowns, place_problem
 
 # Of n states and m rows. Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step. States:
-# present, at the end of a step, of samples, of differences; x', x''; forces before M^-1; stages and
-# coefficients of the motion. w of all rows, its first two rates, what of w is off at an event; M^-1 B by columns, its product with C, D,
-# the second rates by lambda. Elimination: P, combinations of rows, right side, sizes. Of each row: largest |w| and |lambda|, terms of w,
+# present, at the end of a step, of samples, of differences; x', x''; forces before M^-1; stages and coefficients of the motion; absolute
+# tolerances. w of all rows, its first two rates, what of w is off at an event; M^-1 B by columns, its product with C, D, the second rates
+# by lambda. Elimination: P, combinations of rows, right side, sizes. Of each row: largest |w| and |lambda|, terms of w,
 # the rate that is rest; values and polynomial of guards; first root in the step and in a section of it. Of each row and mode that it
 # left: last time, two times of flight, the longest, the state then. Numbers: next step, error of the last one, end of an accumulation,
 # time of the last event, step of differences, first and last time at which functions are called.
 _ARRAYS = {
     "jac": "in", "newton": "rr", "filter": "in", "z": "r", "g": "r", "sizes": "r", "first": "i",
     "x": "n", "x_new": "n", "at": "n", "x_sampled": "n", "scratch": "n", "xdot": "n", "xdd": "n", "rhs": "n", "k": "sn", "poly": "dn",
+    "atol": "n",
     "x_size": "n", "xdot_size": "n", "w": "m", "wt": "m", "wtt": "m", "off": "m", "MB": "mn", "CMB": "mm", "D": "mm", "second": "mm",
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
     "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
@@ -47,6 +48,7 @@ class Options(NamedTuple):
     h: float
     rtol: float
     atol: float
+    is_scaled: float  # 1: of states smaller than 1 atol is relative to the largest so far
     accumulation: float  # of the longest time between events: where it may end
     max_events: float
     hybrid: float  # ALWAYS: what cannot be followed event by event is handed over to time stepping

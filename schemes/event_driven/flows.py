@@ -71,8 +71,9 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
         load(s, mem, work, f.x)
         status = _derivative(t, f.x, f.k, s, functions, options, mem, imem, work, iwork)
         iwork[f.fresh] = 0
+    _set_tolerances(s, options, work)
     if not work[f.step] > 0.0:
-        work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
+        work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, f.atol, work), 1.0
     h, error, theta = min(work[f.step], t_end - t), math.inf, NO_ROOT
     if f.is_stiff != 0:
         _note_slopes(t, s, functions, options, mem, imem, work, iwork)
@@ -101,6 +102,27 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
     for i in range(n):
         work[f.k + i] = work[f.k + dopri5.LAST * n + i]
     return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
+
+
+@kernel
+def _set_tolerances(s, options, work):
+    """Absolute tolerances: of coordinates and velocities smaller than 1 relative to the largest of their system so far.
+
+    That is also what they would change by in a step if forces and multipliers did not cancel: what is held is rounding of these.
+    """
+    f, n, h = s.flow[0], s.flow[0].n // 2, work[s.flow[0].step]
+    for i in range(f.n):
+        work[f.atol + i] = options.atol
+    for k in range(s.newton.elements.size if options.is_scaled != 0.0 and s.rigid.bodies.size == 0 else 0):
+        first, many, length, speed = s.newton.elements[k].dof, s.newton.parts[s.newton.elements[k].part].n, 0.0, 0.0
+        for i in range(first, first + many):
+            work[f.x_size + i] = max(work[f.x_size + i], abs(work[f.x + i]))
+            work[f.x_size + n + i] = max(work[f.x_size + n + i], abs(work[f.x + n + i]), h * work[f.acc_size + i])
+            length, speed = max(length, work[f.x_size + i]), max(speed, work[f.x_size + n + i])
+        length = max(length, h * speed)
+        for i in range(first, first + many):
+            work[f.atol + i] *= min(length, 1.0) if length > 0.0 else 1.0
+            work[f.atol + n + i] *= min(speed, 1.0) if speed > 0.0 else 1.0
 
 
 @kernel

@@ -324,6 +324,8 @@ def accelerate(t, s, functions, options, mem, imem, work, iwork):
     """Accelerations at the state in mem, into p.acc, and lambda into mem. Returns a status."""
     f, p = s.flow[0], s.newton.plan[0]
     status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    for i in range(p.n_dofs):
+        work[f.acc_size + i] = abs(work[p.acc + i])
     if iwork[f.count] > 0:
         evaluate_rows(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
         if not factorise(s, work, iwork):

@@ -40,6 +40,7 @@ from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, lis
 from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
+from nsds.schemes.event_driven.scheme import numbers_of
 from nsds.schemes.event_driven.sides import open_window
 from nsds.schemes.event_driven.state import load, store
 from nsds.schemes.event_driven.tables import FREE, HELD, SLIP, Options, Tables, no_bodies, number_blocks, place_flow
@@ -117,7 +118,7 @@ def _relations_of(tables):
 
 def with_flow(prepared, flow, rigid, options, words):
     """What is prepared of the Newton form, with the tables of the flow, and of rigid bodies, and options."""
-    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
+    numbers = numbers_of(options)
     tables = Tables(prepared.tables, flow, np.sort(options["time_events"]), rigid)
     return prepared._replace(tables=tables, options=Options(words.h, words, **numbers))
 
@@ -189,6 +190,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     keep_state(form.parts, form.elements, p, mem, work)
     for i in range(form.constraints.size):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
+    for i in range(f.n):
+        work[f.x_size + i] = 0.0
     work[f.force] = 0.0
     begin_anew(t, s, work, iwork)
     wind_up(t, options.h, s.times, f, work, iwork)

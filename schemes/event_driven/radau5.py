@@ -6,8 +6,8 @@ Of the stages ``x + z_i`` at ``t + C[i] h``, with f an autonomous or other right
     (gamma / h I - J) error = f(t, x) + sum_i e_i z_i / h                                     of order 3
 
 and the solution at the end is the last stage. `steps_of` binds it to a right-hand side. Of the tables of a motion, ``s.flow[0]`` has the
-columns n, and x, x_new, x_sampled, first (n), k, poly, jac (n, n), newton (3 n, 3 n), filter (n, n), z, g, sizes (3 n) of the work memory,
-and stage_pivots (3 n) of the integer one. Hairer and Wanner, Solving Ordinary Differential Equations II, IV.8; dense output is the
+columns n, and x, x_new, x_sampled, first, atol (n), k, poly, jac (n, n), newton (3 n, 3 n), filter (n, n), z, g, sizes (3 n) of the work
+memory, and stage_pivots (3 n) of the integer one. Hairer and Wanner, Solving Ordinary Differential Equations II, IV.8; dense output is the
 polynomial of collocation.
 """
 
@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, specialised, tiny
-from nsds.schemes.event_driven.dopri5 import LAST
+from nsds.schemes.event_driven.dopri5 import LAST, TINY
 from nsds.schemes.linear_algebra import invert_in_place
 from nsds.status import CONVERGED
 
@@ -69,7 +69,7 @@ def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
                 work[f.x_new + a] = work[f.x + a] + work[f.z + i * n + a]
             at = derivative(time_in_step(t, C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
             status = at if status == CONVERGED else status
-        size = improve(n, h, options.rtol, options.atol, f, work)
+        size = improve(n, h, options.rtol, f, work)
         is_done, diverges = _is_solved(size, last, options.rtol)
         if is_done or diverges or status != CONVERGED:
             break
@@ -81,12 +81,12 @@ def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
         return status, math.inf
     _dense_output(n, f, work)
     status = derivative(time_in_step(t, 1.0, h), f.x_new, f.k + LAST * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
-    error = _error_of_step(n, h, f.k, options.rtol, options.atol, f, work)
+    error = _error_of_step(n, h, f.k, options.rtol, f, work)
     if error > 1.0:  # of what is stiff the estimate is too large: filtered once more
         for a in range(n):
             work[f.x_sampled + a] = work[f.x + a] + work[f.g + a]
         derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)  # noqa: F821
-        error = _error_of_step(n, h, f.first, options.rtol, options.atol, f, work)
+        error = _error_of_step(n, h, f.first, options.rtol, f, work)
     return status, error if status == CONVERGED else math.inf
 
 
@@ -111,7 +111,7 @@ def _prepare(n, h, p, work, iwork):
 
 
 @kernel
-def improve(n, h, rtol, atol, p, work):
+def improve(n, h, rtol, p, work):
     """A step of Newton's method from x' of the stages in work[p.k:]; returns its size in the norm of the tolerances, or NaN."""
     m, s = 3 * n, 0.0
     for i in range(m):
@@ -124,7 +124,7 @@ def improve(n, h, rtol, atol, p, work):
         for j in range(m):
             change += work[p.newton + i * m + j] * work[p.g + j]
         work[p.z + i] += change
-        s += (change / (atol + rtol * abs(work[p.x + i % n]))) ** 2
+        s += (change / max(work[p.atol + i % n] + rtol * abs(work[p.x + i % n]), TINY)) ** 2
     return math.sqrt(s / m)
 
 
@@ -138,7 +138,7 @@ def _is_solved(size, last, rtol):
 
 
 @kernel
-def _error_of_step(n, h, first, rtol, atol, p, work):
+def _error_of_step(n, h, first, rtol, p, work):
     """Root mean square of the errors of all components, in the norm of the tolerances; in work[p.g:], too, itself.
 
     first: offset of x' at the start of the step, or, filtered once more, at the start moved by the error.
@@ -152,7 +152,7 @@ def _error_of_step(n, h, first, rtol, atol, p, work):
                 rate += ERROR[i] * work[p.z + i * n + b] / h
             error += work[p.filter + a * n + b] * rate
         work[p.g + a] = error
-        s += (error / (atol + rtol * max(abs(work[p.x + a]), abs(work[p.x_new + a])))) ** 2
+        s += (error / max(work[p.atol + a] + rtol * max(abs(work[p.x + a]), abs(work[p.x_new + a])), TINY)) ** 2
     return math.sqrt(s / n)
 
 

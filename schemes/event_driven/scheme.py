@@ -11,19 +11,25 @@ from nsds.schemes.event_driven.clock import USUAL
 from nsds.schemes.table import scheme_for
 
 _MODULES = {LAGRANGIAN: "lagrangian", FIRST_ORDER: "first_order", NEWTON_EULER: "rigid"}
+_ATOL = 1e-12  # in the units of the states, or, of what is small, of the largest so far
 _FIELDS = [
     ("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8"), ("hybrid", "<i8")
 ]  # fmt: skip
 
 
 @scheme_for(LAGRANGIAN, FIRST_ORDER, NEWTON_EULER)
-def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=None):
+def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=None):
     """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
 
     Parameters
     ----------
-    rtol, atol : float > 0
-        Error of a step of the smooth motion, relative to the state and absolute (in the units of the coordinates).
+    rtol : float > 0
+        Error of a step of the smooth motion, relative to the state.
+    atol : float >= 0
+        Error of a step, in the units of the states, of what passes zero. 0: 1e-12, and of states that have been smaller than 1 so far 1e-12
+        of the largest in their system: of the coordinates, and of the velocities, of a Lagrangian system, of all states of a first-order
+        one. States of different sizes in one system, as charges of picocoulombs beside volts, want a number below 1e-6 of the smallest.
+        Of rigid bodies 0 is 1e-12 (m, m/s, rad/s).
     flow : "auto", "exact", "dopri5" or "radau"
         How smooth motions are computed. "exact": Taylor series to rounding, for linear systems whose matrices are constant, with forces
         that may depend on time (of Lagrangian systems), without friction in space and compliance; no impact is missed, and times of
@@ -123,13 +129,18 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     times = np.sort(_checks.array(owner, "time_events", time_events, n_dims=1))
     record = np.zeros((), np.dtype([*_FIELDS, ("time_events", "<f8", times.shape)]))
     record["scheme"], record["flow"] = owner.encode(), _checks.choice(owner, "flow", flow, ("auto", "exact", "dopri5", "radau")).encode()
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        record[name] = _checks.number(owner, name, value, above=0.0)
+    record["rtol"], record["atol"] = _checks.number(owner, "rtol", rtol, above=0.0), _checks.number(owner, "atol", atol, 0.0)
     record["accumulation"] = _checks.number(owner, "accumulation", accumulation, 0.0, 1.0)
     record["max_events"] = _checks.integer(owner, "max_events", max_events, low=1)
     record["time_events"] = times
     record["hybrid"] = USUAL if hybrid is None else _checks.flag(owner, "hybrid", hybrid)
     return record
+
+
+def numbers_of(options):
+    """What kernels read of the options, as floats."""
+    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
+    return numbers | {"atol": numbers["atol"] or _ATOL, "is_scaled": float(numbers["atol"] == 0.0)}
 
 
 def prepare(records, mem, options, h, method):

@@ -20,9 +20,10 @@ JUMPS = 64  # of forces, at most, whose times are remembered
 FREE, HELD, SLIP, REDUNDANT = range(4)
 LEANS = 3  # in spared: a contact that bounded forces keep where it is
 # of the motion: x = (q, v) of all coordinates, n of them, at the start, the end and inside a step; stages k; poly, the
-# motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact; jumped_at, when forces
+# motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact; of each coordinate
+# acc_size, the same at the last state, and of x atol, absolute tolerances, and x_size, the largest so far; jumped_at, when forces
 # have jumped lately.
-_MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free", "jumped_at")
+_MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free", "acc_size", "atol", "x_size", "jumped_at")
 # Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
 # without contact; slow, below which it is at rest, slip, the same for the guard, and creep, up to which what begins to slip in space keeps
 # its direction; direction of slip, at the start of a step (heading), and before the event; last, the time of the last impact, and two times
@@ -79,6 +80,7 @@ class Options(NamedTuple):
     newton: newton.Options
     rtol: float
     atol: float
+    is_scaled: float  # 1: of states smaller than 1 atol is relative to the largest so far
     accumulation: float  # of the largest speed: contacts that bounce more slowly may come to rest
     max_events: float
     hybrid: float  # NEVER, ALWAYS, USUAL: whether what cannot be followed event by event is handed over to time stepping
@@ -141,6 +143,7 @@ def place_flow(n_dofs, n_state, n_constraints, is_stiff, work, iwork, compliant=
     f["n"] = n
     forces = (FORCE_DEGREE + 1) * n_dofs
     work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs, jumped_at=JUMPS)
+    work.place(f, acc_size=n_dofs, atol=n, x_size=n)
     work.place(f, force_value=forces, force_poly=forces, lam_poly=(SERIES_DEGREE + 1) * m, guard_value=(GUARD_DEGREE + 1) * m)
     work.place(f, guard_poly=SERIES_DEGREE + 1, spare=FORCE_DEGREE + 1, matrix=m * m, shift=m * m, **dict.fromkeys(_ROWS, m))
     work.place(f, soft_matrix=compliant**2)

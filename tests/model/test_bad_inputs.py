@@ -520,7 +520,7 @@ CALLS = {
             "max_rounds": "whole"}),
     "rattle": (nsds.rattle, dict, {"newton_tol": "positive", "newton_max_iter": "whole"}),
     "event_driven": (nsds.event_driven, dict, {
-        "rtol": "positive", "atol": "positive", "flow": "word", "accumulation": "within 0 and 1", "max_events": "whole",
+        "rtol": "positive", "atol": "not negative", "flow": "word", "accumulation": "within 0 and 1", "max_events": "whole",
         "time_events": "state of any length", "hybrid": "flag or none"}),
     "schatzman_paoli": (nsds.schatzman_paoli, dict, {"theta": "within 0 and 1", "gamma": "not negative or inf"} | SCHEME_NUMBERS),
     "moreau_jean_direct_projection": (nsds.moreau_jean_direct_projection, dict, PROJECTION | {"contacts": "word"}),

@@ -24,10 +24,10 @@ def pendulum(t, x):
 
 def taken(t, x, h, f=pendulum, rtol=1e-6, atol=1e-9):
     """(new state, error, coefficients of the dense output, stages) of one step."""
-    n, work, p = x.size, np.zeros(100), np.zeros(1, table("n", "x", "k", "x_new", "poly"))
-    k, new, poly = 10, 60, 70
-    p[0] = n, 0, k, new, poly
-    work[:n] = x
+    n, work, p = x.size, np.zeros(100), np.zeros(1, table("n", "x", "k", "x_new", "poly", "atol"))
+    k, new, poly, tolerances = 10, 60, 70, 90
+    p[0] = n, 0, k, new, poly, tolerances
+    work[:n], work[tolerances : tolerances + n] = x, atol
     work[k : k + n] = f(t, x)
 
     def derivative(t, at, out, *_):
@@ -35,7 +35,7 @@ def taken(t, x, h, f=pendulum, rtol=1e-6, atol=1e-9):
         return CONVERGED
 
     step = specialised(dopri5._take_step, "here", derivative=derivative, time_in_step=lambda t, theta, h: t + theta * h)
-    status, error = step(t, h, SimpleNamespace(flow=p), None, SimpleNamespace(rtol=rtol, atol=atol), None, None, work, None)
+    status, error = step(t, h, SimpleNamespace(flow=p), None, SimpleNamespace(rtol=rtol), None, None, work, None)
     assert status == CONVERGED
     return work[new : new + n].copy(), error, work[poly : poly + 5 * n].reshape(5, n).copy(), work[k : k + 7 * n].reshape(7, n).copy()
 
@@ -80,8 +80,8 @@ def test_dense_output_meets_both_ends_with_their_slopes():
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
 def test_step_control_keeps_the_error_in_proportion_to_the_tolerance(rtol):
     t, x, work = 0.0, np.array([1.0, 0.0]), np.zeros(8)
-    work[:2], work[2:4] = x, circle(0, x)
-    h, last, rejected = dopri5.first_step(2, 1.0, 0, 2, rtol, rtol, work), 1.0, 0
+    work[:2], work[2:4], work[4:6] = x, circle(0, x), rtol
+    h, last, rejected = dopri5.first_step(2, 1.0, 0, 2, rtol, 4, work), 1.0, 0
     while t < 10.0:
         new, error, _, _ = taken(t, x, min(h, 10.0 - t), circle, rtol, rtol)
         if error <= 1.0:

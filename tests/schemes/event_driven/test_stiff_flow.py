@@ -17,18 +17,18 @@ from tests.schemes.event_driven.test_event_driven import G, happened, linear
 from tests.schemes.event_driven.test_flows import circle, pendulum
 
 RELAY = 0.3  # of the switch
-PLACES = table("n", "x", "x_new", "x_sampled", "k", "poly", "first", "jac", "newton", "filter", "z", "g", "sizes", "stage_pivots")
+PLACES = table("n", "x", "x_new", "x_sampled", "k", "poly", "first", "jac", "newton", "filter", "z", "g", "sizes", "atol", "stage_pivots")
 
 
 def taken(t, x, h, f, rtol=1e-10, atol=1e-12):
     """(new state, error, coefficients of the dense output) of one step."""
     n, p, at = x.size, np.zeros(1, PLACES), 0
     sizes = {"n": 1, "x": n, "x_new": n, "x_sampled": n, "k": 7 * n, "poly": 4 * n, "first": n, "jac": n * n, "newton": 9 * n * n,
-             "filter": n * n, "z": 3 * n, "g": 3 * n, "sizes": 3 * n}  # fmt: skip
+             "filter": n * n, "z": 3 * n, "g": 3 * n, "sizes": 3 * n, "atol": n}  # fmt: skip
     for name, size in sizes.items():
         p[name], at = at, at + size
     p["n"], work, iwork = n, np.zeros(at), np.zeros(3 * n, np.int64)
-    s, options = SimpleNamespace(flow=p), SimpleNamespace(rtol=rtol, atol=atol)
+    s, options = SimpleNamespace(flow=p), SimpleNamespace(rtol=rtol)
 
     def derivative(t, at, out, *_):
         work[out : out + n] = f(t, work[at : at + n])
@@ -36,7 +36,7 @@ def taken(t, x, h, f, rtol=1e-10, atol=1e-12):
 
     bound = {"derivative": derivative, "time_in_step": lambda t, theta, h: t + theta * h}
     p = p[0]
-    work[p["x"] : p["x"] + n], work[p["k"] : p["k"] + n] = x, f(t, x)
+    work[p["x"] : p["x"] + n], work[p["k"] : p["k"] + n], work[p["atol"] : p["atol"] + n] = x, f(t, x), atol
     specialised(radau5._note_slopes, "here", **bound)(t, s, None, options, None, None, work, iwork)
     status, error = specialised(radau5._take_step, "here", **bound)(t, h, s, None, options, None, None, work, iwork)
     assert status == CONVERGED
