@@ -678,6 +678,10 @@ def relay(lower=None, upper=None):
     holds a velocity with no more than these, on the angle of a hinge a brake or a clutch with bounds of its own for each direction;
     ``relay(0, inf)`` never lets ydot be negative, as a freewheel does.
 
+    With a negative D, ``y = C x + D lambda`` has hysteresis, of width ``(upper - lower) |D|``: within it both bounds are solutions, and the
+    one between them is unstable. A run keeps the bound that lambda has until it is no solution any more, and begins at that of the record's
+    lambda; where this lies between the bounds, and both are solutions, a warning says at which one the run begins.
+
     Parameters
     ----------
     lower, upper : float or array_like (m,)

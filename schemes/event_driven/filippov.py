@@ -124,7 +124,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     for j in range(f.n):
         work[f.x_size + j], work[f.xdot_size + j] = abs(work[f.x + j]), 0.0
     forget_accumulations(f, work, iwork)
-    work[f.step], work[f.error], work[f.event] = 0.0, 1.0, -np.inf
+    work[f.step], work[f.error], work[f.event], iwork[s.problem[0].open] = 0.0, 1.0, -np.inf, -1
     wind_up(t, options.h, s.times, f, work, iwork)
     open_window(t, options.h, s.times, f, work, iwork)
     set_difference(1e-3 * options.h, f, work)

@@ -234,7 +234,7 @@ def _sampled_event(begin, width, s, work, iwork):
         work[f.section + i] = NO_ROOT
     for number in range(2 * f.m):
         i = number // 2
-        if not _is_sampled(number, s, work, iwork):
+        if not _is_sampled(number, s, work, iwork) or _is_noise(number, s, work, iwork):
             continue
         interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
         root = _root(i, GUARD_DEGREE, begin, _noise(i, s, work, iwork), s, work, iwork)
@@ -244,6 +244,15 @@ def _sampled_event(begin, width, s, work, iwork):
         if root < best:
             best, which = root, number
     return best, which
+
+
+@tiny
+def _is_noise(number, s, work, iwork):
+    """Whether all values of a guard in a section are rounding, of which coefficients of its polynomial would be many times as large."""
+    largest = 0.0
+    for node in range(GUARD_DEGREE + 1):
+        largest = max(largest, abs(work[s.flow[0].guard_value + number * (GUARD_DEGREE + 1) + node]))
+    return largest <= _noise(number // 2, s, work, iwork)
 
 
 @tiny

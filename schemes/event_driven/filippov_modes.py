@@ -17,6 +17,7 @@ from nsds.schemes.event_driven.filippov_outputs import (
 )
 from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
 from nsds.schemes.problem.box import solve
+from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.solvers.box.signature import changed
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE
 
@@ -32,21 +33,26 @@ _NEXT_TO_NOTHING = 1e-9  # of the step of the motion
 
 @kernel
 def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, work, iwork):
-    """The modes after an event, lambda a first guess of that in them. Returns a status."""
+    """The modes after an event, lambda a first guess of that in them. Returns a status.
+
+    The unknowns are by how much lambda differs from the last guess, so that constants cancel in no row.
+    """
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, status = f.m, NEWTON
     _find_zeros(t, is_start, s, functions, mem, imem, work, iwork)
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     for k in range(_MAX_ITER):
         _state_problem(t, k == 0, s, functions, mem, imem, work, iwork)
-        solved = solve(m, s.row, s.column, r.W, r, solver, strict, False, work, iwork)
+        note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, work, iwork)
+        solved = solve_near(m, s.row, s.column, r, solver, strict, work, iwork)
         change, largest, zero = 0.0, 1e-300, 0.0
         for i in range(m):
-            z = work[r.z + i]
-            change = max(change, abs(z - mem[constraints[i].lam]))
-            largest = max(largest, abs(z), work[f.lam_size + i])
-            zero += 0.0 * z
-            mem[constraints[i].lam] = z
+            difference, lam = work[r.z + i], constraints[i].lam
+            is_low, is_high = difference == work[r.lower + i], difference == work[r.upper + i]
+            mem[lam] = work[f.low + i] if is_low else work[f.high + i] if is_high else mem[lam] + difference
+            change = max(change, abs(difference))
+            largest = max(largest, abs(mem[lam]), work[f.lam_size + i])
+            zero += 0.0 * difference
         if zero != 0.0:
             return NON_FINITE
         if solved not in (CONVERGED, INEXACT):
@@ -57,7 +63,7 @@ def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, w
         evaluate_outputs(t, f.x, s, functions, mem, imem, work)
         linearise(t, s, functions, mem, work, iwork)
     for i in range(m):
-        z, lower, upper = work[r.z + i], work[p.lower + i], work[p.upper + i]
+        z, lower, upper = mem[constraints[i].lam], work[p.lower + i], work[p.upper + i]
         iwork[f.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
         if work[r.lower + i] == work[r.upper + i] and lower == upper:
             iwork[f.mode + i] = LOWER if work[f.w + i] > 0.0 else UPPER
@@ -94,7 +100,7 @@ def _find_zeros(t, is_start, s, functions, mem, imem, work, iwork):
 
 @kernel
 def _state_problem(t, is_first, s, functions, mem, imem, work, iwork):
-    """W, q and bounds of the problem linearised at lambda in mem, whose outputs are known."""
+    """W, q and bounds of the problem linearised at lambda in mem, whose outputs are known; it is stated in the differences from that."""
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, near = f.m, _NEXT_TO_NOTHING * work[f.delta]
     evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)
@@ -102,7 +108,8 @@ def _state_problem(t, is_first, s, functions, mem, imem, work, iwork):
     _find_orders(t, is_first, s, functions, mem, imem, work, iwork)
     for i in range(m):
         lower, upper = work[p.lower + i], work[p.upper + i]
-        w, slopes, share = work[f.w + i] - work[f.off + i] + near * work[f.wt + i], f.CMB, near
+        w, slopes, share = work[f.w + i] - work[f.off + i], f.CMB, near
+        w = near * work[f.wt + i] + (w if abs(w) > _ON_IT * work[f.y_size + i] else 0.0)  # rounding would hide what decides
         if iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0:
             w, share = work[f.wt + i], 1.0
             if iwork[f.order + i] == 2:
@@ -116,11 +123,10 @@ def _state_problem(t, is_first, s, functions, mem, imem, work, iwork):
             size = _LEAVES * work[f.lam_size + i] * abs(share * work[slopes + i * m + i] + work[f.D + i * m + i])
             w += size if abs(mem[constraints[i].lam] - lower) < abs(upper - mem[constraints[i].lam]) else -size
         for j in range(m):
-            slope = share * work[slopes + i * m + j] + work[f.D + i * m + j]
-            w -= slope * mem[constraints[j].lam]
-            work[r.W + i * m + j] = slope
-        work[r.q + i], work[r.lower + i], work[r.upper + i] = w, lower, upper
-        work[r.z + i] = min(max(mem[constraints[i].lam], lower), upper)
+            work[r.W + i * m + j] = share * work[slopes + i * m + j] + work[f.D + i * m + j]
+        work[f.low + i], work[f.high + i], lam = lower, upper, mem[constraints[i].lam]
+        work[r.q + i], work[r.lower + i], work[r.upper + i] = w, lower - lam, upper - lam
+        work[r.z + i] = min(max(0.0, lower - lam), upper - lam)
     work[r.rounding], iwork[r.isolver] = 0.0, 0
 
 
@@ -201,7 +207,8 @@ def catch_up(t, h, s, functions, solver, solver_options, mem, imem, work, iwork)
                 work[r.q + i] -= slope * mem[constraints[j].lam]
                 work[r.W + i * m + j] = slope
         work[r.rounding], iwork[r.isolver] = 0.0, 0
-        solved = solve(m, s.row, s.column, r.W, r, solver, solver_options, False, work, iwork)
+        note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, work, iwork)
+        solved = solve_near(m, s.row, s.column, r, solver, solver_options, work, iwork)
         change, largest = 0.0, 1e-300
         for i in range(m):
             change = max(change, abs(work[r.z + i] - mem[constraints[i].lam]))

@@ -10,6 +10,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.polynomials import GUARD_DEGREE
 from nsds.schemes.first_order import newton
+from nsds.schemes.problem.branches import COLUMNS, place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 
 # Of n states and m rows. Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step. States:
@@ -25,7 +26,7 @@ _ARRAYS = {
     "atol": "n",
     "x_size": "n", "xdot_size": "n", "w": "m", "wt": "m", "wtt": "m", "off": "m", "MB": "mn", "CMB": "mm", "D": "mm", "second": "mm",
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
-    "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
+    "low": "m", "high": "m", "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
     "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "mark": "", "handed": "", "handed_to": "",
 }  # fmt: skip
@@ -37,7 +38,7 @@ _ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "p
 # how many rows are held, and how many have guards that are sampled; effort, as of how many steps the last one was.
 _WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "count", "n_sampled", "effort")
 # Where the problem of all rows lies, by the names that `nsds.schemes.problem.box` knows.
-PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
+PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver", *COLUMNS)
 FILIPPOV = table("n", "m", "is_controlled", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
 
 
@@ -81,6 +82,7 @@ def place(n, constraints, is_stiff, method, work, iwork):
     row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
     problem = np.zeros(1, PROBLEM)
     place_problem(problem, Unknowns(None, None, constraints, None, row, column, None), method, work, iwork)
+    place_branches(problem, m, work, iwork)
     iwork.place(f, stage_pivots=3 * n * is_stiff)
     f["n"], f["m"], f["is_stiff"] = n, m, is_stiff
     return f, problem, row, column

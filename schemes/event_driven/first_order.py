@@ -54,6 +54,7 @@ from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
+from nsds.schemes.problem.branches import place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.run.sampled_control import has_controls
@@ -131,6 +132,7 @@ def prepare(records, mem, options, h, method):
     place_arrays(p, n, m, work, iwork)
     row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
     place_problem(p, Unknowns(None, None, c, None, row, column, None), method, work, iwork)
+    place_branches(p, m, work, iwork)
     work, iwork, plan = work.array(), iwork.array(np.int64), p[0]
     work[:, plan["spare"] : plan["spare"] + n] = [member["spare"] for member in members]
     iwork[:, plan["direct"] : plan["direct"] + m] = [(member["D"] != 0).any(axis=1) for member in members]
@@ -203,16 +205,20 @@ def _cause_of_short_steps(records, prepared, m):
 
 @kernel
 def start(t, s, functions, options, mem, imem, work, iwork):
-    """Before the first step: outputs of the state; its modes are found when the first step begins."""
+    """Before the first step: outputs of the state and lambda of the record; modes are found when the first step begins."""
     p = s.flow.plan[0]
     gather(s.parts, p.x, mem, work)
     for j in range(p.n):
         work[p.x_size + j] = 0.0
     note_size(p, work)
     for i in range(p.m):
-        iwork[p.mode + i] = LOWER if work[p.bounds_lower + i] > -np.inf else UPPER if work[p.bounds_upper + i] < np.inf else HELD
+        lower, upper, lam = work[p.bounds_lower + i], work[p.bounds_upper + i], mem[s.constraints[i].lam]
+        is_high = upper < np.inf and (lower == -np.inf or lower < upper <= lam)
+        iwork[p.mode + i] = UPPER if is_high else LOWER if lower > -np.inf else HELD
         iwork[p.fired + i] = 0
-        work[p.z + i] = mem[s.constraints[i].lam]
+        work[p.l + i] = min(max(lam, lower), upper) if lower > -np.inf and upper < np.inf else 0.0  # relays go on from there
+        for j in range(p.n):
+            work[p.L + i * p.n + j] = 0.0
         y, _ = output(i, p, work)
         for j in range(p.m):
             y += work[p.D + i * p.m + j] * mem[s.constraints[j].lam]
@@ -224,7 +230,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         drive(t, p, s.relations, mem, work, iwork)
         note_size(p, work)
     work[p.step], work[p.event], work[p.rounding] = 0.0, -np.inf, 0.0
-    iwork[p.n_hidden] = 0
+    iwork[p.n_hidden], iwork[p.open] = 0, -1
     wind_up(t, options.h, s.times, p, work, iwork)
     return CONVERGED
 
@@ -270,7 +276,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
     p = s.flow.plan[0]
-    is_start, bits = iwork[p.pending] == AT_START, 0
+    is_start, is_afresh, bits = iwork[p.pending] == AT_START, iwork[p.pending] == AT_START, 0
     iwork[p.pending] = 0
     if strikes(t, options.h, s.times, p, iwork):
         bits = TIME_EVENT
@@ -281,7 +287,8 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         bits |= TIME_EVENT
         drive(t, p, s.relations, mem, work, iwork)
         note_size(p, work)
-        if not _let_go(p, work, iwork):
+        can, is_afresh = _let_go(p, work, iwork)
+        if not can:
             return IMPULSE, 0
     if is_start:
         if p.is_driven == 0:
@@ -294,7 +301,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
             follow_accumulations(t, options.accumulation, p, work, iwork)
     if are_too_many(t, options, p, work, iwork):
         return TOO_MANY_EVENTS, 0
-    status, found = _switch(is_start, s, solver, solver_options, work, iwork)
+    status, found = _switch(is_start, is_afresh, s, solver, solver_options, work, iwork)
     if status != CONVERGED:
         iwork[p.pending] = AT_START  # there is no motion from here: a run that goes on all the same asks again
         return status, 0
@@ -304,8 +311,24 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
 
 @kernel
 def _let_go(p, work, iwork):
-    """Rows that are held and that a step of a source, or a switch, has moved off are so no more; False where they cannot be let go."""
+    """Whatever a step of a source, or a switch, has moved off what was held, or off what came to zero, is held no more.
+
+    Returns (False where it cannot be let go, whether there was any: then y of all rows is to be looked at afresh).
+    """
+    is_off = False
+    for a in range(iwork[p.n_hidden]):
+        y, terms = work[p.hidden_constant + a], abs(work[p.hidden_constant + a])
+        for j in range(p.n):
+            y += work[p.hidden + a * p.n + j] * work[p.x + j]
+            terms += abs(work[p.hidden + a * p.n + j]) * work[p.x_size + j]
+        is_off |= abs(y) > _OFF * terms
     for i in range(p.m):
+        is_off |= iwork[p.fired + i] != 0 and not _is_at_zero(i, p, work, iwork)
+    if not is_off:
+        return True, False
+    iwork[p.n_hidden] = 0
+    for i in range(p.m):
+        iwork[p.fired + i] = 1 if iwork[p.fired + i] != 0 and _is_at_zero(i, p, work, iwork) else 0
         if iwork[p.direct + i] != 0 or iwork[p.mode + i] != HELD:
             continue
         y, terms = output(i, p, work)
@@ -317,8 +340,25 @@ def _let_go(p, work, iwork):
         elif y < 0.0 and work[p.bounds_upper + i] < np.inf:
             iwork[p.mode + i] = UPPER
         else:
-            return False
-    return True
+            return False, True
+    return True, True
+
+
+@tiny
+def _is_at_zero(i, p, work, iwork):
+    """Whether the guard of a row is zero still: y of one at a bound, the distance of lambda from its bounds of one that is held."""
+    if iwork[p.mode + i] == HELD:
+        lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
+        distance, terms = min(abs(lam - lower), abs(upper - lam)), abs(work[p.l + i])
+        for j in range(p.n):
+            terms += abs(work[p.L + i * p.n + j]) * work[p.x_size + j]
+    else:
+        y, terms = work[p.y0 + i], abs(work[p.y0 + i])
+        for j in range(p.n):
+            y += work[p.Y + i * p.n + j] * work[p.x + j]
+            terms += abs(work[p.Y + i * p.n + j]) * work[p.x_size + j]
+        distance = abs(y)
+    return distance <= _OFF * terms
 
 
 @tiny
@@ -331,15 +371,18 @@ def _from_masses(p, work):
 
 
 @kernel
-def _switch(is_start, s, solver, solver_options, work, iwork):
-    """Put x on what came to zero, and find the modes after that; at the start x may jump. Returns (status, bits of what changed)."""
+def _switch(is_start, is_afresh, s, solver, solver_options, work, iwork):
+    """Put x on what came to zero, and find the modes after that; at the start x may jump. Returns (status, bits of what changed).
+
+    is_afresh: what was held is so no more for certain, as at the start.
+    """
     p, bits = s.flow.plan[0], 0
     put_on_outputs(s.flow, work, iwork)
     for i in range(p.m):
         iwork[p.before + i] = iwork[p.mode + i]
-    status = _find_modes(is_start, s, solver, solver_options, work, iwork)
+    status = _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork)
     if status == VIOLATED and is_start and jump(s.flow, solver, solver_options, work, iwork):
-        status, bits = _find_modes(is_start, s, solver, solver_options, work, iwork), JUMP
+        status, bits = _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork), JUMP
     if status in (VIOLATED, IMPULSE):
         return status, 0
     for i in range(p.m):
@@ -351,7 +394,7 @@ def _switch(is_start, s, solver, solver_options, work, iwork):
 
 
 @kernel
-def _find_modes(is_start, s, solver, solver_options, work, iwork):
+def _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork):
     """The modes at x, and the motion in them. Returns a status: VIOLATED, or of circuits IMPULSE, where x would have to jump."""
     p = s.flow.plan[0]
     off = VIOLATED if p.is_driven == 0 else IMPULSE
@@ -361,7 +404,7 @@ def _find_modes(is_start, s, solver, solver_options, work, iwork):
         if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
             iwork[p.culprit] = i
             return off
-    status = choose_modes(is_start, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
+    status = choose_modes(is_afresh, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
     if status == INFEASIBLE and is_start and p.is_driven == 0:
         iwork[p.culprit] = _lowest(p, work)
         return off

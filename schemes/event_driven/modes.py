@@ -20,6 +20,7 @@ from nsds._jit import by_reference, kernel, tiny
 from nsds.model.layout import table
 from nsds.schemes.event_driven.polynomials import NO_ROOT, first_root
 from nsds.schemes.problem.box import ULPS, solve
+from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.solvers.box.signature import changed
 from nsds.status import CONVERGED
 
@@ -55,6 +56,7 @@ PLAN = table(
     *_ROWS,
     *_WHOLE,
     *_PROBLEM,
+    *COLUMNS,
     "bounds_lower",
     "bounds_upper",
     "open_lower",
@@ -135,21 +137,58 @@ def note_near(p, work, iwork):
 
 
 @kernel
-def choose_modes(is_start, flow, solver, solver_options, work, iwork):
-    """The modes that the state goes on in, from those before unless it ``is_start``. Returns the status of the problem.
+def choose_modes(is_afresh, flow, solver, solver_options, work, iwork):
+    """The modes that the state goes on in, from those before unless it ``is_afresh``. Returns the status of the problem.
 
-    Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row.
+    Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row. Where rounding of W leaves no point,
+    a longer step makes more of what decides.
     """
-    p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
-    length = min(iwork[p.n_still], len(LENGTHS) - 1)
+    p, m, status = flow.plan[0], flow.plan[0].m, CONVERGED
+    _note_multipliers(p, work, iwork)
+    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    for length in range(min(iwork[p.n_still], len(LENGTHS) - 1), len(LENGTHS)):
+        _state_choice(length, is_afresh, p, work, iwork)
+        note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, work, iwork)
+        status = solve_near(m, flow.W_row, flow.W_column, p, solver, strict, work, iwork)
+        if status != CONVERGED:  # switches may have moved lambda so far that what decides is rounding of its terms
+            work[p.rounding] = _start_again(p, work)
+            status = solve_near(m, flow.W_row, flow.W_column, p, solver, strict, work, iwork)
+            work[p.rounding] = 0.0
+        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):  # what is left to decide is rounding of W
+            status = CONVERGED
+        if status == CONVERGED:
+            break
+    for i in range(m):
+        work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
+        z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
+        iwork[p.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
+        if lower == upper:
+            iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
+    return status
+
+
+@kernel
+def _note_multipliers(p, work, iwork):
+    """lambda before the choice, into K: at its bound where it has come to one, or is off by rounding."""
+    for i in range(p.m):
+        lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
+        terms = abs(work[p.l + i])
+        for j in range(p.n):
+            terms += abs(work[p.L + i * p.n + j]) * work[p.x_size + j]
+        nearest = upper if abs(upper - lam) < abs(lam - lower) else lower
+        if iwork[p.mode + i] == HELD and (iwork[p.fired + i] != 0 or abs(lam - nearest) <= _ROUNDED * terms):
+            lam = nearest
+        work[p.K + i] = lam
+
+
+@kernel
+def _state_choice(length, is_afresh, p, work, iwork):
+    """W, q, bounds and a first guess of the problem whose step has one of the `LENGTHS`."""
+    m, n = p.m, p.n
     near_x, near_s, near_lam = p.near_x + length * m * n, p.near_s + length * m * n, p.near_lam + length * m * m
     for k in range(m * m):
         work[p.W + k] = work[p.D + k] + work[near_lam + k]
-    for i in range(m):
-        lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
-        if iwork[p.fired + i] != 0 and iwork[p.mode + i] == HELD:
-            lam = upper if upper - lam < lam - lower else lower
-        work[p.K + i] = lam
+    iwork[p.isolver] = 0  # another matrix
     for i in range(m):
         y, terms = output(i, p, work)
         lower, upper = work[p.bounds_lower + i], work[p.bounds_upper + i]
@@ -161,12 +200,17 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
                 upper = lower
             elif y < 0.0 and upper < math.inf:
                 lower = upper
-        elif not is_start and (iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD):
-            y = 0.0
-        else:
+        elif is_afresh:
             for k in range(m):
                 y += work[p.D + i * m + k] * work[p.K + k]
                 terms += abs(work[p.D + i * m + k] * work[p.K + k])
+        elif iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD:
+            y = 0.0
+        else:  # as the modes before say, so that rows that differ from held ones by nothing do so here
+            y, terms = work[p.y0 + i], abs(work[p.y0 + i])
+            for j in range(n):
+                y += work[p.Y + i * n + j] * work[p.x + j]
+                terms += abs(work[p.Y + i * n + j]) * work[p.x_size + j]
         terms = terms if y != 0.0 else 0.0
         for j in range(n):
             of_x, of_s = work[near_x + i * n + j] * work[p.x + j], work[near_s + i * n + j] * work[p.s + j]
@@ -177,21 +221,6 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
         y = y if abs(y) > _NOTHING * terms else 0.0  # rounding, which a solver would take for data
         work[p.q + i], work[p.lower + i], work[p.upper + i] = y, lower - work[p.K + i], upper - work[p.K + i]
         work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
-    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
-    status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
-    if status != CONVERGED:  # switches may have moved lambda so far that what decides is rounding of its terms
-        work[p.rounding] = _start_again(p, work)
-        status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
-        work[p.rounding] = 0.0
-    if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):  # what is left to decide is rounding of W
-        status = CONVERGED
-    for i in range(m):
-        work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
-        z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
-        iwork[p.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
-        if lower == upper:
-            iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
-    return status
 
 
 @kernel
@@ -338,9 +367,12 @@ def _substitute(count, known, state, gain, constant, matrix, p, work):
     """``known + state x + gain lambda`` with ``lambda = L x + l``, so many rows, as ``matrix x + constant``; places in the work memory."""
     n, m = p.n, p.m
     for i in range(count):
-        work[constant + i] = work[known + i]
+        s = work[known + i]
+        terms = abs(s)
         for k in range(m):
-            work[constant + i] += work[gain + i * m + k] * work[p.l + k]
+            s += work[gain + i * m + k] * work[p.l + k]
+            terms += abs(work[gain + i * m + k] * work[p.l + k])
+        work[constant + i] = s if p.is_driven == 0 or abs(s) > _NOTHING * terms else 0.0
         for j in range(n):
             s = work[state + i * n + j]
             terms = abs(s)

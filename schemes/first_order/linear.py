@@ -23,7 +23,8 @@ from nsds.schemes.first_order.functions import blame, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.box import ULPS, outputs_of_cones
+from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, note_unstable, place_branches, solve_near
 from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
@@ -34,7 +35,7 @@ from nsds.status import CONVERGED, NON_FINITE
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver", "rhs", "solution", "scratch", "x_old",
-    "driven", "rounding", "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
+    "driven", "rounding", "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "pivots", "keeps_basis", *COLUMNS,
 )  # fmt: skip
 _LARGEST_PRODUCT = 64
 
@@ -120,11 +121,12 @@ def _plan(parts, unknowns, method, work, iwork):
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
+    place_branches(plan, n, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
     if method is find("auto", "relay") and 0 < n <= LARGEST:
         plan["keeps_basis"] = 1
         work.place(plan, S=n * n, s=n, inverse=n * n)
-        iwork.place(plan, side=n, member=n, pivots=n)
+        iwork.place(plan, side=n, pivots=n)
     return plan
 
 
@@ -150,11 +152,15 @@ def start(t, s, functions, options, mem, imem, work, iwork):
                 y += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
         if c.y != ABSENT and imem[STEP] == 0:
             mem[c.y] = y
+    iwork[p.open] = -1
+    note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, work, iwork)
     if p.keeps_basis != 0:
         for i in range(constraints.size):
             work[p.z + i] = mem[constraints[i].lam]
         iwork[p.side] = NO_BASIS
         keep_basis(constraints.size, s.plan, s.W_row, s.W_column, work, iwork)
+        if note_unstable(constraints.size, s.W_row, s.W_column, p, work, iwork):
+            iwork[p.side] = NO_BASIS
     if imem[STEP] == 0:  # a restarted record holds y and r of its last step
         _set_input(s.parts, constraints, s.inputs, mem, work)
     return CONVERGED
@@ -191,11 +197,12 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
             found &= residual <= solver_options.tol
+            iwork[p.open] = max(iwork[p.open], 0) if found else iwork[p.open]
         if not found:
             work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = solve(n, W_row, W_column, p.W, p, solver, solver_options, False, work, iwork)
+            status = solve_near(n, W_row, W_column, p, solver, solver_options, work, iwork)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, z, w, work)
@@ -210,6 +217,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                 mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
         if not found and p.keeps_basis != 0:
             keep_basis(n, s.plan, W_row, W_column, work, iwork)
+            iwork[p.side] = NO_BASIS if iwork[p.unstable] != 0 else iwork[p.side]
     if not _end_motion(input_weight, n > 0, s.parts, s.operators, p, mem, work, iwork) or zero != 0.0:
         status = NON_FINITE
     return status, n_iter, residual

@@ -26,7 +26,8 @@ from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.first_order.tables import refuse_driven_bounds
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.box import ULPS, outputs_of_cones
+from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
@@ -43,6 +44,7 @@ GROUP = table("mass")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
     "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
+    *COLUMNS,
 )  # fmt: skip
 
 
@@ -192,6 +194,7 @@ def _plan(layout, bodies, unknowns, method, work, iwork):
     spare = 3 * max(layout.parts["n"].max(), layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
+    place_branches(plan, unknowns.constraints.size, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
     work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx"), dofs))
     iwork.place(plan, pivots=body)
@@ -203,6 +206,7 @@ def _plan(layout, bodies, unknowns, method, work, iwork):
 def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: f at t; for a new record also y and r of its multipliers."""
     constraints, p = s.constraints, s.plan[0]
+    iwork[p.open] = -1
     _keep_state(s.parts, s.elements, p, mem, work)
     _evaluate(t, t, 1.0, 1.0, s, p, functions, mem, imem, work)
     for i in range(p.n_dofs):
@@ -251,6 +255,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             break
         assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
                  input_weight * output_weight, 0, work, iwork)  # fmt: skip
+        if n_iter == 0:
+            note_several(SMALL, constraints.size, s.W_row, s.W_column, p, work, iwork)
         _predict(input_weight, output_weight, s, p, mem, work, iwork)
         solved = _solve(s, p, solver, solver_options, mem, work, iwork)
         _correct(input_weight, s, p, mem, work, iwork)
@@ -556,7 +562,7 @@ def _solve(s, p, solver, solver_options, mem, work, iwork):
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
-        status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, False, work, iwork)
+        status = solve_near(n, s.W_row, s.W_column, p, solver, solver_options, work, iwork)
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):

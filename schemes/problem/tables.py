@@ -123,18 +123,30 @@ def place_active(plan, unknowns, work, iwork):
     iwork.place(plan, active=n, local=n, sub_row=n + 1, sub_column=nnz, sub_place=nnz)
 
 
-def _leaves(tables):
+def leaves(tables):
     """All tables of a form, those of forms inside it too."""
     for table_ in tables:
         if isinstance(table_, tuple):
-            yield from _leaves(table_)
+            yield from leaves(table_)
         else:
             yield table_
 
 
+def interaction_of(records, place):
+    """(name of the interaction that a word of the record belongs to, the row whose lambda it is); ("", 0) of none."""
+    for name, kind, *_ in model_of(records):
+        start, dtype = words(records.dtype, name)
+        if kind in RELATIONS and start <= place < start + dtype.itemsize // 8:
+            inner = dtype.base
+            element, at = divmod(place - start, inner.itemsize // 8)
+            m = inner["lambda"].itemsize // 8
+            return name, element * m + at - inner.fields["lambda"][1] // 8
+    return "", 0
+
+
 def blame_row(records, prepared, m):
     """Which interaction's row of the one-step problem of member m is NaN or infinite, in words; nothing if none is, or of rigid bodies."""
-    tables = [table for table in _leaves(prepared.tables) if table.dtype.names]
+    tables = [table for table in leaves(prepared.tables) if table.dtype.names]
     constraints = next((table for table in tables if {"lam", "entry"} <= set(table.dtype.names)), ())
     plan = next((table[0] for table in tables if {"W", "q", "lower", "dofs"} <= set(table.dtype.names)), None)
     if plan is None or len(constraints) == 0:
@@ -145,8 +157,7 @@ def blame_row(records, prepared, m):
         constraints = constraints[np.clip(iwork[plan["active"] : plan["active"] + n], 0, n - 1)]
     for row in np.flatnonzero(~np.isfinite(work[plan["q"] : plan["q"] + n])):
         place = max(constraints[row]["gap"] if "gap" in constraints.dtype.names else constraints[row]["y"], constraints[row]["lam"])
-        for name, kind, *_ in model_of(records):
-            start, dtype = words(records.dtype, name)
-            if kind in RELATIONS and start <= place < start + dtype.itemsize // 8:
-                return f"the one-step problem became NaN or infinite in a row of interaction '{name}'"
+        name, _ = interaction_of(records, place)
+        if name:
+            return f"the one-step problem became NaN or infinite in a row of interaction '{name}'"
     return ""

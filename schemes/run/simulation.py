@@ -49,6 +49,7 @@ from nsds.schemes.run.warnings import (
     Births,
     warn_of_edges,
     warn_of_hand_overs,
+    warn_of_open_starts,
     warn_of_overlaps,
     warn_of_passing,
     warn_of_penetration,
@@ -262,6 +263,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         _raise_again(raised, recorder, owner, np.shape(system), run.prepared.options.h, scheme, solver)
     if t_end is not None:
         warn_of_violations(run.prepared, recorder.initial)
+    warn_of_open_starts(run.records, run.prepared)
     if file is None:
         warn_of_hand_overs(run.prepared, recorder.block())
     _report_failure(run, recorder, np.shape(system), on_failure)

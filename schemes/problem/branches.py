@@ -1,0 +1,240 @@
+"""Which of several solutions of a problem with bounds is the next one: that of the present sides, and none that is unstable.
+
+``w = W z + q`` has one solution where W is a P-matrix. Hysteresis (a negative D) and feedback that amplifies have several: each bound of a
+relay, say, and a point between. z is then the limit of a fast motion ``z' = -w``, kept within the bounds: it stays at a bound as long as
+w has the sign for that, and leaves a point between at once where a principal minor of W, of the rows that are between their bounds there,
+is negative.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+from nsds.schemes.problem.box import solve
+from nsds.status import CONVERGED, INEXACT
+
+LARGEST_LOOKED_AT = 64  # rows whose minors are looked at; of more, only the diagonal is
+SMALL = 8  # of problems whose matrix is another at each step, where that must not take longer than the step
+_LAG = 1e-7  # of its row: a diagonal entry that is smaller is taken for this, a row that answers at once
+_ROUNDING = 1e-9  # of the terms of a pivot: what is smaller is zero
+_SIGN = 1e-14  # of the terms of w: up to which its sign may be rounding
+# Of a plan: bounds, guess, solution and outputs that are kept meanwhile, and a matrix; which rows are held, rows of the matrix; whether W
+# may leave several solutions, whether the last one is unstable; what the first problem leaves open: -1 before it, 0 where nothing,
+# else 1 + 2 i, and 1 more where row i is at its upper bound.
+COLUMNS = ("branch", "held", "member", "several", "unstable", "open")
+_ARRAYS = 5  # of n numbers, before the matrix
+
+
+def place_branches(plan, n, work, iwork):
+    """Reserve what `solve_near` needs beside the arrays of the problem."""
+    work.place(plan, branch=_ARRAYS * n + (min(n, LARGEST_LOOKED_AT) + 2) * min(n, LARGEST_LOOKED_AT))
+    iwork.place(plan, held=n, member=n, several=1, unstable=1, open=1)
+
+
+@kernel
+def note_several(most, n, row, column, p, work, iwork):
+    """Note whether W may leave several solutions: a minor, or beyond so many rows an entry of the diagonal, is negative."""
+    for i in range(n):
+        iwork[p.member + i] = i
+    iwork[p.several] = 1 if _unstable_row(n, n, most, row, column, p, work, iwork) >= 0 else 0
+
+
+@kernel
+def note_unstable(n, row, column, p, work, iwork):
+    """Whether z, between its bounds in some rows, is a solution that is left at once."""
+    iwork[p.unstable] = 0
+    if iwork[p.several] != 0:
+        iwork[p.unstable] = 1 if _leaving_row(n, p.lower, p.upper, row, column, p, work, iwork) >= 0 else 0
+    return iwork[p.unstable] != 0
+
+
+@kernel
+def solve_near(n, row, column, p, solver, solver_options, work, iwork):
+    """`nsds.schemes.problem.box.solve` from the guess z, rows at their bounds staying there unless that contradicts the law.
+
+    From an unstable solution the rows that leave it go to the bound on the side of which the guess is, if there is a solution there, else
+    to the other.
+    """
+    is_first = iwork[p.open] < 0
+    iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0
+    if iwork[p.several] == 0:
+        return solve(n, row, column, p.W, p, solver, solver_options, False, work, iwork)
+    lower, upper, guess = p.branch, p.branch + n, p.branch + 2 * n
+    for i in range(n):
+        low, high, z = work[p.lower + i], work[p.upper + i], work[p.z + i]
+        work[lower + i], work[upper + i], work[guess + i], iwork[p.held + i] = low, high, z, 0
+        if low < high and (z <= low or z >= high):
+            iwork[p.held + i] = 1
+            work[p.z + i] = work[p.lower + i] = work[p.upper + i] = low if z <= low else high
+    status, n_iter = CONVERGED, 0.0
+    for _ in range(n + 1):
+        status, n_iter = _solve(n, row, column, p, solver, solver_options, work, iwork, n_iter)
+        if _release(status, n, lower, upper, row, column, p, work, iwork) == 0:
+            break
+    for _ in range(n):
+        i = _leaving_row(n, lower, upper, row, column, p, work, iwork) if status in (CONVERGED, INEXACT) else -1
+        if i < 0:
+            break
+        is_high = work[guess + i] > work[p.z + i]
+        moved = _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_options, work, iwork)
+        if not moved and not _move_to_bound(i, not is_high, n, lower, upper, row, column, p, solver, solver_options, work, iwork):
+            iwork[p.unstable] = 1
+            break
+    if is_first and status in (CONVERGED, INEXACT):
+        _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, work, iwork)
+    for i in range(n):
+        work[p.lower + i], work[p.upper + i] = work[lower + i], work[upper + i]
+    work[p.info] = max(work[p.info], n_iter)
+    return status
+
+
+@kernel
+def _solve(n, row, column, p, solver, solver_options, work, iwork, n_iter):
+    """(status, n_iter and the solver's iterations)."""
+    status = solve(n, row, column, p.W, p, solver, solver_options, False, work, iwork)
+    return status, n_iter + work[p.info]
+
+
+@tiny
+def _is_right(i, row, column, lower, upper, p, work):
+    """Whether w of a row that is held at a bound has the sign that the law asks for, up to rounding."""
+    w, terms = work[p.q + i], abs(work[p.q + i])
+    for k in range(row[i], row[i + 1]):
+        term = work[p.W + k] * work[p.z + column[k]]
+        w, terms = w + term, terms + abs(term)
+    return w >= -_SIGN * terms if work[p.z + i] == work[lower + i] else w <= _SIGN * terms
+
+
+@kernel
+def _release(status, n, lower, upper, row, column, p, work, iwork):
+    """Give the bounds back to rows that were held against the law, all where there is no solution. Returns how many were."""
+    count, is_solved = 0, status in (CONVERGED, INEXACT)
+    for i in range(n):
+        if iwork[p.held + i] != 0 and not (is_solved and _is_right(i, row, column, lower, upper, p, work)):
+            iwork[p.held + i] = -1
+            count += 1
+    for i in range(n):
+        if iwork[p.held + i] < 0:
+            iwork[p.held + i], work[p.lower + i], work[p.upper + i] = 0, work[lower + i], work[upper + i]
+    return count
+
+
+@kernel
+def _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_options, work, iwork):
+    """Solve with row i held at a bound. False, and everything as before, where there is none, or no solution."""
+    bound = work[upper + i] if is_high else work[lower + i]
+    if abs(bound) == math.inf:
+        return False
+    kept, low, high = p.branch + 3 * n, work[p.lower + i], work[p.upper + i]
+    for j in range(n):
+        work[kept + j], work[kept + n + j] = work[p.z + j], work[p.w + j]
+    n_iter, residual = work[p.info], work[p.info + 1]
+    work[p.z + i] = work[p.lower + i] = work[p.upper + i] = bound
+    status, n_iter = _solve(n, row, column, p, solver, solver_options, work, iwork, n_iter)
+    if status in (CONVERGED, INEXACT) and _is_right(i, row, column, lower, upper, p, work):
+        work[p.info] = n_iter
+        return True
+    work[p.lower + i], work[p.upper + i], work[p.info], work[p.info + 1] = low, high, n_iter, residual
+    for j in range(n):
+        work[p.z + j], work[p.w + j] = work[kept + j], work[kept + n + j]
+    return False
+
+
+@kernel
+def _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, work, iwork):
+    """Note a row whose guess lies between its bounds and that could be at the other one as well."""
+    again = p.branch + 3 * n
+    for i in range(n):
+        z, low, high = work[p.z + i], work[lower + i], work[upper + i]
+        if not low < work[guess + i] < high or low < z < high:
+            continue
+        for j in range(n):  # bounds are those of the problem again
+            work[p.lower + j], work[p.upper + j] = work[lower + j], work[upper + j]
+        n_iter, residual = work[p.info], work[p.info + 1]
+        if _move_to_bound(i, z == low, n, lower, upper, row, column, p, solver, solver_options, work, iwork):
+            iwork[p.open] = 1 + 2 * i + (1 if z == high else 0)
+            for j in range(n):
+                work[p.z + j], work[p.w + j] = work[again + j], work[again + n + j]
+            work[p.info], work[p.info + 1] = n_iter, residual
+            break
+
+
+@kernel
+def _leaving_row(n, lower, upper, row, column, p, work, iwork):
+    """The row, of those between their bounds, that leaves z; -1 where none does."""
+    count = 0
+    for i in range(n):
+        if work[lower + i] < work[p.z + i] < work[upper + i]:
+            iwork[p.member + count] = i
+            count += 1
+    return _unstable_row(count, n, LARGEST_LOOKED_AT, row, column, p, work, iwork)
+
+
+@kernel
+def _unstable_row(count, n, most, row, column, p, work, iwork):
+    """The row among count members whose minor with those that answer faster is negative; -1 where none is."""
+    if count > min(most, LARGEST_LOOKED_AT):
+        for a in range(count):
+            i = iwork[p.member + a]
+            for k in range(row[i], row[i + 1]):
+                if column[k] == i and work[p.W + k] < 0.0:
+                    return i
+        return -1
+    A, scale = p.branch + _ARRAYS * n, p.branch + _ARRAYS * n + count * count
+    _fill(count, A, row, column, p, work, iwork)
+    _scale(count, A, scale, work)
+    return _eliminate(count, A, scale, p, work, iwork)
+
+
+@kernel
+def _fill(count, A, row, column, p, work, iwork):
+    """The rows and columns of W of the members, which are in order."""
+    for k in range(count * count):
+        work[A + k] = 0.0
+    for a in range(count):
+        i, b = iwork[p.member + a], 0
+        for k in range(row[i], row[i + 1]):
+            while b < count and iwork[p.member + b] < column[k]:
+                b += 1
+            if b < count and iwork[p.member + b] == column[k]:
+                work[A + a * count + b] = work[p.W + k]
+
+
+@kernel
+def _scale(count, A, scale, work):
+    """``A_ij s_i s_j`` with the largest entry of each row and column about 1; what is next to nothing on the diagonal becomes a lag."""
+    for _ in range(2):
+        for a in range(count):
+            largest = 0.0
+            for b in range(count):
+                largest = max(largest, abs(work[A + a * count + b]), abs(work[A + b * count + a]))
+            work[scale + a] = 1.0 / math.sqrt(largest) if largest > 0.0 else 1.0
+        for a in range(count):
+            for b in range(count):
+                work[A + a * count + b] *= work[scale + a] * work[scale + b]
+    for a in range(count):
+        if abs(work[A + a * count + a]) <= _LAG:
+            work[A + a * count + a] = _LAG
+
+
+@kernel
+def _eliminate(count, A, terms, p, work, iwork):
+    """Eliminate by positive pivots of the diagonal, the largest first. Returns the row whose entry is negative when none is left, or -1."""
+    for a in range(count):
+        work[terms + a] = abs(work[A + a * count + a])
+    for _ in range(count):
+        pivot, largest, lowest, row = -1, _ROUNDING, -_ROUNDING, -1
+        for a in range(count):
+            share = work[A + a * count + a] / work[terms + a] if work[terms + a] > 0.0 else 0.0
+            pivot, largest = (a, share) if share > largest else (pivot, largest)
+            row, lowest = (a, share) if share < lowest else (row, lowest)
+        if pivot < 0:
+            return iwork[p.member + row] if row >= 0 else -1
+        reciprocal = 1.0 / work[A + pivot * count + pivot]
+        for a in range(count):
+            if a != pivot and work[terms + a] > 0.0:
+                factor = work[A + a * count + pivot] * reciprocal
+                work[terms + a] += abs(factor * work[A + pivot * count + a])
+                for b in range(count):
+                    work[A + a * count + b] -= factor * work[A + pivot * count + b]
+        work[terms + pivot] = 0.0  # done
+    return -1
