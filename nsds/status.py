@@ -33,7 +33,7 @@ PAUSED = 24
 JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, SWITCHED, EVENT = 32, 64, 128, 256, 512, 1024, 2048, 4096
 # In such rows, where failures have no place: TIME_STEPPED, and why.
 AFTER_MANY_EVENTS, AFTER_SHORT_STEPS, AFTER_NO_MODES, AFTER_JAM, TIME_STEPPED = 1, 2, 4, 8, 16
-NOT_COMPUTED = -1
+NOT_COMPUTED = -2 * EVENT  # below 0, and without any of these bits
 
 ADVICE = {
     NOT_COMPUTED: "not computed: an earlier step ended the run",
@@ -74,7 +74,7 @@ HAPPENED = {
     CLOSED: "a contact closes, or y is held on 0",
     OPENED: "a contact opens, or y leaves 0",
     FRICTION: "stick or slip changes",
-    ACCUMULATION: "impacts have accumulated",
+    ACCUMULATION: "impacts, or switchings, have accumulated",
     TIME_EVENT: "a time that was given",
     SWITCHED: "a relay switches",
     TIME_STEPPED: "time stepping up to here",
@@ -96,13 +96,16 @@ def has_failed(status):
 
 
 def advice(status):
-    """One sentence on a status code.
+    """One sentence on a status code, that of a row at an event, or one of the bits from JUMP on that such a row has.
 
     >>> advice(0)
     'converged'
+    >>> advice(EVENT | JUMP), advice(JUMP)
+    ('event: impact', 'event: impact')
     """
-    if not isinstance(status, (bool, np.bool_)) and isinstance(status, (int, np.integer)) and is_event(status):
+    is_code = not isinstance(status, (bool, np.bool_)) and isinstance(status, (int, np.integer))
+    if is_code and JUMP <= status < 2 * EVENT:
         return "event: " + (", ".join(what for bit, what in HAPPENED.items() if status & bit) or "before it, or nothing happened")
-    if isinstance(status, (bool, np.bool_)) or not isinstance(status, (int, np.integer)) or int(status) not in ADVICE:
+    if not is_code or int(status) not in ADVICE:
         raise ValueError(f"advice: status must be a code from {min(ADVICE)} to {max(ADVICE)}, got {_checks.shortened(status)}")
     return ADVICE[int(status)]

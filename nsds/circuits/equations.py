@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 _OWNER = "circuit"
 _ONE = ("one",)
+_NO_PIVOT = Fraction(1, 10**6)  # of the largest factor of a state: one that follows by a gain of amplifiers would take rounding with it
 _MOST_CHOICES = 4096  # of voltages and currents of devices, where the first choice fails
 
 
@@ -314,6 +315,8 @@ def _dependent_state(relation, starts, waves):
             f"{_OWNER}: {names}: a loop of voltages, or a cut set of currents, that elements give already, contradict each other or would "
             "need an impulse; put a resistor into it"
         )
+    largest = max(abs(relation["x", name]) for name in states)
+    states = [name for name in states if abs(relation["x", name]) > _NO_PIVOT * largest]
     return next((name for name in reversed(states) if starts[name] is None), states[-1])
 
 

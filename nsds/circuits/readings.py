@@ -232,7 +232,7 @@ class Readings:
         return np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
 
     def segments(self):
-        """(first row, row behind the last one) of stretches in which each device has one state: between events; by steps each row is one."""
+        """(first row, row behind the last one) of stretches in which each device has one state: between events; by steps each row."""
         rows = self.trajectory
         at = np.flatnonzero(is_event(rows["status"]))
         if at.size == 0:

@@ -10,7 +10,7 @@ from nsds.model.kinds import collisions_of
 from nsds.model.layout import state_fields
 from nsds.model.records import copied, model_of, words
 from nsds.model.validation import valid
-from nsds.status import MAX_ITER, NEWTON, STALLED, advice, is_event
+from nsds.status import EVENT, MAX_ITER, NEWTON, STALLED, advice, is_event
 
 _UNSOLVED = (MAX_ITER, STALLED, NEWTON)
 
@@ -23,8 +23,8 @@ class SimulationError(RuntimeError):
     Attributes
     ----------
     trajectory : numpy.ndarray
-        Rows up to and including the failed step (of an ensemble: rows that a member did not reach have status -1); of a run into a file
-        the last block of them.
+        Rows up to and including the failed step (of an ensemble: rows that a member did not reach have the status
+        `nsds.status.NOT_COMPUTED`); of a run into a file the last block of them.
     member, step, t, status, residual
         Where and how it failed; member is None for a single system.
     cause : str
@@ -54,13 +54,16 @@ class SimulationInterrupted(KeyboardInterrupt):
 
 
 def left_limits(rows):
-    """Which rows hold what was just before something jumped at their time: of rows at events all but the last of a time; by steps all but
-    the first row, which hold what a step ended with. Rows (.., rows), by time.
+    """Which rows hold what was just before something jumped at their time. Rows (.., rows), by time.
+
+    Of rows at events the last one of a time holds what is there after it, as does the first row; by steps, and where a run ends, rows hold
+    what a step came to.
     """
     t = np.atleast_1d(rows["t"])
-    if is_event(rows["status"]).any():
-        return np.append(t[..., 1:] <= t[..., :-1], np.zeros((*t.shape[:-1], 1), bool), axis=-1)
-    return np.broadcast_to(np.arange(t.shape[-1]) > 0, t.shape)
+    edge, same = np.ones((*t.shape[:-1], 1), bool), t[..., 1:] <= t[..., :-1]
+    is_first, is_after = np.append(edge, np.zeros_like(same), axis=-1), np.append(~edge, same, axis=-1)
+    has_passed = is_event(rows["status"]) & (is_after | (rows["status"] > EVENT))
+    return np.append(same, ~edge, axis=-1) | ~(is_first | has_passed)
 
 
 def recorded(records, fields=None):

@@ -174,7 +174,7 @@ def cause_of(records, prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
     if status == STEP_COLLAPSED:
         return _cause_of_short_steps(records, prepared, m)
-    if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE):
+    if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE) and not (status == INFEASIBLE and is_circuit(records)):
         return ""
     row = prepared.iwork[m, prepared.tables.flow.plan[0]["culprit"]]
     if is_circuit(records):
@@ -405,9 +405,10 @@ def _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork):
             iwork[p.culprit] = i
             return off
     status = choose_modes(is_afresh, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
-    if status == INFEASIBLE and is_start and p.is_driven == 0:
+    if status == INFEASIBLE:
         iwork[p.culprit] = _lowest(p, work)
-        return off
+        if is_start and p.is_driven == 0:
+            return off
     solve_modes(s.flow, work, iwork)
     return off if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0) else status
 

@@ -4,10 +4,14 @@ import numpy as np
 
 from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function, is_finite_at, nan_of
+from nsds.model.kinds import NAMES
 from nsds.model.layout import ABSENT
-from nsds.model.records import memory
+from nsds.model.records import memory, model_of
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.linear_algebra import subtract_product
+from nsds.status import INFEASIBLE, advice
+
+_OFF = 0.1  # of the largest violation: devices that are further off contradict what is given
 
 
 @tiny
@@ -152,3 +156,15 @@ def blame(records, prepared, m):
             if is_broken(r[field + "_function"], x, lam, z, size=size):
                 return words(name, field)
     return ""
+
+
+def cause_of(records, prepared, m, status):
+    """Which devices of a circuit no voltages and currents suit, in words; nothing of other failures."""
+    if status != INFEASIBLE or all(kind != NAMES for _, kind, *_ in model_of(records)):
+        return ""
+    devices = records["devices"][m]
+    y, lam, lower, upper = (np.ravel(devices[field]) for field in ("y", "lambda", "lower", "upper"))
+    off = abs(lam - np.clip(lam - y, lower, upper))
+    owners = records["names"]["row_names"][m].item().decode().split()
+    names = dict.fromkeys(name for name, by in zip(owners, off, strict=False) if by > _OFF * off.max())
+    return f"{', '.join(names) or 'devices'}: {advice(status)}: a source of voltage is short-circuited, or one of current has no path left"

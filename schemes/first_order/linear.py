@@ -19,7 +19,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order import tiles  # noqa: F401
-from nsds.schemes.first_order.functions import blame, source  # noqa: F401
+from nsds.schemes.first_order.functions import blame, cause_of, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
 from nsds.schemes.problem.assemble import assemble

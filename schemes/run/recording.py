@@ -177,7 +177,7 @@ class Recorder:
 def mark_not_computed(rows):
     """Say of rows, which are contiguous, that their member did not reach them."""
     rows.view(np.float64)[...] = math.nan
-    rows["status"], rows["step"], rows["n_iter"] = NOT_COMPUTED, NOT_COMPUTED, 0
+    rows["status"], rows["step"], rows["n_iter"] = NOT_COMPUTED, -1, 0
 
 
 def _memory():

@@ -79,7 +79,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         time. What is beyond a whole number of steps by less than a millionth of one is part of the last one.
     h : float or array_like
         Step size; of `nsds.event_driven` the time between rows. Of an ensemble also one for each member: those with the same step run
-        together, one group after the other, and a member with fewer rows than others has status -1 in those that it lacks.
+        together, one group after the other, and a member with fewer rows than others has the status NOT_COMPUTED in those that it lacks.
     scheme : numpy.ndarray, or dict of str to numpy.ndarray, optional
         For instance ``nsds.moreau_jean(theta=0.5)``; by default `nsds.rattle` for rigid bodies, Moreau–Jean for Lagrangian
         and `nsds.euler_moreau` for first-order systems. A dict gives each system its own, which no interaction may link to
@@ -102,8 +102,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         `nsds.report` counts such rows.
     until : str or function, optional
         Ends the run at the first saved row after the initial one at which it holds, as ``"ball.q[0] < 0.1"``; of an ensemble each member
-        at its own, whose further rows have status -1. Or a function ``until(rows)``, which gets some of the saved rows and returns an array
-        of bool, one for each. Times are those of saved rows; to stop at an impact exactly use `nsds.event_driven`.
+        at its own, whose further rows have the status `nsds.status.NOT_COMPUTED`. Or a function ``until(rows)``, which gets some of the
+        saved rows and returns an array of bool, one for each. Times are those of saved rows; to stop at an impact exactly use
+        `nsds.event_driven`.
     callback : function ``callback(system)``, optional
         Called with a copy of the system, or ensemble, after every ``callback_every`` steps; what is true of what it returns ends the run,
         whose last state is then the one that it was given. What it raises ends the run too. To change the system use `nsds.stepper`.

@@ -599,7 +599,7 @@ def test_an_ensemble_whose_members_ended_apart_is_not_resumed(tmp_path):
     final = nsds.stream(members, file, t_end=1.0, h=5e-3, until=FALLS)
     assert_is_at_ends(final, nsds.simulate(members, t_end=1.0, h=5e-3, until=FALLS))
     assert np.unique(final["t"]).size == 3
-    assert (nsds.read_trajectory(file)["status"] == -1).any()
+    assert (nsds.read_trajectory(file)["status"] == nsds.status.NOT_COMPUTED).any()
     with pytest.raises(ValueError, match="have ended before others"):
         nsds.resume(file, until=False)
 

@@ -177,7 +177,7 @@ def test_members_that_end_by_a_condition_end_where_they_would_alone():
     rows = nsds.simulate(systems, **how)
     for system, row in zip(systems, rows, strict=True):
         alone = nsds.simulate(system, **how)
-        assert row[row["status"] != -1].tobytes() == alone.tobytes()
+        assert row[row["status"] != nsds.status.NOT_COMPUTED].tobytes() == alone.tobytes()
 
 
 def test_what_tiles_do_not_know_is_left_to_the_time_loop(monkeypatch):

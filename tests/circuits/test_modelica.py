@@ -1,0 +1,221 @@
+"""Circuits of the Modelica Standard Library beside its published results.
+
+Cases, equations and tolerances are those of the collection's ``case.md``; numbers are results of
+github.com/modelica/MAP-LIB_ReferenceResults (v4.0.0, commit d6a2b9b2).
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import nsds
+from tests.reference_modelica import compare, needs_collection, reference_of
+
+EVENTS = nsds.event_driven()
+pytestmark = [pytest.mark.reference, needs_collection]
+LEAKY = ".model DI D(Ron=1e-5 Roff=1e5)"
+
+
+def run(lines, t_end, h, integrals=(), scheme=EVENTS):
+    circuit = nsds.circuit([" ".join(map(str, line)) if isinstance(line, tuple) else line for line in lines], integrals=list(integrals))
+    return circuit, nsds.simulate(circuit, t_end=t_end, h=h, scheme=scheme)
+
+
+def sine(name, a, b, amplitude, degrees=0.0, frequency=50.0):
+    return f"{name} {a} {b} SIN(0 {amplitude!r} {frequency!r} 0 0 {degrees!r})"
+
+
+def means(rows, integral, period):
+    """{integral since the last multiple of a period, mean over the whole period before it} of a state, at all rows."""
+    t = rows["t"]
+    turns = np.floor(t / period + 1e-9).astype(int)
+    at = np.searchsorted(t, np.arange(turns.max() + 1) * period - 1e-12)
+    start = integral[at]
+    mean = np.where(turns > 0, (start[turns] - start[np.maximum(turns - 1, 0)]) / period, 0.0)
+    return integral - start[turns], mean
+
+
+def test_rectifier_b6():
+    amplitude = 400 * math.sqrt(2 / 3)
+    lines = [sine(f"V{k}", f"s{k}", "star", amplitude, -120.0 * (k - 1)) for k in (1, 2, 3)]
+    lines += [f"L{k} s{k} m{k} 60u" for k in (1, 2, 3)] + [f"DU{k} m{k} p DI" for k in (1, 2, 3)] + [f"DL{k} n m{k} DI" for k in (1, 2, 3)]
+    lines += [f"C1 p 0 30m IC={200 * math.sqrt(2)!r}", f"C2 0 n 30m IC={200 * math.sqrt(2)!r}", "I1 p n 500"]
+    circuit, rows = run([*lines, ".model DI D(Ron=1m Roff=1k Vfwd=2)"], 0.1, 1e-4)
+    reference = reference_of("rectifier_b6")
+    columns = {"v_1": nsds.circuits.voltage(circuit, rows, "p"), "v_2": -nsds.circuits.voltage(circuit, rows, "n")}
+    columns |= {f"i_{k}": nsds.circuits.current(circuit, rows, f"L{k}") for k in (2, 3)}
+    compare("rectifier_b6", rows["t"], columns, 2e-5)
+    found = nsds.circuits.events(circuit, rows)["t"]
+    off = abs(found[None] - reference["instants"][:, None]).min(axis=1)
+    assert off.max() <= 3e-7
+    assert (abs(found[:, None] - reference["instants"]).min(axis=1) <= 3e-7).all()
+
+
+def test_diode_bridge_2pulse():
+    lines = [sine("V1", "a", 0, 110 * math.sqrt(2)), "D1 a p DI", "D2 0 p DI", "D3 n a DI", "D4 n 0 DI", "R1 p n 20", LEAKY]
+    _, rows = run(lines, 0.1, 1e-4, ["v(p,n)", "i(R1)"])
+    x, columns = rows["circuit"]["x"], {}
+    for name, state in (("v", x[:, -2]), ("i", x[:, -1])):
+        columns[f"{name}_integral"], columns[f"{name}_mean"] = means(rows, state, 0.01)
+    compare("diode_bridge_2pulse", rows["t"], columns, 3e-8)
+
+
+def test_diode_center_tap_2mpulse():
+    lines, amplitude = [], 110 * math.sqrt(2)
+    for k in range(3):
+        lines += [sine(f"V{k}P", f"a{k}", 0, amplitude, -120.0 * k), sine(f"V{k}N", 0, f"b{k}", amplitude, -120.0 * k)]
+        lines += [f"D{k}P a{k} p DI", f"D{k}N b{k} p DI"]
+    _, rows = run([*lines, "R1 p 0 20", LEAKY], 0.1, 1e-4 / 3, ["v(p)", "i(R1)"])
+    x, columns = rows["circuit"]["x"], {}
+    for name, state in (("v", x[:, -2]), ("i", x[:, -1])):
+        columns[f"{name}_integral"], columns[f"{name}_mean"] = means(rows, state, 1 / 300)
+    compare("diode_center_tap_2mpulse", rows["t"], columns, 3e-8)
+
+
+def transistor(name, a, b, gate):
+    """A diode forwards while it is fired, else it blocks."""
+    return [f"S{name} {a} {name}x {gate} 0 SI", f"D{name} {name}x {b} DC", f"R{name} {a} {b} 100k"]
+
+
+TRANSISTOR = [".model SI SW(Vt=0.5)", ".model DC D(Ron=1e-5)"]
+
+
+def test_h_bridge_rl():
+    lines = ["V1 plus 0 100", "VG g 0 PULSE(1 0 0.6m 0 0 0.4m 1m)", "VH h 0 PULSE(0 1 0.6m 0 0 0.4m 1m)"]
+    for leg, upper, lower in (("p", "g", "h"), ("n", "h", "g")):
+        lines += transistor(f"U{leg}", "plus", leg, upper) + transistor(f"L{leg}", leg, 0, lower)
+        lines += [f"DU{leg}F {leg} plus DI", f"DL{leg}F 0 {leg} DI"]
+    lines += ["R1 p x 100", "L1 x n 1 IC=0", LEAKY, *TRANSISTOR]
+    circuit, rows = run(lines, 0.1, 1e-4, ["v(p,n)", "i(L1)"])
+    columns = {"v_p": nsds.circuits.voltage(circuit, rows, "p"), "v_n": nsds.circuits.voltage(circuit, rows, "n")}
+    columns |= {"i": nsds.circuits.current(circuit, rows, "L1"), "i_source": -nsds.circuits.current(circuit, rows, "V1")}
+    for k, name in ((-2, "v_mean"), (-1, "i_mean")):
+        columns[name] = means(rows, rows["circuit"]["x"][:, k], 1e-3)[1]
+    compare("h_bridge_rl", rows["t"], columns, 5e-6)
+
+
+def pulses(duties, period=1e-3, complement=False):
+    """A gate that is on for parts of periods, by its corners."""
+    numbers, level = [], None
+    for k, d in enumerate(duties):
+        for time, value in ((k * period, d > 0), ((k + d) * period, d >= 1)):
+            value = float(value != complement)
+            if level is None or value != level:
+                numbers += [(time, value)] if level is None else [(time, level), (time, value)]
+                level = value
+    return "PWL(" + " ".join(f"{time!r} {value!r}" for time, value in numbers) + ")"
+
+
+def test_single_phase_two_level_r():
+    duties = [0.5 + 0.5 * math.sin(math.pi * k / 10) for k in range(100)]
+    duties = [min(max(d, 0.0), 1.0) if 1e-12 < d < 1 - 1e-12 else float(round(d)) for d in duties]
+    lines = ["VP plus 0 50", "VN 0 minus 50", f"VG g 0 {pulses(duties)}", f"VH h 0 {pulses(duties, complement=True)}"]
+    lines += transistor("U", "plus", "m", "g") + transistor("L", "m", "minus", "h") + ["DUF m plus DI", "DLF minus m DI", "R1 m 0 100"]
+    circuit, rows = run([*lines, LEAKY, *TRANSISTOR], 0.1, 1e-4)
+    columns = {"v": nsds.circuits.voltage(circuit, rows, "m"), "i": nsds.circuits.current(circuit, rows, "R1")}
+    compare("single_phase_two_level_r", rows["t"], columns, 1e-12)
+
+
+def test_chopper_step_down_rl():
+    duties = [float(np.interp(k * 1e-3, [0.025, 0.075], [0, 12])) / 60 for k in range(100)]
+    lines = ["V1 in 0 60", f"VG g 0 {pulses(duties)}", *transistor("T", "in", "x", "g"), "DF 0 x DI", "L1 x o 25m IC=0", "C1 o 0 20u IC=12"]
+    circuit, rows = run([*lines, "R1 o y 10", "L2 y 0 25m IC=0", LEAKY, *TRANSISTOR], 0.1, 5e-5, ["v(o)", "i(L2)"])
+    columns = {"v": nsds.circuits.voltage(circuit, rows, "x"), "i": nsds.circuits.current(circuit, rows, "L1")}
+    for name, state in (("v", rows["circuit"]["x"][:, -2]), ("i", rows["circuit"]["x"][:, -1])):
+        columns[f"{name}_integral"], columns[f"{name}_mean"] = means(rows, state, 1e-3)
+    compare("chopper_step_down_rl", rows["t"], columns, dict.fromkeys(columns, 2e-6) | {"v": 4e-5})
+
+
+def trapezoid(name):
+    """A trapezoid of 0.1 s, whose high part has its middle at t = 0."""
+    return (
+        f"{name} in 0 PWL("
+        + " ".join(f"{k / 10 + t!r} {v}" for k in range(11) for t, v in ((0.0, 5), (0.015, 5), (0.035, -5), (0.065, -5), (0.085, 5)))
+        + ")"
+    )
+
+
+def op_amp(name, plus, minus, output):
+    return f"{name} {output} 0 TABLE {{V({plus},{minus})}} = (-1m,-15) (1m,15)"
+
+
+def test_op_amp_comparator():
+    circuit, rows = run(
+        [trapezoid("V1"), "VP p 0 15", "VN n 0 -15", "R1 p m 1k", "R2 m n 1k", op_amp("E1", "in", "m", "o"), "R3 o 0 1k"], 1, 2e-3
+    )
+    compare("op_amp_comparator", rows["t"], {"v": nsds.circuits.voltage(circuit, rows, "o")}, 1e-5)
+
+
+def test_op_amp_schmitt_trigger():
+    circuit, rows = run([trapezoid("V1"), "R1 in p 1k", "R2 p o 15k", op_amp("E1", "p", "0", "o")], 1, 2e-3)
+    columns = {"v": nsds.circuits.voltage(circuit, rows, "o"), "i": nsds.circuits.current(circuit, rows, "E1")}
+    compare("op_amp_schmitt_trigger", rows["t"], columns, 1e-9)
+
+
+def test_op_amp_multivibrator():
+    C = 1 / (20000 * math.log(3))
+    lines = [op_amp("E1", "p", "m", "o"), "R1 o p 1k", "R2 p 0 1k", "R3 o m 1k", f"C1 m 0 {C!r} IC=1"]
+    circuit = nsds.circuit(lines)
+    circuit["devices"]["lambda"] = -15.0
+    rows = nsds.simulate(circuit, t_end=1.0, h=2e-3, scheme=EVENTS)
+    compare("op_amp_multivibrator", rows["t"], {"v_c": nsds.circuits.voltage(circuit, rows, "m")}, 2e-3)
+    found = nsds.circuits.events(circuit, rows)
+    RC = 1e3 * C
+    flips = RC * math.log(16 / (15 - 7.499)) + np.arange(5) * RC * math.log((15 + 7.499) / (15 - 7.499))
+    high = found["t"][found["state"] != 0]
+    np.testing.assert_allclose(high[high > 0][:5], flips, rtol=0, atol=1e-10)
+
+
+def cauer(amplifier):
+    l1, l2, c1, c3, c5 = 1.304, 0.8586, 1.072, 1.682, 0.7262
+    c2, c4 = 1 / (1.704992**2 * l1), 1 / (1.179945**2 * l2)
+    capacitors = [("n1", "o1", c1 + c2), ("o3", "n1", c2), ("n2", "o2", l1), ("o5", "n3", c4), ("o1", "n3", c2), ("n3", "o3", c2 + c3 + c4),
+                  ("n4", "o4", l2), ("o3", "n5", c4), ("n5", "o5", c4 + c5)]  # fmt: skip
+    places = "vn n1 +; o2 n1 +; n1 o1 +; o1 n2 -; o3 n2 -; o4 n3 +; o2 n3 +; o5 n4 -; o3 n4 -; o4 n5 +; n5 o5 +"
+    lines = [("C" + str(k + 1), a, b, repr(c)) for k, (a, b, c) in enumerate(capacitors)]
+    lines += [(f"R{k}", *place.split()[:2], place.split()[2] + "1") for k, place in enumerate(places.split(";"))]
+    return ["V1 vn 0 PWL(0 0 1 0 1 -1)", *lines, *(amplifier.format(k=k) for k in range(1, 6))], capacitors
+
+
+@pytest.mark.parametrize(
+    "amplifier", ["E{k} o{k} 0 0 n{k} 1e10", "E{k} o{k} 0 TABLE {{V(0,n{k})}} = (-1n,-10) (1n,10)"], ids=("linear", "rails")
+)
+def test_cauer_op_amps(amplifier):
+    lines, capacitors = cauer(amplifier)
+    circuit, rows = run(lines, 60, 0.12)
+    columns = {}
+    for k in (1, 2, 3, 4, 7):
+        a, b, _ = capacitors[k - 1]
+        columns[f"v_{k}"] = nsds.circuits.voltage(circuit, rows, a) - nsds.circuits.voltage(circuit, rows, b)
+    compare("cauer_op_amps", rows["t"], columns, 6e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "t_end", "tolerance"), [("D(Ron=1e-5)", 0.1, 3e-5), ("D(Ron=1e-5 Roff=1e5)", 5e-3, 5e-6)], ids=("blocks", "leaks")
+)
+def test_rectifier_6pulse(model, t_end, tolerance):
+    """Leaks make time constants of nanoseconds, which exact flows follow: a part of the time."""
+
+    def coil(V):
+        I = 10e3 / V
+        R = 150 / (3 * I**2)
+        return R, math.sqrt((0.025 * V / I) ** 2 - R**2) / (100 * math.pi)
+
+    (R1, L1), (R2, L2), ratio = coil(100.0), coil(100 / math.sqrt(3)), 1 / math.sqrt(3)
+    lines = ["C1 p 0 10m IC=" + repr(50 * math.sqrt(2)), "C2 0 n 10m IC=" + repr(50 * math.sqrt(2)), "R1 p n 0.4"]
+    for j in range(3):
+        other, at = (j + 1) % 3, f"t{(j + 1) % 3}"
+        lines += [sine(f"V{j}", f"s{j}", 0, 100 * math.sqrt(2 / 3), -120.0 * j)]
+        lines += [f"RP{j} s{j} a{j} {R1!r}", f"LP{j} a{j} b{j} {L1!r} IC=0", f"FP{j} b{j} s{other} VS{j} {ratio!r}"]
+        lines += [
+            f"E{j} w{j} star b{j} s{other} {ratio!r}",
+            f"VS{j} w{j} x{j} 0",
+            f"LS{j} x{j} y{j} {L2!r} IC=0",
+            f"RS{j} y{j} {at} {R2!r}",
+        ]
+        lines += [f"DU{j} {at} p DI", f"DL{j} n {at} DI"]
+    circuit, rows = run([*lines, f".model DI {model}"], t_end, 1e-4)
+    columns = {"v_1": nsds.circuits.voltage(circuit, rows, "p"), "v_2": -nsds.circuits.voltage(circuit, rows, "n")}
+    columns |= {"i_1_1": nsds.circuits.current(circuit, rows, "RS2"), "i_1_3": nsds.circuits.current(circuit, rows, "RS1")}
+    compare("rectifier_6pulse", rows["t"], columns, tolerance, until=t_end)
