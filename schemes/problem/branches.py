@@ -32,10 +32,18 @@ def place_branches(plan, n, work, iwork):
 
 @kernel
 def note_several(most, n, row, column, p, work, iwork):
-    """Note whether W may leave several solutions: a minor, or beyond so many rows an entry of the diagonal, is negative."""
+    """Note whether W may leave several solutions: a minor, or beyond so many rows an entry of the diagonal, is negative.
+
+    Where the diagonal is positive and larger than the rest of each row there is one solution, which costs least to tell.
+    """
+    is_dominant = True
     for i in range(n):
+        excess = 0.0
+        for k in range(row[i], row[i + 1]):
+            excess += work[p.W + k] if column[k] == i else -abs(work[p.W + k])
+        is_dominant &= excess > 0.0
         iwork[p.member + i] = i
-    iwork[p.several] = 1 if _unstable_row(n, n, most, row, column, p, work, iwork) >= 0 else 0
+    iwork[p.several] = 1 if not is_dominant and _unstable_row(n, n, most, row, column, p, work, iwork) >= 0 else 0
 
 
 @kernel
