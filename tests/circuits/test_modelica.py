@@ -13,7 +13,7 @@ import nsds
 from tests.reference_modelica import compare, needs_collection, reference_of
 
 EVENTS = nsds.event_driven()
-pytestmark = [pytest.mark.reference, needs_collection]
+reference = pytest.mark.reference
 LEAKY = ".model DI D(Ron=1e-5 Roff=1e5)"
 
 
@@ -36,6 +36,8 @@ def means(rows, integral, period):
     return integral - start[turns], mean
 
 
+@reference
+@needs_collection
 def test_rectifier_b6():
     amplitude = 400 * math.sqrt(2 / 3)
     lines = [sine(f"V{k}", f"s{k}", "star", amplitude, -120.0 * (k - 1)) for k in (1, 2, 3)]
@@ -52,15 +54,18 @@ def test_rectifier_b6():
     assert (abs(found[:, None] - reference["instants"]).min(axis=1) <= 3e-7).all()
 
 
+@reference
+@needs_collection
 def test_diode_bridge_2pulse():
-    lines = [sine("V1", "a", 0, 110 * math.sqrt(2)), "D1 a p DI", "D2 0 p DI", "D3 n a DI", "D4 n 0 DI", "R1 p n 20", LEAKY]
-    _, rows = run(lines, 0.1, 1e-4, ["v(p,n)", "i(R1)"])
+    rows = bridge()
     x, columns = rows["circuit"]["x"], {}
     for name, state in (("v", x[:, -2]), ("i", x[:, -1])):
         columns[f"{name}_integral"], columns[f"{name}_mean"] = means(rows, state, 0.01)
     compare("diode_bridge_2pulse", rows["t"], columns, 3e-8)
 
 
+@reference
+@needs_collection
 def test_diode_center_tap_2mpulse():
     lines, amplitude = [], 110 * math.sqrt(2)
     for k in range(3):
@@ -81,6 +86,8 @@ def transistor(name, a, b, gate):
 TRANSISTOR = [".model SI SW(Vt=0.5)", ".model DC D(Ron=1e-5)"]
 
 
+@reference
+@needs_collection
 def test_h_bridge_rl():
     lines = ["V1 plus 0 100", "VG g 0 PULSE(1 0 0.6m 0 0 0.4m 1m)", "VH h 0 PULSE(0 1 0.6m 0 0 0.4m 1m)"]
     for leg, upper, lower in (("p", "g", "h"), ("n", "h", "g")):
@@ -107,6 +114,8 @@ def pulses(duties, period=1e-3, complement=False):
     return "PWL(" + " ".join(f"{time!r} {value!r}" for time, value in numbers) + ")"
 
 
+@reference
+@needs_collection
 def test_single_phase_two_level_r():
     duties = [0.5 + 0.5 * math.sin(math.pi * k / 10) for k in range(100)]
     duties = [min(max(d, 0.0), 1.0) if 1e-12 < d < 1 - 1e-12 else float(round(d)) for d in duties]
@@ -117,6 +126,8 @@ def test_single_phase_two_level_r():
     compare("single_phase_two_level_r", rows["t"], columns, 1e-12)
 
 
+@reference
+@needs_collection
 def test_chopper_step_down_rl():
     duties = [float(np.interp(k * 1e-3, [0.025, 0.075], [0, 12])) / 60 for k in range(100)]
     lines = ["V1 in 0 60", f"VG g 0 {pulses(duties)}", *transistor("T", "in", "x", "g"), "DF 0 x DI", "L1 x o 25m IC=0", "C1 o 0 20u IC=12"]
@@ -140,6 +151,8 @@ def op_amp(name, plus, minus, output):
     return f"{name} {output} 0 TABLE {{V({plus},{minus})}} = (-1m,-15) (1m,15)"
 
 
+@reference
+@needs_collection
 def test_op_amp_comparator():
     circuit, rows = run(
         [trapezoid("V1"), "VP p 0 15", "VN n 0 -15", "R1 p m 1k", "R2 m n 1k", op_amp("E1", "in", "m", "o"), "R3 o 0 1k"], 1, 2e-3
@@ -147,12 +160,16 @@ def test_op_amp_comparator():
     compare("op_amp_comparator", rows["t"], {"v": nsds.circuits.voltage(circuit, rows, "o")}, 1e-5)
 
 
+@reference
+@needs_collection
 def test_op_amp_schmitt_trigger():
-    circuit, rows = run([trapezoid("V1"), "R1 in p 1k", "R2 p o 15k", op_amp("E1", "p", "0", "o")], 1, 2e-3)
+    circuit, rows = schmitt_trigger()
     columns = {"v": nsds.circuits.voltage(circuit, rows, "o"), "i": nsds.circuits.current(circuit, rows, "E1")}
     compare("op_amp_schmitt_trigger", rows["t"], columns, 1e-9)
 
 
+@reference
+@needs_collection
 def test_op_amp_multivibrator():
     C = 1 / (20000 * math.log(3))
     lines = [op_amp("E1", "p", "m", "o"), "R1 o p 1k", "R2 p 0 1k", "R3 o m 1k", f"C1 m 0 {C!r} IC=1"]
@@ -178,6 +195,8 @@ def cauer(amplifier):
     return ["V1 vn 0 PWL(0 0 1 0 1 -1)", *lines, *(amplifier.format(k=k) for k in range(1, 6))], capacitors
 
 
+@reference
+@needs_collection
 @pytest.mark.parametrize(
     "amplifier", ["E{k} o{k} 0 0 n{k} 1e10", "E{k} o{k} 0 TABLE {{V(0,n{k})}} = (-1n,-10) (1n,10)"], ids=("linear", "rails")
 )
@@ -191,6 +210,8 @@ def test_cauer_op_amps(amplifier):
     compare("cauer_op_amps", rows["t"], columns, 6e-5)
 
 
+@reference
+@needs_collection
 @pytest.mark.parametrize(
     ("model", "t_end", "tolerance"), [("D(Ron=1e-5)", 0.1, 3e-5), ("D(Ron=1e-5 Roff=1e5)", 5e-3, 5e-6)], ids=("blocks", "leaks")
 )
@@ -219,3 +240,24 @@ def test_rectifier_6pulse(model, t_end, tolerance):
     columns = {"v_1": nsds.circuits.voltage(circuit, rows, "p"), "v_2": -nsds.circuits.voltage(circuit, rows, "n")}
     columns |= {"i_1_1": nsds.circuits.current(circuit, rows, "RS2"), "i_1_3": nsds.circuits.current(circuit, rows, "RS1")}
     compare("rectifier_6pulse", rows["t"], columns, tolerance, until=t_end)
+
+
+def bridge():
+    lines = [sine("V1", "a", 0, 110 * math.sqrt(2)), "D1 a p DI", "D2 0 p DI", "D3 n a DI", "D4 n 0 DI", "R1 p n 20", LEAKY]
+    return run(lines, 0.1, 1e-4, ["v(p,n)", "i(R1)"])[1]
+
+
+def schmitt_trigger():
+    return run([trapezoid("V1"), "R1 in p 1k", "R2 p o 15k", op_amp("E1", "p", "0", "o")], 1, 2e-3)
+
+
+def test_a_schmitt_trigger_and_a_bridge_at_checkpoints():
+    """Values of ``op_amp_schmitt_trigger`` (v, i at 2 and 28 ms) and ``diode_bridge_2pulse`` (means at 25.5 ms), as published."""
+    circuit, rows = schmitt_trigger()
+    at = np.searchsorted(rows["t"], np.array([0.002, 0.028]) + 1e-9) - 1
+    np.testing.assert_allclose(nsds.circuits.voltage(circuit, rows, "o")[at], [15.0, -15.0], rtol=0, atol=3e-8)
+    np.testing.assert_allclose(nsds.circuits.current(circuit, rows, "E1")[at], [-0.000625, 0.00084375], rtol=0, atol=2e-12)
+    rows = bridge()
+    at = np.searchsorted(rows["t"], 0.0255 + 1e-9) - 1
+    for state, wanted in ((-2, 99.03469499931833), (-1, 4.951734749965899)):
+        np.testing.assert_allclose(means(rows, rows["circuit"]["x"][:, state], 0.01)[1][at], wanted, rtol=3e-8)
