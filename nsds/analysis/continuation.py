@@ -127,6 +127,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
         section = opened.enter_context(closing(section_of(owner, system, period, n_periods, scheme, [parameter])))
         if until == section.values[0]:
             raise ValueError(f"{owner}: until must differ from the value {section.values[0]} of {parameter!r}, where the branch begins")
+        section.require_parameters()
         section.require(0, until)
         x, returned, residual, _ = newton(section, section.x, section.values, tol, 30)
         if not residual <= max(tol, ROUNDING):

@@ -6,17 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import Words, is_same, kept_run
+from nsds.analysis.carried import ROWS, Words, is_same, kept_run
 from nsds.analysis.parameters import Parameter, label_of, state_of
 from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.records import model_of
 from nsds.model.validation import valid
+from nsds.schemes.run.preparation import SHORTEST
 from nsds.status import CONVERGED
 
 _SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
 _ALONG, _CLOSES = (1.0 / 64.0, 1.0 / 7.0), 1e-4  # of an orbit: later states of a cycle; how well orbits from there close, of the way there
+_OF_STATE = ("q", "v", "p", "x", "r", "y", "ydot", "lambda")  # fields that hold a state, and what acts in it
 _TIMES = (0.5, 0.29, 0.79)  # of an orbit: times of other sections
 
 
@@ -43,7 +45,7 @@ class SectionMap:
         self.delay = delay  # of the section behind the time of the user's system
         self.owner, self.system, self.scheme, self.n_periods, self.names, self.h = owner, system, scheme, n_periods, names, h
         self.phases = "stick" if family(model_of(system)) == LAGRANGIAN else "sliding"  # what begins where the number of events changes
-        self.period = _period_of(owner, period)
+        self.period = _period_of(owner, period, names)
         self.parameters = [Parameter(owner, label_of(names), self.system, name) for name in names]
         self.values = np.array([parameter.of(self.system) for parameter in self.parameters])
         self._pools, self._keys, self._words = {}, {}, None if names else []
@@ -177,6 +179,12 @@ class SectionMap:
             f"changes with the parameter, which is not supported; nsds.orbit(..., free_period=True) finds the cycle at one value"
         )
 
+    def require_parameters(self):
+        """Refuse what orbits find: numbers of the state, and what follows from it."""
+        for parameter in self.parameters:
+            if parameter.field in _OF_STATE:
+                raise ValueError(f"{self.owner}: {parameter.label} must be no state, which an orbit has, got {parameter.path!r}")
+
     def over(self, n_periods):
         """The section of other orbits of the same system."""
         section = SectionMap(self.owner, self.system, self.period, n_periods, self.scheme, self.names, self.h, self.delay)
@@ -222,11 +230,14 @@ class SectionMap:
         return self.before._onward(x, values, self.delay % length)[0]
 
 
-def _period_of(owner, period):
+def _period_of(owner, period, names):
     """A function of the parameters that gives the period."""
     if callable(period):
+        _checks.takes(owner, "period", period, ", ".join(f"value_{k}" for k in range(len(names))) if len(names) > 1 else "value")
         return lambda *values: _checks.number(owner, "period(value)", period(*values), above=0.0)
     number = _checks.number(owner, "period", period, above=0.0)
+    if number < SHORTEST * ROWS:
+        raise ValueError(f"{owner}: period must be at least {SHORTEST * ROWS:.3g}, got {number}")
     return lambda *_: number
 
 
