@@ -8,6 +8,7 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.carried import ROWS, Words, is_same, kept_run
 from nsds.analysis.parameters import Parameter, label_of, state_of
+from nsds.analysis.paths import ROUNDING
 from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.model.kinds import LAGRANGIAN, family
@@ -17,6 +18,7 @@ from nsds.schemes.run.preparation import SHORTEST
 from nsds.status import CONVERGED
 
 _SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
+_BENDS = 1e-3  # of a difference: by how much its halves may differ
 _ALONG, _CLOSES = (1.0 / 64.0, 1.0 / 7.0), 1e-4  # of an orbit: later states of a cycle; how well orbits from there close, of the way there
 _OF_STATE = ("q", "v", "p", "x", "r", "y", "ydot", "lambda")  # fields that hold a state, and what acts in it
 _TIMES = (0.5, 0.29, 0.79)  # of an orbit: times of other sections
@@ -110,12 +112,16 @@ class SectionMap:
     def with_slopes(self, x, values, delta):
         """What the section returns from x, and the derivative (n,) of its end by its one parameter, from differences of this half width.
 
-        Near a grazing there are other events on one side: differences are then shorter, and at last from the other side alone.
+        Near a grazing there are other events on one side, or speeds go as the root of the distance: differences are then shorter, and at
+        last from the other side alone.
         """
         for _ in range(_SHORTER):
             returned = self.returns(np.array([x, x, x]), [values, values + delta, values - delta])
             used, delta = delta, delta / _BY
-            if (returned.events == returned.events[0]).all():
+            middle, high, low = returned.ends
+            bend, change = abs(high - 2.0 * middle + low).max(), abs(high - low).max()
+            is_smooth = bend <= max(_BENDS * change, ROUNDING * max(1.0, abs(middle).max()))
+            if (returned.events == returned.events[0]).all() and is_smooth:
                 break
         high, low = (k if returned.events[k] == returned.events[0] else 0 for k in (1, 2))
         high, low = (high, low) if high or low else (1, 2)

@@ -145,3 +145,28 @@ def test_no_doubling_is_missed_where_derivatives_are_finite_differences(e, given
     branch = nsds.continue_orbit(system, parameter="table.z[0]", until=1.2, period=2 * math.pi)
     assert branch["kind"][branch["kind"] != ""].tolist() == ["period_doubling", "until"]
     assert branch["parameter"][branch["kind"] == "period_doubling"][0] == pytest.approx(right, abs=tol)
+
+
+def of_frequency(t, z, out):
+    out[0] = math.cos(0.8 * t)
+
+
+@pytest.mark.parametrize(
+    ("n", "t", "x"),
+    [
+        (1, -3.458722242204233, [-2.390009241997398, -0.046680938676132766]),
+        (2, -3.7279827459156576, [-2.196396193302174, -0.779556258892792]),
+    ],
+)
+def test_orbits_with_an_impact_in_several_periods_end_where_they_graze(n, t, x):
+    """At the amplitude without a wall: beside it speeds go as the root of the distance, and so do differences by the parameter."""
+    graze = 1.0 / math.hypot(0.36, 0.16)
+    system = nsds.system(
+        t=t,
+        mass=nsds.lagrangian_linear(M=[[1.0]], C=[[0.2]], K=[[1.0]], fext=of_frequency, q=x[:1], v=x[1:]),
+        wall=nsds.interaction(nsds.lagrangian_linear_relation([[-1.0]], b=[graze - 0.1]), nsds.newton_impact(0.8), on="mass"),
+    )
+    last = nsds.continue_orbit(system, parameter="wall.b", until=graze + 0.05, period=2.5 * math.pi, n_periods=n)[-1]
+    assert last["kind"] == "grazing"
+    assert last["parameter"] == pytest.approx(graze, abs=1e-8)
+    assert last["residual"] < 1e-4
