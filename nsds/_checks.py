@@ -1,6 +1,7 @@
 """Checks of what users pass in: float64 copies or an error that names the function, the field, what it wants and what it got."""
 
 import importlib.util
+import inspect
 import math
 import os
 import reprlib
@@ -149,6 +150,16 @@ def flags(owner, field, value, shape=None):
     if shape is not None and result.shape not in ((), shape):
         raise ValueError(f"{owner}: {field} must be one flag or have shape {shape}, got {result.shape}")
     return np.broadcast_to(result.astype(np.int64), result.shape if shape is None else shape)
+
+
+def takes(owner, field, function, arguments):
+    """Refuse a function that cannot be called with so many arguments, of which the text tells."""
+    try:
+        inspect.signature(function).bind(*arguments.split(", "))
+    except TypeError:
+        raise TypeError(f"{owner}: {field} must be a function {field}({arguments}), got {shortened(function)}") from None
+    except ValueError:  # of what is compiled, Python does not always know
+        return
 
 
 def text(owner, field, value):

@@ -79,6 +79,7 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
     with closing(section_of(owner, system, period, n_periods, scheme, names)) as section:
         if until == section.values[1]:
             raise ValueError(f"{owner}: until must differ from the value {until} of {names[1]!r}, where the curve begins")
+        section.require_parameters()
         section.require(1, until)
         if section.n < 2 and kind == "neimark_sacker":
             raise ValueError(f"{owner}: kind 'neimark_sacker' is of two states at least, and there is one")

@@ -78,7 +78,8 @@ class Carried:
 
     def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, sections=0):
         scheme = event_driven() if scheme is None else scheme
-        if getattr(scheme, "dtype", None) is None or scheme.dtype.names is None or scheme["scheme"].item() != b"event_driven":
+        fields = getattr(getattr(scheme, "dtype", None), "names", None)
+        if not fields or np.shape(scheme) != () or scheme["scheme"].item() != b"event_driven":
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
         scheme = scheme.copy()
         scheme["hybrid"] = False  # an interval that is stepped in time has no tangent map

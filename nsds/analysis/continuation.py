@@ -38,6 +38,7 @@ _AWAY = 1e-7  # of the branch: how far from a border derivatives are taken
 _GRAZES = 0.2  # of the first step: a branch that is lost so near to where its slowest impact has no speed ends there
 _BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: by how much its first point may lie elsewhere; how often it is nearer then
 _LEAVE = {"period_doubling": 2, "branch_point": 1}  # what other branches leave at, and how often they go round before they close
+_FASTER = 1.25  # of a speed: by how much points from which speeds are extrapolated differ
 _FADES, _LEAST_FADE = 12, 0.1  # points towards a grazing; of the speed before
 _BESIDE = 1e-6  # of the branch: a jump of a test so near to a special point is that of this point
 _AT_SECTION = 1e-2  # of an orbit: an impact so near to the time of the section may be why a branch is lost there
@@ -127,6 +128,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
         section = opened.enter_context(closing(section_of(owner, system, period, n_periods, scheme, [parameter])))
         if until == section.values[0]:
             raise ValueError(f"{owner}: until must differ from the value {section.values[0]} of {parameter!r}, where the branch begins")
+        section.require_parameters()
         section.require(0, until)
         x, returned, residual, _ = newton(section, section.x, section.values, tol, 30)
         if not residual <= max(tol, ROUNDING):
@@ -441,7 +443,7 @@ class _Branch(Path):
 
     def _where_events_fade(self, points, near, smallest):
         """(where the slowest event has no speed, "grazing" or "rest"), if orbits lead almost there, or if that is near; else None."""
-        fading = self._fading(points[-3:])
+        fading = self._fading(_spread(points))
         if fading is None:
             return None
         u, speeds = _at_speed(fading, 0.0), fading[-1].returned.slowest
@@ -515,6 +517,17 @@ class _Branch(Path):
             filled(rows, self.section, k, x, values, returned, point.n_iter)
             rows[k]["kind"] = kinds[k]
         return rows
+
+
+def _spread(points):
+    """The last point and two before it whose slowest events are faster each by a part; the last three where there are none."""
+    found = [points[-1]]
+    for one in points[-2::-1]:
+        if one.returned.slowest[0] >= _FASTER * found[-1].returned.slowest[0]:
+            found.append(one)
+        if len(found) == 3:
+            return found[::-1]
+    return points[-3:]
 
 
 def _at_speed(points, speed):

@@ -67,6 +67,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, got {t_end}")
     if not callable(objective):
         raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
+    _checks.takes(owner, "objective", objective, "x")
     named = named_parameters(owner, system, parameters)
     run = carried(owner, system.reshape(1), (t_end - start) / rows, scheme, h, parameters=named, rows=1, sections=rows)
     n, k, states = run.plan.n_own, len(named), run.plan.n

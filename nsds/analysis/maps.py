@@ -283,6 +283,9 @@ class IteratedSection:
     def require(self, _k, _value):
         """Parameters of maps have no range."""
 
+    def require_parameters(self):
+        """Maps name no states as parameters."""
+
     def require_drive(self, _x, _values):
         """Maps need no drive."""
 

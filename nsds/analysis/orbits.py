@@ -8,6 +8,7 @@ from scipy.linalg import lapack
 
 from nsds import _checks
 from nsds.analysis.maps import section_of
+from nsds.analysis.paths import ROUNDING
 from nsds.analysis.sections import difference
 from nsds.status import CONVERGED, advice
 
@@ -88,10 +89,11 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None):
     Notes
     -----
     Between events the derivatives are exact where the motion is linear, and of fourth order else; at events they have saltation matrices
-    (Leine and Nijmeijer 2004). ``log_det`` against the determinant does not see all errors of these; the trace does. Of guards that come
-    to zero together the first alone is followed, and of impacts that accumulate the flights that are left out are not. With a step h
-    events are steps in which what is active changes, of which slowest tells nothing, and n_untreated counts columns of derivatives across
-    such a change; impacts do not move in time: see `nsds.sensitivity`.
+    (Leine and Nijmeijer 2004). Where relations leave ``H`` or ``h_t`` to finite differences, these matrices have some 1e-7 of noise, and
+    special points of branches as much; some 1e-12 where both are given. ``log_det`` against the determinant does not see all errors of
+    these; the trace does. Of guards that come to zero together the first alone is followed, and of impacts that accumulate the flights that
+    are left out are not. With a step h events are steps in which what is active changes, of which slowest tells nothing, and n_untreated
+    counts columns of derivatives across such a change; impacts do not move in time: see `nsds.sensitivity`.
 
     Examples
     --------
@@ -183,6 +185,11 @@ def refuse(owner, section, x, returned, residual):
     """Raise the ValueError that says that no orbit was found, and what is there instead."""
     require_run(owner, returned, x)
     largest = abs(np.linalg.eigvals(returned.maps[0])).max()
+    if residual <= ROUNDING:
+        raise ValueError(
+            f"{owner}: the orbit of {section.n_periods} periods at the state {x.tolist()} closes to {residual:.3g}, not to tol: "
+            f"what is left is rounding, or noise of finite differences; give functions for derivatives, or a larger tol"
+        )
     raise ValueError(
         f"{owner}: no orbit of {section.n_periods} periods was found: the residual is {residual:.3g} at the state {x.tolist()}, "
         f"the largest multiplier {largest:.3g}: the motion may be chaotic, or have another period"

@@ -6,17 +6,21 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import Words, is_same, kept_run
+from nsds.analysis.carried import ROWS, Words, is_same, kept_run
 from nsds.analysis.parameters import Parameter, label_of, state_of
+from nsds.analysis.paths import ROUNDING
 from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.records import model_of
 from nsds.model.validation import valid
+from nsds.schemes.run.preparation import SHORTEST
 from nsds.status import CONVERGED
 
 _SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
+_BENDS = 1e-3  # of a difference: by how much its halves may differ
 _ALONG, _CLOSES = (1.0 / 64.0, 1.0 / 7.0), 1e-4  # of an orbit: later states of a cycle; how well orbits from there close, of the way there
+_OF_STATE = ("q", "v", "p", "x", "r", "y", "ydot", "lambda")  # fields that hold a state, and what acts in it
 _TIMES = (0.5, 0.29, 0.79)  # of an orbit: times of other sections
 
 
@@ -43,7 +47,7 @@ class SectionMap:
         self.delay = delay  # of the section behind the time of the user's system
         self.owner, self.system, self.scheme, self.n_periods, self.names, self.h = owner, system, scheme, n_periods, names, h
         self.phases = "stick" if family(model_of(system)) == LAGRANGIAN else "sliding"  # what begins where the number of events changes
-        self.period = _period_of(owner, period)
+        self.period = _period_of(owner, period, names)
         self.parameters = [Parameter(owner, label_of(names), self.system, name) for name in names]
         self.values = np.array([parameter.of(self.system) for parameter in self.parameters])
         self._pools, self._keys, self._words = {}, {}, None if names else []
@@ -108,12 +112,16 @@ class SectionMap:
     def with_slopes(self, x, values, delta):
         """What the section returns from x, and the derivative (n,) of its end by its one parameter, from differences of this half width.
 
-        Near a grazing there are other events on one side: differences are then shorter, and at last from the other side alone.
+        Near a grazing there are other events on one side, or speeds go as the root of the distance: differences are then shorter, and at
+        last from the other side alone.
         """
         for _ in range(_SHORTER):
             returned = self.returns(np.array([x, x, x]), [values, values + delta, values - delta])
             used, delta = delta, delta / _BY
-            if (returned.events == returned.events[0]).all():
+            middle, high, low = returned.ends
+            bend, change = abs(high - 2.0 * middle + low).max(), abs(high - low).max()
+            is_smooth = bend <= max(_BENDS * change, ROUNDING * max(1.0, abs(middle).max()))
+            if (returned.events == returned.events[0]).all() and is_smooth:
                 break
         high, low = (k if returned.events[k] == returned.events[0] else 0 for k in (1, 2))
         high, low = (high, low) if high or low else (1, 2)
@@ -177,6 +185,12 @@ class SectionMap:
             f"changes with the parameter, which is not supported; nsds.orbit(..., free_period=True) finds the cycle at one value"
         )
 
+    def require_parameters(self):
+        """Refuse what orbits find: numbers of the state, and what follows from it."""
+        for parameter in self.parameters:
+            if parameter.field in _OF_STATE:
+                raise ValueError(f"{self.owner}: {parameter.label} must be no state, which an orbit has, got {parameter.path!r}")
+
     def over(self, n_periods):
         """The section of other orbits of the same system."""
         section = SectionMap(self.owner, self.system, self.period, n_periods, self.scheme, self.names, self.h, self.delay)
@@ -222,11 +236,14 @@ class SectionMap:
         return self.before._onward(x, values, self.delay % length)[0]
 
 
-def _period_of(owner, period):
+def _period_of(owner, period, names):
     """A function of the parameters that gives the period."""
     if callable(period):
+        _checks.takes(owner, "period", period, ", ".join(f"value_{k}" for k in range(len(names))) if len(names) > 1 else "value")
         return lambda *values: _checks.number(owner, "period(value)", period(*values), above=0.0)
     number = _checks.number(owner, "period", period, above=0.0)
+    if number < SHORTEST * ROWS:
+        raise ValueError(f"{owner}: period must be at least {SHORTEST * ROWS:.3g}, got {number}")
     return lambda *_: number
 
 

@@ -10,7 +10,8 @@ guard g comes to zero, with the reset R of the state and the motions f- before a
     S = DR + (f+ - DR f- - R_t) g_x^T / (g_x f- + g_t)        (P. C. Müller, Chaos, Solitons and Fractals 5 (1995) 1671)
 
 Parameters are states that do not move: columns behind those of the state, as maps leave them alone. All derivatives
-are central differences, which are exact where what they differentiate is linear. Families of systems say what f, g and R are:
+are central differences, which are exact where what they differentiate is linear; those of a reset by time are of fourth order, as what a
+user leaves to finite differences of its own has noise. Families of systems say what f, g and R are:
 `nsds.analysis.mechanics`, `nsds.analysis.switched` and `nsds.analysis.affine`.
 """
 
@@ -32,6 +33,8 @@ AT_TIMES, AT_IMPACTS, AT_CROSSINGS = range(3)  # where points are written down
 LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS = range(8)  # columns of what is counted along a run
 N_NOTES = 8
 _STEP = 2.0**-17  # of a difference, relative to 1 or the variable; 1 where all is linear
+_LONG = 2.0**-12  # of a section: the step of the long differences of a reset in time
+_ROUGH = 1e-10  # of a reset: its noise where it has derivatives by finite differences
 _TERMS = 16  # of the series of an exponential
 _GAUSS = math.sqrt(3.0) / 6.0
 _FAR = 1e-6  # of the speeds: by how much a reset may miss the state after an event
@@ -327,7 +330,7 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
     N = n + plan.n_parameters
     behind, size = 1 + VECTORS * N, n * N
     x, x_after, f_before, f_after = view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 4 * N + 1, N), view(w, 3 * N + 1, N)
-    moved, g = view(w, 5 * N + 1, N), view(w, 8 * N + 1, N)
+    moved, long, g = view(w, 5 * N + 1, N), view(w, 1, N), view(w, 8 * N + 1, N)
     S, spare, product = view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
     load(x_after, tables, one.mem, one.work)  # noqa: F821
     evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
@@ -347,6 +350,15 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
         evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
         for i in range(n):
             moved[i] = (high[i] - low[i]) / (2.0 * delta)
+            long[i] = 0.0
+        s = _LONG * plan.every * options.h
+        for k in range(1, 3):
+            evaluate(plan.evaluate, (RESET, 0, t + k * s, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+            evaluate(plan.evaluate, (RESET, 0, t - k * s, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+            for i in range(n):
+                long[i] += (high[i] - low[i]) * (8.0 if k == 1 else -1.0) / (12.0 * s)
+        for i in range(n):  # what the short difference has beyond the long one is noise, unless it is more: then time has a corner near
+            moved[i] = long[i] if abs(long[i] - moved[i]) <= _ROUGH * scale / delta else moved[i]
         differentiate(RESET, 0, t, x, n, S, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
         for i in range(n):
             for j in range(n):

@@ -97,6 +97,11 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     >>> rows["rod"]["q"][-1, :3].round(4)
     array([ 0.1645,  0.    , -0.4722])
     """
+    world = [world] if isinstance(world, dict) else world
+    if not isinstance(world, (list, tuple)):
+        raise TypeError(f"{_OWNER}: world must be a shape from nsds.shapes or a list of them, got {_checks.shortened(world)}")
+    for k, shape in enumerate(world):
+        shapes.require_shape(f"{_OWNER}: world[{k}]", shape)
     tree = _tree(*_read(urdf, folder))
     q, v = (_by_joint(tree, name, values) for name, values in (("q", q), ("v", v)))
     motors, e = _motors(tree, motors), _checks.number(_OWNER, "e", e, low=0.0, high=1.0)
@@ -430,9 +435,6 @@ def _contacts(tree, frames, bodies, holder, names, law, world, self_contacts):
     pairs = [(names[body], _WORLD) for body in found if frozenset((body, _WORLD)) not in joined]
     if self_contacts:
         pairs += [(names[a], names[b]) for a, b in combinations(found, 2) if frozenset((a, b)) not in joined]
-    world = [world] if isinstance(world, dict) else world
-    if not isinstance(world, (list, tuple)):
-        raise TypeError(f"{_OWNER}: world must be a shape from nsds.shapes or a list of them, got {_checks.shortened(world)}")
     return collisions({names[body]: own for body, own in found.items()}, law, world=[*fixed, *world], pairs=pairs)
 
 

@@ -63,6 +63,9 @@ def placed_shapes(system, shapes=None):
         if SYSTEMS[kind][0] == NEWTON_EULER:
             first[name] = range(n_bodies, n_bodies + record[name].size)
             n_bodies += record[name].size
+    if not first:
+        parts = ", ".join(name for name, *_ in split(model)[0])
+        raise ValueError(f"scene: system must have rigid bodies, which have shapes, and its parts are {parts}")
     if not isinstance(shapes, (dict, type(None))):
         raise TypeError(f"scene: shapes must be a dict from names of parts to shapes, got {_checks.shortened(shapes)}")
     for name, given in (shapes or {}).items():

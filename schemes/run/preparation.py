@@ -19,6 +19,7 @@ from nsds.schemes.run import sampled_control
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
 from nsds.status import CAPACITY, NOT_COMPUTED
 
+SHORTEST = 2.0**-300  # s: the step at least, so that its square and the inverse of that are numbers, beside those of states
 MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 LAST = 2**62  # the number of the last step, from which those to be done are counted back
 # Words [first, end) of a record, and what they may be: as they were when the run was prepared, or numbers or whole numbers between bounds.
@@ -50,6 +51,8 @@ def prepare_run(owner, system, h, scheme, solver, check, between=None):
     """(`Run` from the state of a system, options of its scheme); between: step of the others, where h is that of a last, shorter one."""
     records = copied(runnable(owner, system)).reshape(-1)
     h = _checks.number(owner, "h", h, above=0.0)
+    if h < SHORTEST:
+        raise ValueError(f"{owner}: h must be at least {SHORTEST:.3g}, as its square is needed, got {h}")
     module, options = schemes.chosen(scheme, records, solver)
     method, solver_options, address = schemes.solver_of(solver, records, options)
     anchored = records["t0"] + records["step"] * h == records["t"]

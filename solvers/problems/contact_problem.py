@@ -1,13 +1,12 @@
 """A contact problem with a name: what families generate, files hold and comparisons take."""
 
-from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers.problems.profiling import read_arrays
+from nsds.solvers.problems.profiling import path_of, read_arrays
 
 _LOCAL, _GLOBAL = ("M", "q", "mu"), ("M", "H", "q", "b", "mu")
 _STORED = {
@@ -94,12 +93,11 @@ def read_contact_problem(file):
     >>> problem.name, nsds.solvers.solve_fc2d(problem.W, problem.q, problem.mu).r.tolist()
     ('pressed', [2.0, -1.0])
     """
-    owner, name = f"read_contact_problem({Path(file).name})", Path(file).stem
+    path = path_of("read_contact_problem", file)
+    owner, name = f"read_contact_problem({path.name})", path.stem
     try:
         kind, field = read_arrays(owner, file, _STORED)
-    except (BadZipFile, EOFError, KeyError, AttributeError, TypeError, ValueError) as error:
-        if str(error).startswith(owner):
-            raise
+    except (BadZipFile, EOFError, KeyError, AttributeError) as error:
         raise ValueError(f"{owner}: not an .npz file of a contact problem: {error}") from None
     mu, mu_r = field["mu"], field.get("mu_r")
     if kind[0] == "g":
@@ -112,4 +110,8 @@ def read_contact_problem(file):
         raise ValueError(
             f"{owner}: a {kind} problem of {problem.n_contacts} coefficients mu must have {d * problem.n_contacts} rows, got {size}"
         )
+    f = field["q"]
+    for name, value, shape in (("M", field["M"], (f.size, f.size)), ("H", field.get("H"), (f.size, size)), ("mu_r", mu_r, mu.shape)):
+        if value is not None and np.shape(value) != shape:
+            raise ValueError(f"{owner}: {name} must have shape {shape}, got {np.shape(value)}")
     return problem

@@ -22,6 +22,7 @@ from nsds import _checks
 from nsds.solvers.box import forms
 from nsds.solvers.contact.forms import without_equations
 from nsds.solvers.problems.contact_problem import ContactProblem, checked_problem
+from nsds.solvers.problems.profiling import path_of
 
 _COLUMNS, _ROWS = -1, -2  # nz of compressed matrices
 
@@ -76,7 +77,7 @@ def read_fclib(file):
     >>> stored.problem.name, stored.info["title"], (stored.problem.W != problem.W).sum().item()
     ('boxes', 'stack-8-0-fc3d', 0)
     """
-    owner = f"read_fclib({Path(file).name})"
+    owner = f"read_fclib({path_of('read_fclib', file).name})"
     try:
         opened = _h5py().File(file, "r")
     except FileNotFoundError:
@@ -218,7 +219,10 @@ def _vector(owner, group, name, size):
 
 
 def _whole(owner, group, name):
-    return int(np.ravel(_member(owner, group, name))[0])
+    given = np.ravel(_member(owner, group, name))
+    if given.dtype.kind not in "iu" or given.size != 1:
+        raise ValueError(f"{owner}: {group.name}/{name} must be a whole number, got {_checks.shortened(given.tolist())}")
+    return int(given[0])
 
 
 def _read_matrix(owner, group, name, shape=None):
@@ -232,7 +236,12 @@ def _read_matrix(owner, group, name, shape=None):
     p, i, x = (np.ravel(_member(owner, group, field)) for field in ("p", "i", "x"))
     if nz not in (_COLUMNS, _ROWS) and nz < 0:
         raise ValueError(f"{owner}: nz of {group.name} must be -2, -1 or a number of triplets, got {nz}")
+    for field, values in (("p", p), ("i", i)):
+        if values.dtype.kind not in "iu" or (nz < 0 and field == "p" and not values.size):
+            raise ValueError(f"{owner}: {group.name}/{field} must be whole numbers, got {_checks.shortened(values.tolist())}")
     count = nz if nz >= 0 else int(p[-1])
+    if not 0 <= count <= min(i.size, x.size, p.size if nz >= 0 else i.size):
+        raise ValueError(f"{owner}: {group.name} must hold {count} entries, got {x.size} in x, {i.size} in i")
     i, x = i[:count], _checks.array(owner, f"{group.name}/x", x[:count])
     try:
         if nz == _COLUMNS:

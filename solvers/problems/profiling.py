@@ -17,6 +17,7 @@ PROFILE = np.dtype(
     [("problem", "U48"), ("method", "U16"), ("n", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8"), ("time", "<f8")]
 )
 _ROWS = ("data", "indices", "indptr", "shape")  # a matrix by compressed rows
+_MATRICES, _BOUNDS, _COUNTS = ("M", "H"), ("lb", "ub"), ("n", "m")  # arrays of two dimensions, those that may be infinite, whole numbers
 
 
 class Problem(NamedTuple):
@@ -65,11 +66,16 @@ def read_problem(file):
     Raises
     ------
     ValueError
-        Another class, or an array is missing.
+        Another class, or an array is missing; sizes that do not go together, an index beyond a matrix.
     """
-    owner = f"read_problem({Path(file).name})"
+    owner = f"read_problem({path_of('read_problem', file).name})"
     kind, field = read_arrays(owner, file, {"lcp": ("M", "q"), "mlcp": ("M", "q", "n", "m"), "relay": ("M", "q", "lb", "ub")})
     M, q = field["M"], field["q"]
+    require_rows(owner, "M", M, q.size)
+    for name in ("lb", "ub") if kind == "relay" else ():
+        require_rows(owner, name, field[name], q.size)
+    if kind != "mlcp" and M.shape[1] != q.size:
+        raise ValueError(f"{owner}: M must have as many columns as rows, {q.size}, got shape {M.shape}")
     lower, upper = (field["lb"], field["ub"]) if kind == "relay" else (0.0, np.inf)
     if kind == "mlcp":
         n_free, m = (_whole(owner, name, field[name]) for name in "nm")
@@ -96,7 +102,7 @@ def read_arrays(owner, file, wanted):
     missing = {part for names in parts.values() for part in names} - set(field)
     if missing:
         raise ValueError(f"{owner}: {', '.join(sorted(missing))} missing")
-    return kind, {name: _stored(*(field[part] for part in names)) for name, names in parts.items()}
+    return kind, {name: _stored(owner, name, *(field[part] for part in names)) for name, names in parts.items()}
 
 
 def _whole(owner, name, value):
@@ -105,13 +111,45 @@ def _whole(owner, name, value):
     return int(value)
 
 
-def _stored(first, *rest):
+def path_of(owner, file):
+    """The path of a file that is to be read."""
+    try:
+        return Path(file)
+    except TypeError:
+        raise TypeError(f"{owner}: file must be a path, got {_checks.shortened(file)}") from None
+
+
+def require_rows(owner, name, value, size):
+    """Refuse a matrix, or a vector, that has not as many rows."""
+    if np.shape(value)[:1] != (size,):
+        raise ValueError(f"{owner}: {name} must have {size} rows, got shape {np.shape(value)}")
+
+
+def _stored(owner, name, first, *rest):
+    """An array as it is used: finite numbers but for bounds and whole numbers, and a matrix of compressed rows within its shape."""
     if not rest:
-        return first
+        if name in _COUNTS:
+            return first
+        if name in _BOUNDS:
+            return _checks.floats(owner, name, first, n_dims=1)
+        return _checks.array(owner, name, first, n_dims=2 if name in _MATRICES else 1)
     from scipy.sparse import csr_array
 
-    indices, indptr, shape = rest
-    return csr_array((first, indices, indptr), shape=tuple(shape))
+    data = _checks.array(owner, f"{name}_data", first, n_dims=1)
+    indices, indptr, shape = (_checks.whole_numbers(owner, f"{name}_{part}", one) for part, one in zip(_ROWS[1:], rest, strict=True))
+    if shape.shape != (2,) or (shape < 0).any():
+        raise ValueError(f"{owner}: {name}_shape must be two whole numbers of at least 0, got {_checks.shortened(shape.tolist())}")
+    if indices.shape != data.shape:
+        raise ValueError(f"{owner}: {name}_indices must have shape {data.shape}, as {name}_data, got {indices.shape}")
+    if indptr.shape != (shape[0] + 1,) or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] > data.size:
+        raise ValueError(
+            f"{owner}: {name}_indptr must be {shape[0] + 1} whole numbers from 0 on that do not fall, up to {data.size}, the size of "
+            f"{name}_data, got {_checks.shortened(indptr.tolist())}"
+        )
+    beyond = np.flatnonzero((indices < 0) | (indices >= shape[1]))
+    if beyond.size:
+        raise ValueError(f"{owner}: {name}_indices must be in [0, {shape[1] - 1}], got {indices[beyond[0]]} at index {beyond[0]}")
+    return csr_array((data, indices, indptr), shape=tuple(shape))
 
 
 def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):

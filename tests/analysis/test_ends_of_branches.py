@@ -97,3 +97,76 @@ def test_a_branch_goes_on_where_its_impact_comes_to_the_section(e, gamma, times)
             again = nsds.floquet(system, period=2 * math.pi)
             assert again["residual"] < 1e-9
             np.testing.assert_allclose(again["monodromy"], row["monodromy"], rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        ({"parameter": "mass.q[0]"}, r"parameter must be no state, which an orbit has, got 'mass.q\[0\]'"),
+        ({"parameter": "rubs.lambda"}, "parameter must be no state, which an orbit has, got 'rubs.lambda'"),
+        ({"period": lambda: 7.0}, r"period must be a function period\(value\)"),
+        ({"period": lambda value, other: 7.0}, r"period must be a function period\(value\)"),
+        ({"period": lambda value: "a"}, r"period\(value\) must be"),
+        ({"period": 1e-300}, "period must be at least"),
+    ],
+)
+def test_what_is_bad_is_refused_by_name(given, answer):
+    arguments = {"parameter": "mass.z[0]", "until": 0.8, "period": 2 * np.pi / 0.9} | given
+    with pytest.raises((TypeError, ValueError), match=f"continue_orbit: {answer}"):
+        nsds.continue_orbit(rubbing(1.2, 0.9, 0.4), **arguments)
+
+
+def table_height(t, q, z, out):
+    out[0] = q[0] - z[0] * math.sin(t)
+
+
+def slope(t, q, z, out):
+    out[0, 0] = 1.0
+
+
+def sinking(t, q, z, out):
+    out[0] = -z[0] * math.cos(t)
+
+
+@pytest.mark.parametrize(
+    ("e", "given", "tol"),
+    [(0.8, {}, 1e-6), (0.8, {"h_t": sinking}, 1e-6), (0.7, {"H": slope}, 1e-6), (0.8, {"H": slope, "h_t": sinking}, 1e-9)],
+)
+def test_no_doubling_is_missed_where_derivatives_are_finite_differences(e, given, tol):
+    """A bounce a period is unstable beyond hypot(pi (1 - e) / (1 + e), 2 (1 + e²) / (1 + e)²)."""
+    gamma, right = 0.8 if e == 0.8 else 1.0, math.hypot(math.pi * (1 - e) / (1 + e), 2 * (1 + e * e) / (1 + e) ** 2)
+    phase = math.acos(math.pi * (1 - e) / (gamma * (1 + e)))
+    s = (-2.0 - phase) % (2 * math.pi)
+    system = nsds.system(
+        t=-2.0,
+        ball=nsds.lagrangian_linear(M=[1.0], fext=[-1.0], q=[gamma * math.sin(phase) + math.pi * s - s * s / 2], v=[math.pi - s]),
+        table=nsds.interaction(nsds.rheonomous(table_height, m=1, z=[gamma], **given), nsds.newton_impact(e), on="ball"),
+    )
+    branch = nsds.continue_orbit(system, parameter="table.z[0]", until=1.2, period=2 * math.pi)
+    assert branch["kind"][branch["kind"] != ""].tolist() == ["period_doubling", "until"]
+    assert branch["parameter"][branch["kind"] == "period_doubling"][0] == pytest.approx(right, abs=tol)
+
+
+def of_frequency(t, z, out):
+    out[0] = math.cos(0.8 * t)
+
+
+@pytest.mark.parametrize(
+    ("n", "t", "x"),
+    [
+        (1, -3.458722242204233, [-2.390009241997398, -0.046680938676132766]),
+        (2, -3.7279827459156576, [-2.196396193302174, -0.779556258892792]),
+    ],
+)
+def test_orbits_with_an_impact_in_several_periods_end_where_they_graze(n, t, x):
+    """At the amplitude without a wall: beside it speeds go as the root of the distance, and so do differences by the parameter."""
+    graze = 1.0 / math.hypot(0.36, 0.16)
+    system = nsds.system(
+        t=t,
+        mass=nsds.lagrangian_linear(M=[[1.0]], C=[[0.2]], K=[[1.0]], fext=of_frequency, q=x[:1], v=x[1:]),
+        wall=nsds.interaction(nsds.lagrangian_linear_relation([[-1.0]], b=[graze - 0.1]), nsds.newton_impact(0.8), on="mass"),
+    )
+    last = nsds.continue_orbit(system, parameter="wall.b", until=graze + 0.05, period=2.5 * math.pi, n_periods=n)[-1]
+    assert last["kind"] == "grazing"
+    assert last["parameter"] == pytest.approx(graze, abs=1e-8)
+    assert last["residual"] < 1e-4

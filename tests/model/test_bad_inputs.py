@@ -83,6 +83,7 @@ REFUSED = {
     "number": [None, *NUMBER],
     "number or none": NUMBER,
     "positive": [None, *NUMBER, 0, -1.0, -1e-300],
+    "step": [None, *NUMBER, 0, -1.0, 1e-300, 5e-324],
     "positive or inf": [value for value in [None, *NUMBER, 0, -1.0] if value is not np.inf],
     "positive or none": [*NUMBER, 0, -1.0],
     "not negative": [None, *NUMBER, -1.0],
@@ -122,6 +123,7 @@ REFUSED = {
     "law or none": [3, "equality", {}, [], ODD, {"law": "relay"}, {"law": "no such"}, {"law": []}, force, nsds.equality],
     "record": [None, 3, "ball", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros(2, [("model", "S8")]),
                np.zeros((), [("model", "f8")]), {"kind": "lagrangian"}, [1, 2], force],
+    "record of bodies": [None, 3, "ball", {}, [], ODD, np.zeros(3), force],
     "record or none": [3, "ball", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros(2, [("model", "S8")]), force],
     "part": [None, 3, "ball", {}, [], ODD, {"kind": "no such"}, {"kind": "interaction"}, {"kind": "lagrangian_linear"}, {"kind": []},
              {"kind": "collisions"}, {"kind": "sampled_control"}, {"kind": "lagrangian_linear", "record": 3}, force,
@@ -302,6 +304,9 @@ def square():
     return nsds.basins(nsds.iterated_map(both_halved, x=[1.0, 1.0]), grid=AXES, transient=5, progress=False)
 
 
+REFUSED["record of bodies"] += [bouncing(), circuit()]
+
+
 def step_of(system, **more):
     return nsds.simulate(system, **{"t_end": 0.02, "h": 0.01} | more)
 
@@ -339,6 +344,8 @@ CALLS = {
         "border": "function or none"}),
     "floquet": (nsds.floquet, lambda: {"system": table()}, {
         "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme", "h": "positive or none"}),
+    "floquet, of a system": (nsds.floquet, lambda: {"system": pressed(), "period": 1.0}, {
+        "period": "step", "n_periods": "whole", "scheme": "scheme"}),
     "orbit": (nsds.orbit, lambda: {"system": table()}, {
         "system": "record", "period": "period", "free_period": "flag", "n_periods": "whole", "settle": "natural",
         "tol": "positive", "max_iter": "whole",
@@ -461,6 +468,7 @@ CALLS = {
         "urdf": "description", "q": "values of joints", "v": "values of joints", "position": "3", "orientation": "quaternion",
         "fixed": "flag", "motors": "laws of joints", "e": "within 0 and 1", "law": "law or none", "world": "world", "self_contacts": "flag",
         "folder": "folder or none"}),
+    "robot, without contacts": (nsds.robot, lambda: {"urdf": SLIDER}, {"world": "world"}),
     "circuits.voltage": (nsds.circuits.voltage, lambda: {"system": divider(), "trajectory": rows_of_divider(), "node": "a"}, {
         "system": "record", "trajectory": "trajectory", "node": "node", "reference": "node"}),
     "circuits.current": (nsds.circuits.current, lambda: {"system": divider(), "trajectory": rows_of_divider(), "element": "R1"}, {
@@ -481,18 +489,18 @@ CALLS = {
     "system": (nsds.system, lambda: {"ball": ball()}, {"t": "number", "other": "part"}),
     "system, gravity": (nsds.system, lambda: {"box": rigid(), "gravity": [0, 0, -9.81]}, {"gravity": "vector or none"}),
     "simulate": (step_of, lambda: {"system": bouncing()}, {
-        "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "save_every": "whole",
+        "system": "record", "t_end": "positive", "h": "step", "scheme": "scheme", "solver": "solver", "save_every": "whole",
         "t_eval": "times", "fields": "fields", "progress": "flag or none", "on_failure": "word",
         "until": "callable or none", "callback": "callable or none",
         "callback_every": "whole", "out": "rows of this run", "check": "flag", "functions": "functions",
         "store": "folder or none", "client": "client", "mapped": "flag"}),
     "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
-        "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
+        "system": "record", "h": "step", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
         "functions": "functions"}),
     "stepper": (nsds.stepper, lambda: {"system": bouncing(), "h": 0.01}, {
-        "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "functions": "functions"}),
+        "system": "record", "h": "step", "scheme": "scheme", "solver": "solver", "on_failure": "word", "functions": "functions"}),
     "one_step_problems": (lambda **given: list(nsds.one_step_problems(**given)), lambda: {"system": bouncing(), "t_end": 0.05, "h": 0.01}, {
-        "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "every": "whole",
+        "system": "record", "t_end": "positive", "h": "step", "scheme": "scheme", "solver": "solver", "every": "whole",
         "functions": "functions"}),
     "restart": (nsds.restart, lambda: {"system": bouncing(), "row": rows()[5]}, {"system": "record", "row": "row"}),
     "relative_degree": (nsds.relative_degree, lambda: {"system": circuit()}, {"system": "record"}),
@@ -610,13 +618,13 @@ CALLS = {
     "plotting.performance_profile": (nsds.plotting.performance_profile, lambda: {"profile": np.ones((1, 1), PROFILE)}, {
         "profile": "trajectory", "measure": "word", "ax": "axes"}),
     "plotting.scene": (nsds.plotting.scene, lambda: {"system": resting()}, {
-        "system": "record", "shapes": "shapes of pictures", "ax": "axes", "box": "box", "elev": "number or none",
+        "system": "record of bodies", "shapes": "shapes of pictures", "ax": "axes", "box": "box", "elev": "number or none",
         "azim": "number or none"}),
     "plotting.snapshots": (nsds.plotting.snapshots, lambda: {"system": resting(), "trajectory": lying(), "count": 1}, {
-        "system": "record", "trajectory": "trajectory", "count": "few"}),
+        "system": "record of bodies", "trajectory": "trajectory", "count": "few"}),
     "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {
-        "system": "record", "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive", "inches": "positive",
-        "dpi": "positive"}),
+        "system": "record of bodies", "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive",
+        "inches": "positive", "dpi": "positive"}),
     "plotting.animate_plane": (nsds.plotting.animate_plane, lambda: {
         "trajectory": rows(), "lines": lambda row: [np.eye(2)], "path": os.devnull + ".gif"}, {
         "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive", "inches": "positive",
