@@ -380,15 +380,15 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
     n = q.size
     solver, options = table.asked(owner, kind, method, tol, max_iter, options)
     guess = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
-    problem = forms.entries(owner, "M", M, (n, n)), q, lower, upper, guess
-    if solver.name == "auto" and n > _LARGE and kind in _PROGRAMS:
+    M = forms.entries(owner, "M", M, (n, n))
+    if n > _LARGE and kind in _PROGRAMS and solver.name == "auto":
         for name in ("interior_sparse", "lemke") if n <= _DENSE_MOST else ("interior_sparse",):
-            s = _by(owner, table.find(name, kind), options, *problem)
+            s = _by(owner, table.find(name, kind), options, M, q, lower, upper, guess)
             if s.status in (CONVERGED, INFEASIBLE):
                 return judged(s._replace(method=f"auto: {name}"), on_failure)
-    s = _by(owner, solver, options, *problem)
-    if solver.name == "auto" and s.status not in (CONVERGED, INFEASIBLE):
-        s = _by_others(s, owner, kind, options, *problem)
+    s = _by(owner, solver, options, M, q, lower, upper, guess)
+    if s.status != CONVERGED and s.status != INFEASIBLE and solver.name == "auto":
+        s = _by_others(s, owner, kind, options, M, q, lower, upper, guess)
     return judged(s, on_failure)
 
 

@@ -26,6 +26,12 @@ from nsds.solvers.contact.signature import (
 from nsds.solvers.desks import REFUSED, Desk, Desks, key_of
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
+_MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
+# What "auto" tries where its compiled part has failed, each within its own limits.
+_OTHERS = (
+    "newton_natural", "newton_fb", "enumerate", "lemke", "proximal", "interior_point", "newton_ac", "newton_jm", "admm", "cpg", "nsgs",
+    "accelerated", "extragradient", "tresca", "aclm", "panagiotopoulos", "fixed_point",
+)  # fmt: skip
 _MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
 _EXTREME = 150  # binary exponent of the largest entry of W or q from which they are scaled
 _LEAST, _MOST = 2.0 ** (-_EXTREME - 1), 2.0**_EXTREME  # sizes of it that are not extreme
@@ -365,6 +371,19 @@ def solve_contacts(problem, method, options, r0=None, check=None):
         result = desk.z.copy(), desk.w.copy(), status, int(n_iter), res_q, res_rho, _name(method, place), _in_words(desk.problem, codes)
     if key is not None:
         _DESKS.put_back(key, desk)
+    if is_auto and result[2] in _MAY_BE_SOLVED and options.max_iter == 0.0:
+        return _by_others(result, problem, options, r0)
+    return result
+
+
+def _by_others(result, problem, options, r0):
+    """The result of the first other method for such contacts that has a solution, each within its own limits; else the given one."""
+    kind = kind_of(problem.d, (problem.disk != problem.d - 1).any())
+    for name in _OTHERS:
+        if table.treats(name, kind) and (table.treats(name, "rfc3d") or (problem.disk >= 0).all()):
+            other = solve_contacts(problem, table.find(name, kind), options, r0)
+            if other[2] == CONVERGED:
+                return *other[:3], result[3] + other[3], *other[4:6], f"auto: {name}", other[7]
     return result
 
 

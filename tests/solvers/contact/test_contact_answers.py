@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import solvers, status
+from nsds.solvers import table
 from nsds.solvers.contact import forms, infeasible, signature
+from nsds.solvers.contact import solve as contact_solve
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 
@@ -250,3 +252,15 @@ def test_answers_too_large_to_be_written_down_are_not_given(method, size):
     assert np.isfinite(s.z).all()
     assert np.isfinite(s.w).all()
     assert np.isfinite(s.residual)
+
+
+def test_auto_goes_on_to_other_methods_where_its_own_have_failed():
+    """As after a failure of a problem that can be solved: the first method that is for such contacts and has a solution."""
+    problem = contact_solve.contacts("test", 3, 2, np.diag([2.0, 1.0, 1.0]), [-1.0, 0.3, 0.0], 0.5, 0.0)
+    _, options = table.asked("test", "fc3d", "auto", 1e-8, None, {})
+    failed = np.zeros(3), problem.q, status.STALLED, 5, 1.0, 1.0, "auto: nsgs", None
+    r, u, verdict, n_iter, _, res_rho, name, _ = contact_solve._by_others(failed, problem, options, None)
+    assert (verdict, name) == (status.CONVERGED, "auto: newton_natural")
+    assert n_iter > 5
+    assert res_rho <= 1e-8
+    np.testing.assert_allclose(u, np.diag([2.0, 1.0, 1.0]) @ r + problem.q, atol=1e-12)
