@@ -12,6 +12,7 @@ import nsds
 from nsds.analysis.maps import Iterates, section_of, slopes
 from nsds.analysis.tangent import exponential, log_of_determinant, multiply, orthonormalise
 from nsds.schemes.run import simulation
+from nsds.status import NOT_COMPUTED
 from tests.analysis.models import impact_oscillator
 
 # Feigenbaum cascade of the high-bounce map, alpha = 0.5, one table period a bounce: case high_bounce_map_cascade of the collection.
@@ -414,7 +415,7 @@ def test_ctrl_c_returns_what_is_done(analyse, monkeypatch):
         assert found["time"] == 200
     elif analyse == "sweep":
         rows = nsds.sweep(start, vary={"p[0]": [2.9, 3.2, 3.5, 3.9, 3.95]}, direction=(1, -1))
-        assert (rows["status"] == [[0, 0, 0, -1, -1], [-1, -1, 0, 0, 0]]).all()
+        assert ((rows["status"] == NOT_COMPUTED) == np.array([[0, 0, 0, 1, 1], [1, 1, 0, 0, 0]], bool)).all()
     else:
         monkeypatch.setattr("nsds.analysis.basins._MEMBERS", 2)
         found = nsds.basins(start, grid={"x[0]": np.linspace(0.1, 0.9, 8)})
