@@ -533,7 +533,7 @@ def _energy(scheme, family):
     """What becomes of the energy of the oscillator, in words."""
     if family != LAGRANGIAN:
         return "–"
-    rows = _smooth(family, scheme, 0.1, 200 * np.pi)
+    rows = _smooth(family, scheme, 0.1, 628.4)  # a hundred periods, in whole steps
     first, last = (_amplitude(rows[part]) for part in (slice(0, 63), slice(-63, None)))
     change = (last / first) ** 2 - 1
     return "conserved" if abs(change) < 3e-4 else f"{'gains' if change > 0 else 'loses'} {abs(change):.2%}"

@@ -234,7 +234,7 @@ LIMITS += [
     Limit("chain of four balls, multiple impact", _chain_that_is_hit, 1.5, BALL, MOREAU, H, 1.0),
     Limit("rigid sphere that slides and rolls", _sphere_that_slides_and_rolls, 0.8, BALL, MOREAU, H, 2.0, fluctuates=True),
     Limit("rigid sphere that bounces with spin", _sphere_that_bounces_with_spin, 1.0, BALL, MOREAU, H, 1.0, fluctuates=True),
-    Limit("heavy top", _heavy_top, 1.0, BALL, MOREAU, H, 1.0),
+    Limit("heavy top", _heavy_top, 1.0, BALL, MOREAU, H, 2.0),
 ]
 
 

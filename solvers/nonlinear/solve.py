@@ -333,7 +333,10 @@ def _pattern(owner, pattern, jac, cones, n):
         raise ValueError(f"{owner}: pattern is for bounds and rows, not for cones")
     if not isinstance(pattern, (tuple, list)) or len(pattern) != 2:
         raise ValueError(f"{owner}: pattern must be (indptr, indices), got {_checks.shortened(pattern)}")
-    indptr, indices = (np.atleast_1d(_checks.whole_numbers(owner, "pattern", part)) for part in pattern)
+    indptr, indices = (
+        np.atleast_1d(_checks.whole_numbers(owner, f"{name} of pattern", part))
+        for name, part in zip(("indptr", "indices"), pattern, strict=True)
+    )
     if indptr.shape != (n + 1,) or indices.ndim != 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != indices.size:
         raise ValueError(
             f"{owner}: indptr of pattern must be {n + 1} numbers that ascend from 0 to the {indices.size} of indices, got "
