@@ -104,7 +104,7 @@ def advice(status):
     ('event: impact', 'event: impact')
     """
     is_code = not isinstance(status, (bool, np.bool_)) and isinstance(status, (int, np.integer))
-    if is_code and JUMP <= status < 2 * EVENT:
+    if is_code and (EVENT <= status < 2 * EVENT or (JUMP <= status < EVENT and status % JUMP == 0)):
         return "event: " + (", ".join(what for bit, what in HAPPENED.items() if status & bit) or "before it, or nothing happened")
     if not is_code or int(status) not in ADVICE:
         raise ValueError(f"advice: status must be a code from {min(ADVICE)} to {max(ADVICE)}, got {_checks.shortened(status)}")

@@ -38,8 +38,8 @@ def gather(d, stated, bodies, G, p, work, iwork):
         iwork[p.is_ordered] = n
     for i in range(n):
         own = work[p.own + iwork[p.component + i]]
-        work[p.scale + i] = 1.0 / math.sqrt(abs(own))
-        work[p.dense + n * i + i] = own * work[p.scale + i] ** 2
+        scale = 1.0 / math.sqrt(abs(own))
+        work[p.scale + i], work[p.dense + n * i + i] = scale, own * (scale * scale)  # the bits of a power differ without a compiler
     for x in range(iwork[p.n_nodes]):
         for run in range(iwork[p.run_of + x], iwork[p.run_of + x + 1], 2):
             for y in range(iwork[run], iwork[run + 1]):

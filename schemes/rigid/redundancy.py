@@ -32,7 +32,8 @@ def gather(d, stated, bodies, G, p, work, iwork):
         work[p.weight + i] = 0.0
         for j in range(n):
             if iwork[p.component + i] // d == iwork[p.component + j] // d:
-                work[p.weight + i] += (work[p.scale + i] / work[p.scale + j]) ** 2
+                ratio = work[p.scale + i] / work[p.scale + j]
+                work[p.weight + i] += ratio * ratio
     return n
 
 
