@@ -79,17 +79,16 @@ def residual(p, r):
 def scales(p, r, own=False):
     """(nc d,) largest entries in rows of W, of N, T and R of each contact; own: of its diagonal block alone."""
     W, n, d = abs(np.asarray(p.W, np.longdouble)), len(p.disk), p.d
-    near = np.kron(np.eye(n), np.ones((d, d))) if own else 1.0
-    rows, columns = (W * near).max(axis=1), (W * near).max(axis=0)
+    near = W * np.kron(np.eye(n), np.ones((d, d))) if own else W
+    rows, columns, largest = near.max(axis=1), near.max(axis=0), W.max()
+    least = abs(p.q).max() / abs(r).max() if p.q.any() and r.any() else 1.0
     result = np.ones(len(p.q), np.longdouble)
     for c, disk in enumerate(p.disk):
         split = 1 + max(disk, 0)
         for first, last in ((0, 1), (1, split), (split, d)):
             part = slice(c * d + first, c * d + last)
             if disk != EQUATION and last > first:
-                most = [rows[part].max(), columns[part].max() * (not own), W.max(), 0.0]
-                most[3] = abs(p.q).max() / abs(r).max() if p.q.any() and r.any() else 1.0
-                result[part] = next(x for x in most if x > 0)
+                result[part] = next(x for x in (rows[part].max(), columns[part].max() * (not own), largest, least) if x > 0)
     return result
 
 
