@@ -42,6 +42,19 @@ def are_held(h, s, work):
 
 
 @kernel
+def work_of_joints(w_old, n_contacts, n_blocks, interactions, p, work, iwork):
+    """``r^T H (w + w_k) / 2`` of the equations of joints; w_old: where w_k, of the start of the step, lies in the work memory."""
+    stated, done = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), 0.0
+    for k in range(interactions.size):
+        it, first = interactions[k], p.d * iwork[p.begin + k]
+        for i in range(first, first + it.m if it.row != ABSENT and it.law == EQUALITY and first >= 0 else first):
+            for l in range(12 if it.b != ABSENT else 6):
+                at = 6 * (it.a if l < 6 else it.b) + l % 6
+                done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
+    return done
+
+
+@kernel
 def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, mem, work, iwork):
     """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0. Work: w_end.
 
@@ -49,15 +62,9 @@ def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, mem, work, iwork):
     what is rounding: of impulses, on velocities that the state is worth (`moreau_jean.state_worth`). were_held: joints held before; else
     they may take energy, as where a latch closes. In w_free: w of the start of the step.
     """
-    p, done, energy, changed, turn, rounding = s.plan[0], 0.0, 0.0, 0.0, 0.0, 0.0
+    p, energy, changed, turn, rounding = s.plan[0], 0.0, 0.0, 0.0, 0.0
     w, w_old, change = view(work, p.w, 6 * p.n_bodies), view(work, p.w_free, 6 * p.n_bodies), view(work, p.w_end, 6 * p.n_bodies)
-    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
-    for k in range(s.interactions.size):
-        it, first = s.interactions[k], p.d * iwork[p.begin + k]
-        for i in range(first, first + it.m if it.row != ABSENT and it.law == EQUALITY and first >= 0 else first):
-            for l in range(12 if it.b != ABSENT else 6):
-                at = 6 * (it.a if l < 6 else it.b) + l % 6
-                done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (w[at] + w_old[at])
+    done = work_of_joints(p.w_free, n_contacts, n_blocks, s.interactions, p, work, iwork)
     for i in range(s.bodies.size if done != 0.0 else 0):
         body, at = s.bodies[i], 6 * i
         turn = max(turn, h * max(norm(view(w, at + 3, 3)), norm(view(w_old, at + 3, 3))))

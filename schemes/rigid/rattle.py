@@ -42,7 +42,7 @@ from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, loads, passing, problem, trees
+from nsds.schemes.rigid import blocks, branches, loads, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
@@ -379,16 +379,10 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
 
     They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be.
     """
-    form, p, w_old, done = s.motion, s.motion.plan[0], s.plan[0].w_old, 0.0
+    form, p = s.motion, s.motion.plan[0]
     if before == math.inf:
         return False
-    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
-    for k in range(form.interactions.size):
-        it, first = form.interactions[k], p.d * iwork[p.begin + k]
-        for i in range(first, first + it.m if it.row != ABSENT and it.law == EQUALITY and first >= 0 else first):
-            for l in range(12 if it.b != ABSENT else 6):
-                at = 6 * (it.a if l < 6 else it.b) + l % 6
-                done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
+    done = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, work, iwork)
     after = 0.0
     for i in range(form.bodies.size if done > before else 0):
         after += kinetic_energy(form.bodies[i], p.v + 6 * i, mem, work) if not form.bodies[i].fixed else 0.0
