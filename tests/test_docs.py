@@ -30,7 +30,7 @@ def programs(text):
 
 def pages_with_programs():
     """A page is one program, but each section of the page of tasks is one of its own."""
-    for path in PAGES:
+    for path in [*PAGES, ROOT / "README.md"]:
         if path.name == "how_to.md":
             sections = re.split(r"^## ", path.read_text(), flags=re.MULTILINE)[1:]
             yield from (pytest.param(section, id=section.splitlines()[0]) for section in sections)
