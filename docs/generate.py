@@ -57,16 +57,8 @@ def _name(code):
 
 
 def public_names(module):
-    """Names of what a module of the face has for users: functions, kernels and classes with a docstring, its own or of its ``__all__``."""
-    names = getattr(module, "__all__", None) or [name for name, value in vars(module).items() if _is_own(name, value, module)]
-    return [name for name in names if callable(getattr(module, name))]
-
-
-def _is_own(name, value, module):
-    if name.startswith(("_", "require_")) or not callable(value) or not inspect.getdoc(value):
-        return False
-    home = "nsds.pictures." if module is nsds.plotting else module.__name__
-    return getattr(value, "__module__", "").startswith(home)
+    """Names of the functions, kernels and classes that a module of the face has for users."""
+    return [name for name in module.__all__ if callable(getattr(module, name))]
 
 
 def modules():

@@ -134,7 +134,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LATER})
+    return [*__all__, "__version__"]
 
 
 # What is imported above is public: a name of a function, or of an error, is said once.

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 import nsds
 from nsds.examples import EXAMPLES
+from nsds.pictures.axes import require_matplotlib
 from nsds.schemes.run.simulation import cores
 from nsds.schemes.table import arguments_of
 
@@ -140,7 +141,7 @@ def _warm_up(arguments):
 def _run(arguments):
     example = EXAMPLES[arguments.example]
     if arguments.plot:
-        nsds.plotting.require_matplotlib()  # before the run, not after it
+        require_matplotlib()  # before the run, not after it
     if arguments.save and not arguments.save.lower().endswith(".npz"):
         raise ValueError(f"--save writes the format .npz, and the name of the file must end in that, got {arguments.save!r}")
     system = example.build(**{name: getattr(arguments, name) for name in inspect.signature(example.build).parameters})

@@ -82,3 +82,7 @@ __all__ = [
     "solver",
     "write_fclib",
 ]
+
+
+def __dir__():
+    return __all__

@@ -62,11 +62,17 @@ def test_every_public_name_is_in_the_reference():
     assert set(nsds.__all__) - set(made.modules()) <= told
     for module in made.modules():
         value = getattr(nsds, module)
-        own = [name for name, each in vars(value).items() if inspect.isfunction(each) and each.__module__ == value.__name__]
-        assert {name for name in own if not name.startswith(("_", "require_"))} <= told, module
+        assert set(made.public_names(value)) <= told, module
+        assert all(inspect.getdoc(getattr(value, name)) for name in value.__all__), module
     index = (DOCS / "index.md").read_text()
     assert {page for page in pages if f"generated/reference/{page}\n" not in index} == set()
     assert all(f"notebooks/{path.stem}\n" in index for path in (ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("module", ["", *generator().modules()])
+def test_completion_shows_what_is_public(module):
+    value = getattr(nsds, module) if module else nsds
+    assert {name for name in dir(value) if not name.startswith("_")} == set(value.__all__)
 
 
 def test_types_are_those_of_the_docstrings():

@@ -5,3 +5,7 @@ from nsds.circuits.readings import current, events, mean, voltage
 from nsds.circuits.record import circuit
 
 __all__ = ["circuit", "current", "energy", "events", "mean", "voltage"]
+
+
+def __dir__():
+    return __all__

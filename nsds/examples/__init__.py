@@ -216,3 +216,7 @@ EXAMPLES = {
     "twisting_controller": Example(twisting_controller, _twisting.RUN, _twisting.draw),
     "gene_network": Example(gene_network, _genes.RUN, _genes.draw),
 }
+
+
+def __dir__():
+    return __all__

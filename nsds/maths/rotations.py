@@ -22,6 +22,16 @@ from nsds._jit import stack, tiny
 from nsds._jit.sized import of_sizes
 from nsds.maths.vectors import dot, norm
 
+__all__ = [
+    "advance", "dexp", "dexp_inverse", "exp_quaternion", "exp_rotation", "left_matrix", "log_quaternion", "log_rotation",
+    "moment_gradient", "normalise", "perpendicular", "product", "quaternion_of", "rate_matrix", "right_matrix", "rotate", "rotate_back",
+    "rotation_matrix", "tangent_map", "turned", "turned_back",
+]  # fmt: skip
+
+
+def __dir__():
+    return __all__
+
 
 @of_sizes(4, 4, 4)
 @tiny

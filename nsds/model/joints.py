@@ -22,6 +22,16 @@ from nsds.maths.rotations import perpendicular, turned, turned_back
 from nsds.model.fields import floats, integers
 from nsds.model.kinds import NEWTON_EULER, RELATIONS, Relation
 
+__all__ = [
+    "ball_joint", "coupler", "cylindrical", "distance", "fixed_joint", "gear", "hinge", "hinge_angle", "planar", "prismatic",
+    "slide_along",
+]  # fmt: skip
+
+
+def __dir__():
+    return __all__
+
+
 POINT, ALIGN, ANGLE, COUPLER, DISTANCE, GEAR = range(6)
 ANGULAR = (ANGLE, COUPLER, GEAR)  # rows with angles that change in time
 _FRAMES = ("world", "body")

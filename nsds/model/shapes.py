@@ -17,6 +17,15 @@ from nsds.collision.kinds import SHAPES
 from nsds.collision.triangles import Edges, is_inside_out, mended, turned
 from nsds.maths.rotations import rotation_matrix
 
+__all__ = [
+    "box", "capsule", "centre_of_mass", "cone", "convex", "cylinder", "disk", "from_file", "half_plane", "height_map", "inertia", "mesh",
+    "plane", "polygon", "rectangle", "sphere", "stadium", "tube", "volume",
+]  # fmt: skip
+
+
+def __dir__():
+    return __all__
+
 
 def sphere(radius, *, position=(0, 0, 0)):
     """Ball of a radius.

@@ -5,21 +5,22 @@ import re
 import numpy as np
 
 from nsds import _checks
-from nsds.pictures.axes import figure as figure
-from nsds.pictures.axes import legend_beside as legend_beside
-from nsds.pictures.axes import own_or_new
-from nsds.pictures.axes import require_matplotlib as require_matplotlib
-from nsds.pictures.diagrams import basin_map as basin_map
-from nsds.pictures.diagrams import bifurcation_curve as bifurcation_curve
-from nsds.pictures.diagrams import branch as branch
-from nsds.pictures.diagrams import diagram as diagram
-from nsds.pictures.diagrams import multipliers as multipliers
-from nsds.pictures.scenes import animate as animate
-from nsds.pictures.scenes import animate_plane as animate_plane
-from nsds.pictures.scenes import scene as scene
-from nsds.pictures.scenes import snapshots as snapshots
+from nsds.pictures.axes import figure, legend_beside, own_or_new
+from nsds.pictures.diagrams import basin_map, bifurcation_curve, branch, diagram, multipliers
+from nsds.pictures.scenes import animate, animate_plane, scene, snapshots
 from nsds.results.trajectories import is_mechanical, require_rows
 from nsds.status import CONVERGED
+
+__all__ = [
+    "animate", "animate_plane", "basin_map", "bifurcation", "bifurcation_curve", "branch", "diagram", "figure", "impact_points",
+    "legend_beside", "map_points", "multipliers", "own_or_new", "performance_profile", "performance_ratios", "phase_plane", "scene",
+    "snapshots", "stroboscopic_points", "time_series", "values",
+]  # fmt: skip
+
+
+def __dir__():
+    return __all__
+
 
 _NAME = re.compile(r"(\w+)\.(\w+)(?:\[(\d+)\])?")
 _LABELS = {
