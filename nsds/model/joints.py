@@ -28,7 +28,8 @@ _FRAMES = ("world", "body")
 _ACROSS = 1e-9  # cosine of two axes that are across each other
 _GEOMETRY = {"row": integers("m", low=0, high=GEAR), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
 # Joint -> (axes of B along which a point of A is held; pairs of an axis of A and one of B that stay across each other). e is the joint's
-# axis, s and t are across it, s along a second axis where there is one; without an axis they are those of the world. The gradients of three pairs are orthogonal at the start.
+# axis, s and t are across it, s along a second axis where there is one; without an axis they are those of the world. The gradients of
+# three pairs are orthogonal at the start.
 HELD = {
     "ball_joint": ("est", ()),
     "universal": ("est", ("es",)),
