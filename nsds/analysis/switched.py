@@ -2,7 +2,7 @@
 
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
-from nsds.schemes.event_driven.filippov_outputs import evaluate_output_rates, evaluate_outputs, hold, linearise
+from nsds.schemes.event_driven.filippov_outputs import evaluate_output_rates, evaluate_outputs, follow_bounds, hold, linearise
 from nsds.schemes.event_driven.modes import HELD
 from nsds.schemes.event_driven.sides import clamped
 
@@ -45,6 +45,7 @@ def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork
         for j in range(f.n):
             out[j] = work[f.xdot + j]
     elif what == GUARD:
+        follow_bounds(clamped(t, f, work), s, functions, mem, work, iwork)
         evaluate_outputs(clamped(t, f, work), f.x_sampled, s, functions, mem, imem, work)
         out[0] = work[f.w + row]
     else:

@@ -59,6 +59,8 @@ def interaction(relation, law, on, *, enabled=None):
     _checks.made("interaction", "law", law, "law", HELD, MAKERS)
     if "z" in relation and law.get("z") is not None:
         raise ValueError("interaction: relation and law both have parameters z, of which an interaction has one; give one of them all")
+    if "bounds" in relation and law["law"] != "relay":
+        raise ValueError(f"interaction: bounds of lambda as a function of time are for the law nsds.relay(), got {law['law']}")
     if enabled is not None:
         enabled = _checks.flags("interaction", "enabled", enabled)
     return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on), "enabled": enabled}

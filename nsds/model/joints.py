@@ -35,11 +35,14 @@ def __dir__():
 POINT, ALIGN, ANGLE, COUPLER, DISTANCE, GEAR = range(6)
 ANGULAR = (ANGLE, COUPLER, GEAR)  # rows with angles that change in time
 _FRAMES = ("world", "body")
+_ACROSS = 1e-9  # cosine of two axes that are across each other
 _GEOMETRY = {"row": integers("m", low=0, high=GEAR), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
 # Joint -> (axes of B along which a point of A is held; pairs of an axis of A and one of B that stay across each other). e is the joint's
-# axis, s and t are across it; without one they are those of the world. The gradients of three pairs are orthogonal at the start.
+# axis, s and t are across it, s along a second axis where there is one; without an axis they are those of the world. The gradients of
+# three pairs are orthogonal at the start.
 HELD = {
     "ball_joint": ("est", ()),
+    "universal": ("est", ("es",)),
     "hinge": ("est", ("es", "et")),
     "fixed_joint": ("est", ("es", "st", "te")),
     "prismatic": ("st", ("es", "st", "te")),
@@ -83,6 +86,42 @@ def ball_joint(point, frame="world"):
     3
     """
     return _joint("ball_joint", frame, point=point)
+
+
+def universal(point, axis, second_axis, frame="world"):
+    """A point of A stays on one of B, and an axis of A across one of B: four equations, two free rotations (a Cardan joint).
+
+    Parameters
+    ----------
+    point : array_like (3,)
+        The common point at the start.
+    axis, second_axis : array_like (3,)
+        Directions at the start of the axis that is fixed in A and of that fixed in B, across each other, of any length but zero: the arms
+        of the cross between them.
+    frame : {"world", "body"}
+        Whether they are given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 4: the distance of the two points along three axes that are fixed in B, and a cosine.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis, axes that are not across each other, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.universal(point=[0, 0, 1], axis=[0, 1, 0], second_axis=[1, 0, 0])["m"]
+    4
+    """
+    relation = _joint("universal", frame, point=point, axis=axis, second_axis=second_axis)
+    cosine = relation["axis"] @ relation["second_axis"]
+    if abs(cosine) > _ACROSS:
+        raise ValueError(f"universal: axis and second_axis must be across each other, got an angle of {np.degrees(np.arccos(cosine)):.9g}°")
+    return relation
 
 
 def hinge(point, axis, frame="world"):
@@ -429,7 +468,7 @@ def _rows_of(name, m, frame, **geometry):
     _checks.choice(name, "frame", frame, _FRAMES)
     result = {"relation": "joint", "m": m, "n": None, "joint": name, "frame": frame}
     for key, value in geometry.items():
-        result[key] = _direction(name, key, value) if key == "axis" else _checks.array(name, key, value, shape=(3,))
+        result[key] = _direction(name, key, value) if key in ("axis", "second_axis") else _checks.array(name, key, value, shape=(3,))
     return result
 
 
@@ -576,7 +615,7 @@ def _rows(relation):
     """Rows (kind, u, b, w, offset), in the frame of what is given."""
     none, name = np.zeros(3), relation["joint"]
     if "axis" in relation:
-        e, s, t = _frame_in_plane(relation["axis"]) if "planar" in relation else _frame(relation["axis"])
+        e, s, t = _frame_in_plane(relation["axis"]) if "planar" in relation else _frame(relation["axis"], relation.get("second_axis"))
     else:
         e, s, t = np.eye(3)
     if name == "hinge_angle":
@@ -638,6 +677,6 @@ def _frame_in_plane(axis):
     return (axis, np.array([1.0, 0.0, 0.0]), np.array([0.0, axis[2], 0.0])) if axis[2] != 0 else (axis, np.cross(z, axis), z)
 
 
-def _frame(axis):
-    s = _across(axis)
+def _frame(axis, second=None):
+    s = _across(axis) if second is None else second
     return axis, s, np.cross(axis, s)

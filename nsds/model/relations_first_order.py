@@ -28,8 +28,10 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, bounds=None, z=
     F : array_like (m, n_z) or function ``F(t, z, out)``, optional
         Weight of the parameters z.
     bounds : function ``bounds(t, z, out)``, optional
-        Writes lower and upper bounds of lambda into ``out`` (2, m), for the law `nsds.relay` in place of its own: those of the step that
-        ends at t. A driven switch has [0, 0] and (-inf, inf) in turn. For linear systems under `nsds.euler_moreau`.
+        Writes lower and upper bounds of lambda into ``out`` (2, m), for the law `nsds.relay` in place of its own: of a brake or clutch
+        that is pressed and let go, of a driven switch, which has [0, 0] and (-inf, inf) in turn. Time stepping has those of the step that
+        ends at t; under `nsds.event_driven` lambda follows them, and times at which they jump, or part from each other, are its
+        ``time_events``.
     z : array_like (n_z,), optional
         Parameters, also passed to the functions.
     m : int, optional

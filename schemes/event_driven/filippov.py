@@ -35,17 +35,24 @@ from nsds.schemes.event_driven.clock import (
     why_it_crawls,
     wind_up,
 )
+from nsds.schemes.event_driven.driven import is_circuit
 from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs
 from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
-from nsds.schemes.event_driven.filippov_outputs import evaluate_output_rates, evaluate_outputs, hold, linearise, set_difference
+from nsds.schemes.event_driven.filippov_outputs import (
+    evaluate_output_rates,
+    evaluate_outputs,
+    follow_bounds,
+    hold,
+    linearise,
+    set_difference,
+)
 from nsds.schemes.event_driven.filippov_tables import Options, Tables, are_plain, place
 from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
 from nsds.schemes.event_driven.scheme import numbers_of
 from nsds.schemes.event_driven.sides import clamped, open_window
 from nsds.schemes.first_order import newton
-from nsds.schemes.first_order.functions import blame  # noqa: F401
+from nsds.schemes.first_order.functions import blame, evaluate_bounds  # noqa: F401
 from nsds.schemes.first_order.newton import collect_input, invert_groups
-from nsds.schemes.first_order.tables import refuse_driven_bounds
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import (
     ACCUMULATION,
@@ -70,6 +77,7 @@ EVENT_ROWS = True
 _OWNER = "event_driven"
 _INTERVALS = 64  # of Euler–Moreau, one after the other, at most; they reach the next row long before
 _NEAR_IT = 1e-11  # of the largest w so far: between events that come again closer together, what soon will be no more than errors
+_SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of differences, and of the time: after an event, when bounds that are one may be two
 _REST = 1e-3  # of the rate of w at an accumulation: what is smaller at its limit is zero
 _EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
 
@@ -80,7 +88,9 @@ def prepare(records, layout, options, h, method, work, iwork):
         raise ValueError(
             f"{_OWNER}: flow='exact' is for linear systems with constant operators and sources, without normal cones; use flow='auto'"
         )
-    refuse_driven_bounds(_OWNER, layout)
+    is_driven = (layout.relations["bounds_function"] != ABSENT).any()
+    if is_driven and is_circuit(records):
+        raise ValueError(f"{_OWNER}: a circuit with driven switches moves exactly; use flow='auto' or flow='exact', and hybrid as it is")
     prepared = newton.prepare(records, layout, newton.Options(1.0, **_EXPLICIT), method, work, iwork)
     form = prepared.tables
     is_stiff = options["flow"].item() == b"radau"
@@ -94,7 +104,9 @@ def prepare(records, layout, options, h, method, work, iwork):
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
     numbers = numbers_of(options)
-    if any(changes) and numbers["hybrid"] == USUAL:  # what looks like many events may be a jump that the user has not told of
+    if (is_driven or any(changes)) and numbers[
+        "hybrid"
+    ] == USUAL:  # what looks like many events may be a jump that the user has not told of
         numbers["hybrid"] = float(NEVER)
     tables = Tables(form, flow, problem, plain, row, column, np.sort(options["time_events"]))
     return prepared._replace(tables=tables, options=Options(h, **numbers), work=more, iwork=imore, stepper=sys.modules[__name__])
@@ -115,6 +127,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: outputs of the state; its modes are found when the first step begins."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     _load(s, mem, work)
+    if p.driven != 0:
+        evaluate_bounds(t, form.relations, form.constraints, p, functions, mem, work)
     for i in range(f.m):
         low, high = work[p.lower + i] > -np.inf, work[p.upper + i] < np.inf
         iwork[f.mode + i] = LOWER if low else UPPER if high else HELD
@@ -272,6 +286,7 @@ def _switch(t, may_jump, s, functions, solver, solver_options, mem, imem, work, 
         put_on_outputs(t, s, functions, mem, imem, work, iwork)
     for i in range(f.m):
         iwork[f.before + i] = iwork[f.mode + i]
+    follow_bounds(clamped(t + max(_SOON * work[f.delta], _NO_TIME * abs(t)), f, work), s, functions, mem, work, iwork)
     status = CONVERGED
     if f.m > 0:
         status, has_jumped = jump(at, s, functions, solver, solver_options, mem, imem, work, iwork)

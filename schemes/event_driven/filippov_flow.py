@@ -6,8 +6,9 @@ Guards are w of rows at a bound, and what lambda of HELD rows is away from its b
 import math
 
 from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5, radau5
-from nsds.schemes.event_driven.filippov_outputs import evaluate_outputs, hold, linearise, set_difference
+from nsds.schemes.event_driven.filippov_outputs import evaluate_outputs, follow_bounds, hold, linearise, set_difference
 from nsds.schemes.event_driven.modes import HELD, LOWER
 from nsds.schemes.event_driven.polynomials import (
     GUARD_DEGREE,
@@ -144,8 +145,13 @@ def _set_tolerances(s, options, mem, work):
 
 @tiny
 def _guard(i, side, s, mem, work, iwork):
-    """Guard of a row at the last outputs: w at a bound, of a HELD row what lambda is away from its lower (0) or upper (1) bound."""
+    """Guard of a row at the last outputs: w at a bound, of a HELD row what lambda is away from its lower (0) or upper (1) bound.
+
+    Where both bounds are one, there is nothing that w could switch, whatever its sign.
+    """
     f, p, mode = s.flow[0], s.newton.plan[0], iwork[s.flow[0].mode + i]
+    if work[p.lower + i] == work[p.upper + i] and mode != HELD:
+        return work[f.y_size + i]
     if mode != HELD:
         return work[f.w + i] if mode == LOWER else -work[f.w + i]
     lam = mem[s.newton.constraints[i].lam]
@@ -158,16 +164,19 @@ def _noise(i, s, work, iwork):
     f = s.flow[0]
     if iwork[f.mode + i] == HELD:
         return _NO_FORCE * work[f.lam_size + i]
-    return _NO_VALUE * (work[f.y_size + i] if s.plain[i] != 0 else work[f.terms + i])
+    if s.plain[i] != 0:
+        return _NO_VALUE * work[f.y_size + i]
+    is_bounded = s.newton.constraints[i].low != ABSENT  # by functions of time, which alone may be why the row is not plain
+    return _NO_VALUE * (max(work[f.terms + i], work[f.y_size + i]) if is_bounded else work[f.terms + i])
 
 
 @kernel
 def _first_event(t, h, s, functions, mem, imem, work, iwork):
     """The first theta at which a guard comes to zero, or NO_ROOT, and its number, 2 i + side. Out: which do so, in iwork[f.fired:]."""
-    f, best, which = s.flow[0], NO_ROOT, 0
+    f, p, best, which = s.flow[0], s.newton.plan[0], NO_ROOT, 0
     for i in range(f.m):
         work[f.root + i] = NO_ROOT
-        if s.plain[i] != 0 and iwork[f.mode + i] != HELD:
+        if s.plain[i] != 0 and iwork[f.mode + i] != HELD and work[p.lower + i] < work[p.upper + i]:
             degree = _plain_guard(i, s, work, iwork)
             work[f.root + i] = _root(i, degree, 0.0, _noise(i, s, work, iwork), s, work, iwork)
             if work[f.root + i] < best:
@@ -223,6 +232,7 @@ def _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork):
     if iwork[f.count] > 0:
         hold(clamped(t + theta * h, f, work), f.x_sampled, s, functions, mem, imem, work, iwork)
     else:
+        follow_bounds(clamped(t + theta * h, f, work), s, functions, mem, work, iwork)
         evaluate_outputs(clamped(t + theta * h, f, work), f.x_sampled, s, functions, mem, imem, work)
 
 
@@ -350,6 +360,7 @@ def _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork):
         if not error < math.inf:
             return (status if status != CONVERGED else STEP_COLLAPSED), length, False
         if iwork[f.mode + i] != HELD:
+            follow_bounds(clamped(t + length, f, work), s, functions, mem, work, iwork)
             evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work)
         elif f.is_stiff != 0:  # the last state that a stiff step evaluates may be another
             hold(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work, iwork)

@@ -13,9 +13,11 @@ from nsds.schemes.event_driven.filippov_outputs import (
     evaluate_outputs,
     evaluate_rates,
     evaluate_second_slopes,
+    follow_bounds,
     linearise,
 )
 from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.solvers.box.signature import changed
@@ -65,8 +67,8 @@ def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, w
     for i in range(m):
         z, lower, upper = mem[constraints[i].lam], work[p.lower + i], work[p.upper + i]
         iwork[f.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
-        if work[r.lower + i] == work[r.upper + i] and lower == upper:
-            iwork[f.mode + i] = LOWER if work[f.w + i] > 0.0 else UPPER
+        if lower == upper:
+            iwork[f.mode + i] = LOWER if work[r.w + i] > 0.0 else UPPER
         iwork[f.zero + i] = 0 if iwork[f.mode + i] == HELD else iwork[f.zero + i]
     return status
 
@@ -194,6 +196,7 @@ def catch_up(t, h, s, functions, solver, solver_options, mem, imem, work, iwork)
     """One step of Euler–Moreau from the state in work[f.x:], explicit in f: the law holds for ``w + h w'``. Returns a status."""
     f, r, p, constraints, m = s.flow[0], s.problem[0], s.newton.plan[0], s.newton.constraints, s.flow[0].m
     solved = CONVERGED
+    follow_bounds(clamped(t + h, f, work), s, functions, mem, work, iwork)
     for _ in range(_MAX_ITER if m > 0 else 0):
         evaluate_outputs(t, f.x, s, functions, mem, imem, work)
         evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)

@@ -9,9 +9,9 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.modes import HELD
+from nsds.schemes.event_driven.modes import HELD, LOWER
 from nsds.schemes.event_driven.sides import BEGIN_FIRST, FIRST, clamped, side_of
-from nsds.schemes.first_order.functions import rate, relation_jacobians, relation_values
+from nsds.schemes.first_order.functions import evaluate_bounds, rate, relation_jacobians, relation_values
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
@@ -25,6 +25,22 @@ _SETTLED = 1e-9  # of lambda: a change after which one more evaluation is enough
 def set_difference(h, f, work):
     """Choose the step of differences, a power of two, so that sums with the time are exact."""
     work[f.delta] = 2.0 ** math.floor(math.log2(h * _PART))
+
+
+@kernel
+def follow_bounds(t, s, functions, mem, work, iwork):
+    """Bounds of lambda that are functions of time, at t, and lambda of the rows that are at theirs."""
+    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
+    if p.driven == 0:
+        return
+    evaluate_bounds(t, s.newton.relations, constraints, p, functions, mem, work)
+    for i in range(f.m):
+        lower, upper, lam = work[p.lower + i], work[p.upper + i], constraints[i].lam
+        if constraints[i].low != ABSENT and iwork[f.mode + i] != HELD:
+            at = lower if iwork[f.mode + i] == LOWER else upper
+            mem[lam] = at if abs(at) < math.inf else min(max(mem[lam], lower), upper)
+        for bound in (lower, upper):
+            work[f.lam_size + i] = max(work[f.lam_size + i], abs(bound) if abs(bound) < math.inf else 0.0)
 
 
 @kernel
@@ -170,6 +186,7 @@ def linearise(t, s, functions, mem, work, iwork):
 def hold(t, x, s, functions, mem, imem, work, iwork):
     """lambda of the HELD rows at the state work[x:], into mem, and x' into work[f.xdot:]. Returns a status."""
     f, count = s.flow[0], 0
+    follow_bounds(t, s, functions, mem, work, iwork)
     for i in range(f.m):
         iwork[f.place + i] = ABSENT
         if iwork[f.mode + i] == HELD:

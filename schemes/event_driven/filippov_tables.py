@@ -89,10 +89,10 @@ def place(n, constraints, is_stiff, method, work, iwork):
 
 
 def are_plain(layout, constraints):
-    """Of each row, whether y is ``C x + e`` with numbers, and the law is that of one row."""
+    """Of each row, whether y is ``C x + e`` with numbers, and the law is that of one row with constant bounds."""
     relations = layout.relations
     fixed = np.ones(relations.size, bool)
-    for field in ("h", "e", "C", "B", "D", "F"):
+    for field in ("h", "e", "C", "B", "D", "F", "bounds"):
         fixed &= relations[field + "_function"] == ABSENT
     of_relation = {int(h): bool(is_fixed) for r, is_fixed in zip(relations, fixed, strict=True) for h in r["h"] + np.arange(r["m"])}
     return np.array([c["y"] != ABSENT and c["coupling"] == c["coupling_end"] and of_relation[int(c["h"])] for c in constraints], np.int32)

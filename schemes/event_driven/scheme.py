@@ -105,14 +105,14 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
     interval of time stepping, as in about one run in seventy of several bodies that touch each other.
 
     Of first-order systems linear ones with constant operators and sources move exactly, all others by "dopri5": nonlinear ones, with
-    functions of time, with normal cones. Constraints that are one-sided have relative degree 0 or 1. Each row of a relation is in a mode:
-    lambda at a bound, or y held on 0 while lambda is between its bounds, as of a diode that conducts and of a relay that slides
-    (Filippov), which ends where lambda reaches a bound. Which modes follow an event is one complementarity problem for all rows; where
-    functions are nonlinear in lambda, Newton's method through such problems. lambda is that of the time of the row. Switches that
-    accumulate, as those of Fuller's problem, end where the times between the same two of them fall by one ratio, and are below the part
-    ``accumulation`` of the longest, or y of one of them, between its switches, is rounding. Where functions of time jump, ``time_events``
-    says when: they are called on one side of these times alone. A state that violates one-sided constraints jumps, at the start or where a
-    function of time does, by the smallest multiplier impulses that end it (systems that do not move exactly).
+    functions of time, with bounds of lambda that are, with normal cones. Constraints that are one-sided have relative degree 0 or 1. Each
+    row of a relation is in a mode: lambda at a bound, or y held on 0 while lambda is between its bounds, as of a diode that conducts and
+    of a relay that slides (Filippov), which ends where lambda reaches a bound. Which modes follow an event is one complementarity problem
+    for all rows; where functions are nonlinear in lambda, Newton's method through such problems. lambda is that of the time of the row.
+    Switches that accumulate, as those of Fuller's problem, end where the times between the same two of them fall by one ratio, and are
+    below the part ``accumulation`` of the longest, or y of one of them, between its switches, is rounding. Where functions of time jump,
+    ``time_events`` says when: they are called on one side of these times alone. A state that violates one-sided constraints jumps, at the
+    start or where a function of time does, by the smallest multiplier impulses that end it (systems that do not move exactly).
 
     Circuits (`nsds.circuit`) may have sources that change in time and driven switches, at whose corners the motion stops; there is a row at
     the start, too, after what switches there. Where charges or fluxes would jump, the run ends.

@@ -132,6 +132,24 @@ def relation_jacobians(t, r, spare, functions, mem, work):
         derivative(t, r, r.g_function, r.K_function, r.n, r.x, r.n, r.K, spare, functions, mem, work)
 
 
+@kernel
+def evaluate_bounds(t, relations, constraints, p, functions, mem, work):
+    """Bounds of lambda that are functions of time, into the problem p of all rows. Returns whether any has changed."""
+    nothing, changed = view(mem, 0, 0), False
+    for a in range(relations.size):
+        r = relations[a]
+        if r.bounds_function != ABSENT:
+            call_function(
+                functions, r.bounds_function, (t, nothing, view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, r.bounds, 2 * r.m))
+            )
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.low != ABSENT:
+            changed |= work[p.lower + i] != work[c.low] or work[p.upper + i] != work[c.high]
+            work[p.lower + i], work[p.upper + i] = work[c.low], work[c.high]
+    return changed
+
+
 def blame(records, prepared, m):
     """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
     layout, mem, work = prepared.layout, memory(records)[m], prepared.work[m]

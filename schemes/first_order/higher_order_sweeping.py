@@ -26,7 +26,7 @@ from nsds.model.records import STEP
 from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import ZERO, degrees, inverse_masses, operators
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
-from nsds.schemes.first_order.tables import is_constant, layout_of, refuse_driven_bounds
+from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.tables import Unknowns, place_problem
 from nsds.schemes.run.memory import Allocator, Prepared
@@ -112,7 +112,6 @@ def prepare(records, mem, options, h, method):
     """Directions of jumps, what a step makes of x and s, and the matrix of the LCP, dense and for all members."""
     owner, work, iwork = "higher_order_sweeping", Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work)
-    refuse_driven_bounds("higher_order_sweeping", layout)
     _require_complementarity(owner, layout)
     constants, c = work.array(), layout.constraints
     members = [_matrices(owner, records[m : m + 1], layout, constants[m], h) for m in range(records.size)]
@@ -186,8 +185,8 @@ def _matrices(owner, record, layout, constants, h):
 
 
 def _require_complementarity(owner, layout):
-    """Refuse operators that change, and rows of other laws."""
-    if not is_constant(layout) or (layout.relations["e_function"] != ABSENT).any():
+    """Refuse operators and bounds that change, and rows of other laws."""
+    if not is_constant(layout) or any((layout.relations[f"{field}_function"] != ABSENT).any() for field in ("e", "bounds")):
         raise ValueError(f"{owner}: A, the relations and their e must be linear and constant in time")
     rows = layout.constraints["y"] != ABSENT
     other = ~rows | (layout.lower != 0).any(axis=0) | np.isfinite(layout.upper).any(axis=0)

@@ -19,7 +19,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order import tiles  # noqa: F401
-from nsds.schemes.first_order.functions import blame, cause_of, source  # noqa: F401
+from nsds.schemes.first_order.functions import blame, cause_of, evaluate_bounds, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
 from nsds.schemes.problem.assemble import assemble
@@ -192,7 +192,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             work[q + i] = q_i
             zero += 0.0 * q_i
         found = False
-        if p.driven != 0 and _evaluate_bounds(t_new, s.relations, constraints, p, functions, mem, work) and p.keeps_basis != 0:
+        if p.driven != 0 and evaluate_bounds(t_new, s.relations, constraints, p, functions, mem, work) and p.keeps_basis != 0:
             iwork[p.side] = NO_BASIS
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
@@ -326,24 +326,6 @@ def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
             for i in range(n):
                 zero += 0.0 * mem[q + i] + 0.0 * mem[q + n + i]
     return zero == 0.0
-
-
-@kernel
-def _evaluate_bounds(t, relations, constraints, p, functions, mem, work):
-    """Bounds of lambda that are functions of time, of the step that ends at t. Returns whether any has changed."""
-    nothing, changed = view(mem, 0, 0), False
-    for a in range(relations.size):
-        r = relations[a]
-        if r.bounds_function != ABSENT:
-            call_function(
-                functions, r.bounds_function, (t, nothing, view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, r.bounds, 2 * r.m))
-            )
-    for i in range(constraints.size):
-        c = constraints[i]
-        if c.low != ABSENT:
-            changed |= work[p.lower + i] != work[c.low] or work[p.upper + i] != work[c.high]
-            work[p.lower + i], work[p.upper + i] = work[c.low], work[c.high]
-    return changed
 
 
 @kernel

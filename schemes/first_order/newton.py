@@ -21,9 +21,15 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
-from nsds.schemes.first_order.functions import blame, rate, rate_jacobian, relation_jacobians, relation_values  # noqa: F401
+from nsds.schemes.first_order.functions import (  # noqa: F401
+    blame,
+    evaluate_bounds,
+    rate,
+    rate_jacobian,
+    relation_jacobians,
+    relation_values,
+)
 from nsds.schemes.first_order.linear import inverse_of_part
-from nsds.schemes.first_order.tables import refuse_driven_bounds
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, outputs_of_cones
@@ -43,8 +49,8 @@ ELEMENT = table("part", "e", "dof", "body")
 GROUP = table("mass")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
-    "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
-    *COLUMNS,
+    "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "driven",
+    "n_cone", *COLUMNS,
 )  # fmt: skip
 
 
@@ -82,7 +88,6 @@ class Tables(NamedTuple):
 def prepare(records, layout, options, method, work, iwork):
     """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory."""
     parts, relations = layout.parts, layout.relations
-    refuse_driven_bounds("euler_moreau", layout)
     elements, bodies, groups = _groups(records, layout, options.h, options.theta, work, iwork)
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
     for side in ("first", "second"):
@@ -90,7 +95,8 @@ def prepare(records, layout, options, method, work, iwork):
     unknowns = ordered(layout.constraints, entries, inputs, layout.couplings, bodies["kind"])
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(layout, bodies, unknowns, method, work, iwork)
-    plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
+    plan["controlled"], plan["driven"] = has_controls(records), (relations["bounds_function"] != ABSENT).any()
+    plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     tables = Tables(parts, elements, bodies, groups, relations, constraints, entries, inputs, unknowns.couplings, plan, unknowns.every,
@@ -228,6 +234,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     _keep_state(parts, elements, p, mem, work)
+    if p.driven != 0:
+        evaluate_bounds(t_new, relations, constraints, p, functions, mem, work)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:
         _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, mem, imem, work)
     status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED

@@ -169,14 +169,6 @@ def _couplings(values, rows, number, k, work):
     return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))
 
 
-def refuse_driven_bounds(owner, layout):
-    """Refuse bounds of lambda that are functions of time."""
-    for name, row in zip(layout.relation_names, layout.relations, strict=True):
-        if row["bounds_function"] != ABSENT:
-            raise ValueError(f"{owner}: interaction '{name}' has bounds that are a function of time, which linear systems under "
-                             "nsds.euler_moreau and nsds.zero_order_hold have, and circuits under nsds.event_driven")  # fmt: skip
-
-
 def is_constant(layout):
     """True when all is linear and only b, T, u and e depend on time: the form of a step that is prepared once."""
     parts, relations = layout.parts, layout.relations

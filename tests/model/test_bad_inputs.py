@@ -537,6 +537,7 @@ CALLS = {
         "theta": "within 0 and 1", "gamma": "within 0 and 1", "gamma_for_relation": "flag", "midpoint": "flag", "newton_tol": "positive",
         "newton_max_iter": "whole"}),
     "joints.ball_joint": (nsds.joints.ball_joint, lambda: {"point": [0, 0, 1]}, {"point": "3", "frame": "word"}),
+    "joints.universal": (nsds.joints.universal, lambda: JOINT | {"second_axis": [0, 0, 1]}, OF_JOINT | {"second_axis": "unit 3"}),
     "joints.hinge": (nsds.joints.hinge, lambda: JOINT, OF_JOINT),
     "joints.cylindrical": (nsds.joints.cylindrical, lambda: JOINT, OF_JOINT),
     "joints.planar": (nsds.joints.planar, lambda: JOINT, OF_JOINT),

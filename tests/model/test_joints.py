@@ -89,6 +89,7 @@ def coupled(rng):
 
 BUILDERS = {
     "ball_joint": lambda rng, frame: joints.ball_joint(rng.normal(size=3), frame),
+    "universal": lambda rng, frame: joints.universal(rng.normal(size=3), *np.linalg.qr(rng.normal(size=(3, 2)))[0].T, frame),
     "hinge": lambda rng, frame: joints.hinge(rng.normal(size=3), rng.normal(size=3), frame),
     "prismatic": lambda rng, frame: joints.prismatic(rng.normal(size=3), frame),
     "cylindrical": lambda rng, frame: joints.cylindrical(rng.normal(size=3), rng.normal(size=3), frame),
@@ -100,7 +101,7 @@ BUILDERS = {
     "gear": lambda rng, frame: joints.gear(rng.normal(size=3), 0.3, rng.choice([-0.8, 0.5]), frame),
     "coupler": lambda rng, frame: coupled(rng),
 }
-HOLDING = ("ball_joint", "hinge", "prismatic", "cylindrical", "planar", "fixed_joint")
+HOLDING = ("ball_joint", "universal", "hinge", "prismatic", "cylindrical", "planar", "fixed_joint")
 frames = st.sampled_from(["world", "body"])
 
 
@@ -185,8 +186,11 @@ def test_rows_vanish_on_the_motions_that_a_joint_leaves_free(name, rng, frame, h
     if name == "planar":
         slide = np.cross(axis, rng.normal(size=3))
     angle = rng.uniform(-3, 3)
-    p = {"ball_joint": unit(rng, 4), "hinge": None, "cylindrical": None, "planar": None}.get(name, ORIGIN[3:])
+    p = {"ball_joint": unit(rng, 4), "universal": None, "hinge": None, "cylindrical": None, "planar": None}.get(name, ORIGIN[3:])
     p = turn(axis, angle) if p is None else p
+    if name == "universal":  # about the axis of A, then about that of B
+        second = relation["second_axis"]
+        p = product(turn(matrix(q_a[3:]) @ second if frame == "body" else second, rng.uniform(-3, 3)), p)
     q_a = moved(q_a, slide, p, point)
     if has_b:
         both = rng.normal(size=3), unit(rng, 4), rng.normal(size=3)
