@@ -24,7 +24,7 @@ from nsds.model.kinds import NEWTON_EULER, RELATIONS, Relation
 
 __all__ = [
     "ball_joint", "coupler", "cylindrical", "distance", "fixed_joint", "gear", "hinge", "hinge_angle", "planar", "prismatic",
-    "slide_along",
+    "slide_along", "universal",
 ]  # fmt: skip
 
 
@@ -371,7 +371,7 @@ def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
     1
     """
     geometry = {} if point is None else {"point": point}
-    return _coordinate("slide_along", lower, upper, frame, axis=axis, **geometry)
+    return _coordinate("slide_along", "universal", lower, upper, frame, axis=axis, **geometry)
 
 
 def distance(point, second, length=None, lower=None, upper=None, frame="world"):
