@@ -6,6 +6,7 @@ import math
 import operator
 import os
 import re
+import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,7 @@ _FACTOR, _UNIT = "meg|mil|[tgkmu\u00b5\u03bcnpf]", "[a-z\u03a9\u2126]*"
 _NUMBER = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([+-]?[0-9]{{1,3}}))?({_FACTOR})?({_UNIT})", re.IGNORECASE)
 _POINTED = re.compile(rf"([0-9]+)({_FACTOR})([0-9]+){_UNIT}", re.IGNORECASE)
 _DIGITS = re.compile(r"(?<![\w.])\.?[0-9](?:[\w.]|(?<=[0-9.][eE])[+-](?=[0-9]))*")  # what begins as a number
+_SMALLEST, _LARGEST = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
 _BRACES = re.compile(r"\{[^}]*\}")
 _POWERS = {"": 0, "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "\u00b5": -6, "\u03bc": -6, "n": -9, "p": -12, "f": -15}
 _FACTORS = {factor: Fraction(10) ** power for factor, power in _POWERS.items()} | {"mil": Fraction(254, 10**7)}
@@ -260,9 +262,10 @@ def _number(word, number, text, scope):
     plain = _DIGITS.sub(lambda match: f"({_literal(match[0], number, text)})", word)
     try:
         value = _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
-        float(value)
-    except (SyntaxError, ZeroDivisionError, OverflowError):
+    except (SyntaxError, ZeroDivisionError):
         raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
+    if value != 0 and not _SMALLEST <= abs(value) <= _LARGEST:
+        raise _wrong(number, text, f"{_checks.shortened(word)} is too {'small' if abs(value) < 1 else 'large'}")
     return value
 
 

@@ -29,7 +29,8 @@ from nsds.circuits.waveforms import (
 from nsds.maths.times import is_later
 from nsds.model.kinds import NAMES
 from nsds.model.records import model_of
-from nsds.status import IMPULSE, advice
+from nsds.schemes.first_order.functions import CONTRADICTION
+from nsds.status import IMPULSE, INFEASIBLE, advice
 
 _SAMPLES = 64  # of a period of a sine, in which a control comes to its threshold
 _HALVINGS = 60
@@ -44,13 +45,15 @@ def cause_in_circuit(record, row, status):
     """What a failure in a row of the devices is due to, by the names of the netlist: the device, and what would jump."""
     owners, states = (record["names"][f"{what}_names"].item().decode().split() for what in ("row", "state"))
     device, said = owners[row] if row < len(owners) else "devices", advice(status)
+    if status == INFEASIBLE:
+        return f"{device}: {said}: {CONTRADICTION}"
     if status != IMPULSE:
         return f"{device}: {said}"
     jumping = [name for name, c in zip(states, record["devices"]["C"][row], strict=False) if c]
     ways = {"C": "a capacitor is short-circuited", "L": "an inductor has no path left"}
     reasons = [ways[kind] for kind in "CL" if kind in {name.rpartition(".")[2][0].upper() for name in jumping}]
     if not reasons:
-        return f"{device}: a source of voltage is short-circuited, or one of current has no path left"
+        return f"{device}: {CONTRADICTION}"
     return f"{device}: charges or fluxes would jump, of {', '.join(jumping)}: {', or '.join(reasons)}; nsds.euler_moreau lets them"
 
 

@@ -21,8 +21,8 @@ from nsds.model.layout import table
 from nsds.schemes.event_driven.polynomials import NO_ROOT, first_root
 from nsds.schemes.problem.box import ULPS, solve
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
-from nsds.solvers.box.signature import changed
-from nsds.status import CONVERGED
+from nsds.solvers.box.signature import Options, changed
+from nsds.status import CONVERGED, INFEASIBLE
 
 LOWER, UPPER, HELD = range(3)
 SERIES_DEGREE = 24
@@ -143,13 +143,16 @@ def choose_modes(is_afresh, flow, solver, solver_options, work, iwork):
     Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row. Where rounding of W leaves no point,
     a longer step makes more of what decides.
     """
-    p, m, status = flow.plan[0], flow.plan[0].m, CONVERGED
+    p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
     _note_multipliers(p, work, iwork)
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
-    for length in range(min(iwork[p.n_still], len(LENGTHS) - 1), len(LENGTHS)):
+    exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
+    for length in range(min(iwork[p.n_still], longest), longest + 1):
         _state_choice(length, is_afresh, p, work, iwork)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, work, iwork)
-        status = solve_near(m, flow.W_row, flow.W_column, p, solver, strict, work, iwork)
+        status = solve_near(m, flow.W_row, flow.W_column, p, solver, exact, work, iwork)
+        if status == INFEASIBLE and iwork[p.n_still] >= longest:  # what is nearest to a point that there is not has ended at once
+            return status
         if status != CONVERGED:  # switches may have moved lambda so far that what decides is rounding of its terms
             work[p.rounding] = _start_again(p, work)
             status = solve_near(m, flow.W_row, flow.W_column, p, solver, strict, work, iwork)

@@ -135,7 +135,7 @@ def first_root(degree, p, zeros, begin, end, work):
     theta, reach = begin, end - begin
     for _ in range(_MAX_ITER if d >= 0 else 0):
         g, slope = value_and_slope(d, p, 1, theta, work)
-        if not g > (0.0 if slope < 0.0 else noise):
+        if not g > (0.0 if slope < 0.0 or theta == begin else noise):  # what touches zero later is at rest there up to rounding
             return theta
         top = min(theta + reach, end)
         bound = _bend(d, p, theta, top, work)

@@ -11,6 +11,7 @@ from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.linear_algebra import subtract_product
 from nsds.status import INFEASIBLE, advice
 
+CONTRADICTION = "a source of voltage is short-circuited, or one of current has no path left"  # in a circuit
 _OFF = 0.1  # of the largest violation: devices that are further off contradict what is given
 
 
@@ -185,4 +186,4 @@ def cause_of(records, prepared, m, status):
     off = abs(lam - np.clip(lam - y, lower, upper))
     owners = records["names"]["row_names"][m].item().decode().split()
     names = dict.fromkeys(name for name, by in zip(owners, off, strict=False) if by > _OFF * off.max())
-    return f"{', '.join(names) or 'devices'}: {advice(status)}: a source of voltage is short-circuited, or one of current has no path left"
+    return f"{', '.join(names) or 'devices'}: {advice(status)}: {CONTRADICTION}"

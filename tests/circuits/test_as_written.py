@@ -27,8 +27,9 @@ def test_values_are_those_that_are_meant(word, wanted):
 
 
 @pytest.mark.parametrize(
-    "word", ["4R7", "1.5k3", "1e3k5", "4k7k2", "1_000", "0x10", "1micro", "2milli", "1.2.3", "3%", "1e999", "1e99999999", "4,7k", "10°"]
-)
+    "word", ["4R7", "1.5k3", "1e3k5", "4k7k2", "1_000", "0x10", "1micro", "2milli", "1.2.3", "3%", "1e999", "1e99999999", "4,7k", "10°",
+             "1e-400", "1e308k", "{1e200*1e200}"]
+)  # fmt: skip
 def test_what_is_no_number_of_spice_is_refused_by_line(word):
     with pytest.raises(ValueError, match=r"line 1 of the netlist, 'R1'"):
         value(word)
