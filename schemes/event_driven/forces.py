@@ -310,6 +310,7 @@ def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
     form, f, p, moment = s.newton, s.flow[0], s.newton.plan[0], min(_MOMENT, _OF_ROW * options.h)
     t = clamped(t, f, work)
     if s.rigid.bodies.size > 0:
+        iwork[s.rigid.plan[0].side] = side_of(t, moment, f, work)
         bend_rows(t, moment, which, f.mode, s.rigid, functions, mem, imem, work, iwork)
     evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork)
     for k in range(form.relations.size):
