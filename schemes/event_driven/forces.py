@@ -320,6 +320,13 @@ def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
             turn(i, False, s, mem, work, iwork)
 
 
+@tiny
+def _mark_acting(s, imem, iwork):
+    """Mark the rows that act, by which relations are chosen: in a row of the record only those are marked that are HELD."""
+    for i in range(s.newton.constraints.size if s.rigid.bodies.size == 0 else 0):
+        imem[s.newton.constraints[i].active] = 1 if iwork[s.flow[0].mode + i] != FREE else 0
+
+
 @kernel
 def accelerate(t, s, functions, options, mem, imem, work, iwork):
     """Accelerations at the state in mem, into p.acc, and lambda into mem. Returns a status."""
@@ -328,6 +335,7 @@ def accelerate(t, s, functions, options, mem, imem, work, iwork):
     for i in range(p.n_dofs):
         work[f.acc_size + i] = abs(work[p.acc + i])
     if iwork[f.count] > 0:
+        _mark_acting(s, imem, iwork)
         evaluate_rows(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
         if not factorise(s, work, iwork):
             status = SINGULAR_STEP
