@@ -21,6 +21,7 @@ from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
 from nsds.maths.vectors import dot, norm, times_transposed
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
 from nsds.schemes.event_driven.tables import FREE, Rigid, no_bodies
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
@@ -399,7 +400,8 @@ def _move_up(c, begin, n, feature, work, iwork):
 def _bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork):
     """``d/dt (H v + rate)`` at constant v of the chosen interactions: differences of fourth order along the motion.
 
-    Of h itself where its derivatives are differences. moment: between the points, where something depends on time. H is left moved.
+    Of h itself where its derivatives are differences. moment: between the points, where something depends on time, and then all on one
+    side of what is known in advance, see `nsds.schemes.event_driven.sides`. H is left moved.
     """
     for first in range(rigid.interactions.size):
         pair, r = rigid.rows[first], rigid.interactions[first]
@@ -410,8 +412,11 @@ def _bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork)
         for k in range(first, first + pair.many):
             for i in range(r.m):
                 work[rigid.rows[k].curvature + i] = 0.0
-        for j in range(-2, 3 if way < math.inf else -2):
-            weight = _weight(j, by_output, way)
+        side = iwork[rigid.plan[0].side] if _is_timed(r) else 0
+        count = 0 if way == math.inf else SECOND.shape[1] if by_output else FIRST.shape[1]
+        for a in range(count):
+            j = a + (BEGIN_SECOND[side] if by_output else BEGIN_FIRST[side])
+            weight = SECOND[side, a] / (way * way) if by_output else FIRST[side, a] / way
             if weight == 0.0:
                 continue
             _place(r.a, j * way, rigid, mem, work)
@@ -425,11 +430,9 @@ def _bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork)
 
 
 @tiny
-def _weight(j, by_output, way):
-    """Of the j-th point: for the first derivative, or for the second."""
-    if by_output:
-        return (-30.0 if j == 0 else 16.0 if abs(j) == 1 else -1.0) / (12.0 * way * way)
-    return (0.0 if j == 0 else math.copysign(8.0 if abs(j) == 1 else 1.0, j if abs(j) == 1 else -j)) / (12.0 * way)
+def _is_timed(r):
+    """Whether rows of an interaction depend on time."""
+    return r.h_t_function != ABSENT or r.velocity_function != ABSENT
 
 
 @tiny
@@ -454,7 +457,7 @@ def _way(moment, k, rigid, mem):
         if bends and not body.fixed:
             fastest = max(fastest, norm(view(mem, body.q + V, 3)) / radius_of_gyration(body, mem))
     way = _WAY / fastest if fastest > 0.0 else math.inf
-    return min(way, moment) if r.h_t_function != ABSENT or r.velocity_function != ABSENT else way
+    return min(way, moment) if _is_timed(r) else way
 
 
 # What interactions and forces say takes long to compile, and Lagrangian systems do without: it is called by address.

@@ -273,9 +273,14 @@ def _turn_towards(i, x, y, f, work):
 
 @kernel
 def _settle(s, mem, imem, work, iwork):
-    """Velocities that are zero up to rounding become zero: those of the rows that are at rest, and of contacts that come to rest."""
-    if factorise_independent(s, imem, work, iwork) and iwork[s.flow[0].n_equations] > 0:
-        correct(True, s, mem, work, iwork)
+    """Velocities that are zero up to rounding become zero: those of the rows that are at rest, and of contacts that come to rest.
+
+    The impulses that this takes are part of those of an impact.
+    """
+    f, p = s.flow[0], s.newton.plan[0]
+    if factorise_independent(s, imem, work, iwork) and iwork[f.n_equations] > 0 and correct(True, s, mem, work, iwork):
+        for a in range(iwork[f.count]):
+            work[p.total + iwork[p.active + a]] += work[p.z + a]
     _restore(s, mem, work, iwork)
 
 

@@ -310,6 +310,7 @@ def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
     form, f, p, moment = s.newton, s.flow[0], s.newton.plan[0], min(_MOMENT, _OF_ROW * options.h)
     t = clamped(t, f, work)
     if s.rigid.bodies.size > 0:
+        iwork[s.rigid.plan[0].side] = side_of(t, moment, f, work)
         bend_rows(t, moment, which, f.mode, s.rigid, functions, mem, imem, work, iwork)
     evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork)
     for k in range(form.relations.size):
@@ -317,6 +318,13 @@ def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
     for i in range(form.constraints.size):
         if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and begins_disk(form.constraints[i]):
             turn(i, False, s, mem, work, iwork)
+
+
+@tiny
+def _mark_acting(s, imem, iwork):
+    """Mark the rows that act, by which relations are chosen: in a row of the record only those are marked that are HELD."""
+    for i in range(s.newton.constraints.size if s.rigid.bodies.size == 0 else 0):
+        imem[s.newton.constraints[i].active] = 1 if iwork[s.flow[0].mode + i] != FREE else 0
 
 
 @kernel
@@ -327,6 +335,7 @@ def accelerate(t, s, functions, options, mem, imem, work, iwork):
     for i in range(p.n_dofs):
         work[f.acc_size + i] = abs(work[p.acc + i])
     if iwork[f.count] > 0:
+        _mark_acting(s, imem, iwork)
         evaluate_rows(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
         if not factorise(s, work, iwork):
             status = SINGULAR_STEP

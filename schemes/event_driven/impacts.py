@@ -20,14 +20,27 @@ _NEAR = 1e-3  # of the threshold of speeds: gaps, over the largest lengths, that
 def solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork):
     """One problem for all contacts that touch: ``0 <= H v+ + e H v-  ⟂  P >= 0`` with friction; bilateral constraints hold, too.
 
-    iwork[keep] tells the rows; what is at rest has e = 0. With one e for all contacts and no friction no energy is gained; a contact that
-    opens may be left approaching by no more than e times its speed, and then has an impact of its own at once. Other laws of impacts say
-    themselves what velocities follow, see `nsds.schemes.problem.impact`. Out: v+ in mem, impulses in p.total. Returns (status,
-    iterations, residual).
+    iwork[keep] tells the rows; what is at rest has e = 0, as have those that come to rest by this impact, if they are all. With one e for
+    all contacts and no friction no energy is gained; a contact that opens may be left approaching by no more than e times its speed, and
+    then has an impact of its own at once. Other laws of impacts say themselves what velocities follow, see
+    `nsds.schemes.problem.impact`. Out: v+ in mem, impulses in p.total. Returns (status, iterations, residual).
 
     h: 0 at an event, else a step of time, in which the accelerations in p.acc and bounded forces act, too; what is slower than these
     accelerations can make it in the step is at rest.
     """
+    form, p = s.newton, s.newton.plan[0]
+    status, n_iter, residual = _strike(h, s, solver, solver_options, mem, work, iwork)
+    if h == 0.0 and is_solved(status) and _count_flights(t, s, options, mem, work, iwork):
+        for i in range(p.n_dofs):
+            work[p.dv + i] = -work[p.dv + i]
+        add_jump(form.parts, form.elements, p, mem, work)
+        status, n_iter, residual = _strike(h, s, solver, solver_options, mem, work, iwork)
+    return status, n_iter, residual
+
+
+@kernel
+def _strike(h, s, solver, solver_options, mem, work, iwork):
+    """The problem of `solve_impact`, without restitution where keep is 2."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     n, most, status = 0, 0.0, CONVERGED
     for i in range(form.constraints.size):
@@ -38,7 +51,7 @@ def solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork):
             iwork[p.local + i], iwork[p.active + n] = n, i
             ydot, size = velocity(c, form.entries, mem, work)
             gain, most_gained = _gain(c, h, form.entries, p, work)
-            rests = c.component == 0 and abs(ydot) <= max(work[f.slow + i], most_gained)
+            rests = iwork[f.keep + i] == 2 or (c.component == 0 and abs(ydot) <= max(work[f.slow + i], most_gained))
             is_newton = c.e != ABSENT and c.rebound == ABSENT and not rests
             mem[c.ydot], work[p.q + n] = ydot, ydot + (work[c.e] * ydot if is_newton else 0.0) + gain
             most = max(most, size + most_gained)
@@ -58,8 +71,6 @@ def solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork):
         work[f.speed + i] = max(work[f.speed + i], size)
     add_jump(form.parts, form.elements, p, mem, work)
     forget_impact(form.constraints, work)  # the problem of forces knows of none
-    if h == 0.0:
-        _count_flights(t, s, options, mem, work, iwork)
     return status, n_iter, residual
 
 
@@ -77,7 +88,7 @@ def _gain(c, h, entries, p, work):
 @kernel
 def _collide(n, s, mem, work, iwork):
     """Adds to q what the velocities after an impact by its law want. Returns CONVERGED, or IMPACT."""
-    form, p = s.newton, s.newton.plan[0]
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     keep_state(form.parts, form.elements, p, mem, work)
     extract_pattern(p, n, form.W_row, form.W_column, iwork)
     transpose_pattern(p, n, iwork)
@@ -85,7 +96,10 @@ def _collide(n, s, mem, work, iwork):
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     status = state_impact(p, n, p.W, row, column, form.constraints, form.entries, mem, work, iwork)
     for a in range(n):
-        c = form.constraints[iwork[p.active + a]]
+        i = iwork[p.active + a]
+        c = form.constraints[i]
+        if c.rebound != ABSENT and iwork[f.keep + i - c.component] == 2:
+            work[c.rebound] = work[c.blow] = 0.0
         work[p.q + a] += work[c.rebound] if c.rebound != ABSENT else 0.0
     return status
 
@@ -95,7 +109,8 @@ def _count_flights(t, s, options, mem, work, iwork):
     """Contacts that come to rest: whose flights become shorter by one ratio, and whose speed is small. Their keep becomes 2.
 
     Of the flights to come the sum is ``d q / (1 - q)``; when it ends is noted in work[tail]. Where several contacts strike in turn, no
-    flights need have one ratio: `_dies_out` tells, and all that touch come to rest together.
+    flights need have one ratio: `_dies_out` tells, and all that touch come to rest together. Returns whether some come to rest, and no
+    other contact strikes: of several values of e, 0 being one, Newton's law may gain energy.
     """
     form, f, p, die = s.newton, s.flow[0], s.newton.plan[0], False
     for i in range(form.constraints.size):
@@ -114,6 +129,13 @@ def _count_flights(t, s, options, mem, work, iwork):
             y, (u, _) = position(c, form.entries, mem, work), velocity(c, form.entries, mem, work)
             if y <= _NEAR * options.accumulation * work[f.length + i] and u <= options.accumulation * work[f.speed + i]:
                 iwork[f.keep + i] = 2
+    rests, others_strike = False, False
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        if c.component == 0 and c.always == 0 and c.lower == ABSENT:
+            rests |= iwork[f.keep + i] == 2
+            others_strike |= iwork[f.keep + i] == 1 and work[f.approach + i] > work[f.slow + i]
+    return rests and not others_strike
 
 
 @kernel

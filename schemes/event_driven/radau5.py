@@ -33,7 +33,7 @@ A = np.array(
 ERROR = np.array([-(13 + 7 * _S) / 3, (-13 + 7 * _S) / 3, -1 / 3])
 GAMMA = 30.0 / (6.0 + 81.0 ** (1 / 3) - 9.0 ** (1 / 3))  # the real eigenvalue of A^-1
 _ITERATIONS = 10  # of Newton's method, at most
-_SLOPE, _LEAST_SIZE = 2.0**-26, 1e-5  # of a component: difference for its slope, and of how small a one
+_SLOPE = 2.0**-26  # of a component, or of the size below which its absolute tolerance counts: difference for its slope
 _LOOSE, _UNITS = 0.03, 10.0  # of the tolerance: what Newton's method may miss; units in the last place that it cannot
 _DIVERGES = 0.99  # ratio of two changes
 
@@ -44,7 +44,7 @@ def _note_slopes(t, s, functions, options, mem, imem, work, iwork):
     for j in range(n):
         for a in range(n):
             work[f.x_sampled + a] = work[f.x + a]
-        work[f.x_sampled + j] += _SLOPE * math.sqrt(max(_LEAST_SIZE, abs(work[f.x + j])))
+        work[f.x_sampled + j] += _SLOPE * max(abs(work[f.x + j]), work[f.atol + j] / options.rtol)
         derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)  # noqa: F821
         for a in range(n):
             work[f.jac + a * n + j] = (work[f.first + a] - work[f.k + a]) / (work[f.x_sampled + j] - work[f.x + j])
@@ -130,11 +130,15 @@ def improve(n, h, rtol, p, work):
 
 @tiny
 def _is_solved(size, last, rtol):
-    """(Whether Newton's method has come near enough, whether it diverges); size and last: of its last two changes, 0 of none."""
+    """(Whether Newton's method has come near enough, whether it diverges); size and last: of its last two changes, 0 of none.
+
+    Changes that no longer fall and are next to nothing are rounding.
+    """
     ratio = size / last if last > 0.0 else 1.0
     if size == 0.0 or (ratio < 1.0 and size * ratio / (1.0 - ratio) <= max(_UNITS * 2.0**-52 / rtol, min(_LOOSE, math.sqrt(rtol)))):
         return True, False
-    return False, not size < math.inf or (last > 0.0 and ratio >= _DIVERGES)
+    stays = last > 0.0 and ratio >= _DIVERGES
+    return stays and size <= _LOOSE, not size < math.inf or stays
 
 
 @kernel

@@ -105,6 +105,7 @@ def state(owner, records, work, iwork):
     n, plan = lists.bodies.size, np.zeros(1, PLACES)
     rows["number"] = [iwork.reserve(m) for m in lists.interactions["m"]]
     work.place(plan, q=7 * n, R=9 * n, horizon=1)
+    iwork.place(plan, side=1)
     plan["is_short"] = any(row.size > c["capacity"] for (_, row), c in zip(pairs, lists.collisions, strict=True))
     return Stated(layout, Rigid(lists.bodies, lists.interactions, rows, lists.collisions, plan), lists.d)
 

@@ -97,8 +97,8 @@ RIGID_ROWS = table(
     "least", "rate", "least_at", "rate_at", "thin",
 )  # fmt: skip
 # Of all bodies, where interactions are evaluated; whether collisions have no room for their contacts; horizon, the time in which contacts
-# with meshes must be foreseen.
-PLACES = table("q", "R", "is_short", "horizon")
+# with meshes must be foreseen; side, which differences along the motion are taken (integer work memory), see `sides.side_of`.
+PLACES = table("q", "R", "is_short", "horizon", "side")
 
 
 @by_reference

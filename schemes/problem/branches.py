@@ -8,8 +8,11 @@ is negative.
 
 import math
 
+import numpy as np
+
 from nsds._jit import kernel, tiny
 from nsds.schemes.problem.box import solve
+from nsds.schemes.problem.tables import leaves
 from nsds.status import CONVERGED, INEXACT
 
 LARGEST_LOOKED_AT = 64  # rows whose minors are looked at; of more, only the diagonal is
@@ -28,6 +31,11 @@ def place_branches(plan, n, work, iwork):
     """Reserve what `solve_near` needs beside the arrays of the problem."""
     work.place(plan, branch=_ARRAYS * n + (min(n, LARGEST_LOOKED_AT) + 2) * min(n, LARGEST_LOOKED_AT))
     iwork.place(plan, held=n, member=n, several=1, unstable=1, open=1)
+
+
+def places_of_open(tables):
+    """The words of iwork in which the first problem of a run notes what it leaves open: one of each table of problems that may."""
+    return np.array([table["open"][0] for table in leaves(tables) if "open" in (table.dtype.names or ())], np.int64)
 
 
 @kernel

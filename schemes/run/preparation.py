@@ -165,12 +165,16 @@ def _is_lost(t, h):
     return t != 0.0 and h < math.ldexp(1.0, math.frexp(abs(t))[1] - 53)
 
 
-GOOD, FAILURE, SHORT, REFUSED = range(4)
+GOOD, OPEN, FAILURE, SHORT, REFUSED = range(5)
+_NOWHERE = np.zeros(0, np.int64)  # of places where starts note something
 
 
 @kernel
-def outcome_of(first, last, reached):
-    """The worst that happened to members first..last: GOOD, FAILURE of a step, SHORT of room, REFUSED by `admit`."""
+def outcome_of(first, last, reached, iworks, places):
+    """The worst that happened to members first..last: GOOD, FAILURE of a step, SHORT of room, REFUSED by `admit`.
+
+    OPEN where a start has chosen among several solutions, which iworks note at some places.
+    """
     worst = GOOD
     for m in range(first, last):
         stopped = reached[m, STOPPED]
@@ -180,6 +184,9 @@ def outcome_of(first, last, reached):
             worst = max(worst, SHORT)
         elif stopped != 0 or reached[m, FAILED] != 0:
             worst = max(worst, FAILURE)
+        else:
+            for k in range(places.size):
+                worst = max(worst, OPEN) if iworks[m, places[k]] > 0 else worst
     return worst
 
 
@@ -215,7 +222,7 @@ class Kept:
         admit(*self.admission(0, self.n_steps.size))
         p = self.run.prepared
         p.work[...], p.iwork[...] = self._at_first
-        return outcome_of(0, self.n_steps.size, self.reached) == GOOD
+        return outcome_of(0, self.n_steps.size, self.reached, p.iwork, _NOWHERE) == GOOD
 
 
 _kept = {}

@@ -18,12 +18,14 @@ from nsds.model.trials import has_functions
 from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, SimulationError
 from nsds.schemes import table as schemes
+from nsds.schemes.problem.branches import places_of_open
 from nsds.schemes.run import several
 from nsds.schemes.run.preparation import (
     FAILURE,
     GOOD,
     LAST,
     MOST_STEPS,
+    OPEN,
     REFUSED,
     SHORT,
     Kept,
@@ -46,7 +48,8 @@ from nsds.schemes.run.simulation import (
     run_through,
     together,
 )
-from nsds.schemes.run.warnings import warn_of_edges, warn_of_overlaps, warn_of_penetration
+from nsds.schemes.run.warnings import warn_of_edges, warn_of_open_starts, warn_of_overlaps, warn_of_penetration
+from nsds.status import CAPACITY
 
 _CHUNK = 1000  # steps between two looks for Ctrl-C
 _BRIEF = 2e-5  # seconds: calls that take less keep Python's lock
@@ -90,6 +93,11 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
         As `simulate`; `nsds.event_driven`, which keeps what it knows of events from step to step; a system of another model or shape.
     SimulationError
         A step failed and ``on_failure="raise"``.
+
+    Warns
+    -----
+    RuntimeWarning
+        A first step of relays that may begin at either bound, of which lambda of the record chooses none (`nsds.relay`).
 
     Notes
     -----
@@ -184,7 +192,7 @@ class Stepper:
 
         def calls(first, last):
             marching = march, arguments_of_march(run, first, last, LAST, LAST, LAST, stop, 0, _NOTHING, kept.reached, rows, _WIDTH)
-            ending = outcome_of, (first, last, kept.reached)
+            ending = outcome_of, (first, last, kept.reached, run.prepared.iwork, places_of_open(run.prepared.tables))
             return bound((admit, kept.admission(first, last)), marching, ending), bound(marching, ending)
 
         bounds = [0, n_members] if n_members == 1 else np.linspace(0, n_members, min(n_members, cores()) + 1).astype(int).tolist()
@@ -294,6 +302,8 @@ class Stepper:
             self._prepare(records)
             self.kept.read(self._with_room(records))
             outcome = self._march()
+        if outcome == OPEN:
+            warn_of_open_starts(self.kept.run.records, self.kept.run.prepared)
         if outcome == FAILURE and self._on_failure != "continue":
             self._report()
 
@@ -337,7 +347,7 @@ def _started(run, stop):
         reached, rows = np.zeros((n_members, 5), np.int64), np.zeros((n_members, 2 * _WIDTH))
         march = march_of(run.prepared.stepper)
         march(*arguments_of_march(run, 0, n_members, 0, LAST, LAST, stop, 0, _NOTHING, reached, rows, _WIDTH))
-        if outcome_of(0, n_members, reached) != SHORT:
+        if not (reached[:, STOPPED] == CAPACITY).any():
             warn_of_penetration(run.records)
             warn_of_overlaps(run.records, run.prepared)
             warn_of_edges(run.records, run.prepared.options.h, math.inf)

@@ -12,6 +12,7 @@ from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import VELOCITY
+from nsds.schemes.problem.branches import places_of_open
 from nsds.schemes.problem.tables import interaction_of, leaves
 from nsds.schemes.rigid.tables import EQUALITY
 from nsds.schemes.run.recording import ROW
@@ -87,27 +88,26 @@ def warn_of_edges(records, h, t_end):
 
 
 def warn_of_open_starts(records, prepared):
-    """Warn of a relay that may begin at either of its bounds, of which lambda of the record chooses none."""
-    tables = [table for table in leaves(prepared.tables) if table.dtype.names]
-    for problem in (table[0] for table in tables if "open" in table.dtype.names):
-        noted = prepared.iwork[:, problem["open"]]
-        if not (noted > 0).any():
-            continue
-        from nsds.schemes.event_driven.driven import is_circuit
+    """Warn of a relay that may begin at either of its bounds, of which lambda of the record chooses none; what was noted is forgotten."""
+    noted = prepared.iwork[:, places_of_open(prepared.tables)].max(axis=1, initial=0)
+    if not (noted > 0).any():
+        return
+    from nsds.schemes.event_driven.driven import is_circuit
 
-        member = int((noted > 0).argmax())
-        row, is_high = divmod(int(noted[member]) - 1, 2)
-        constraints = next(table for table in tables if {"lam", "entry"} <= set(table.dtype.names))
-        name, at = interaction_of(records, int(constraints["lam"][row]))
-        what = f"row {at} of interaction '{name}'"
-        if is_circuit(records):
-            what = records["names"]["row_names"][member].decode().split()[at]
-        who = f" of member {member}" if records.size > 1 else ""
-        warnings.warn(
-            f"{what}{who} may begin at either bound of lambda, between which lambda of the record lies: it begins at the "
-            f"{'upper' if is_high else 'lower'} one; put the one that is meant into the record",
-            RuntimeWarning, stacklevel=4,
-        )  # fmt: skip
+    prepared.iwork[:, places_of_open(prepared.tables)] = 0
+    member = int((noted > 0).argmax())
+    row, is_high = divmod(int(noted[member]) - 1, 2)
+    constraints = next(table for table in leaves(prepared.tables) if {"lam", "entry"} <= set(table.dtype.names or ()))
+    name, at = interaction_of(records, int(constraints["lam"][row]))
+    what = f"row {at} of interaction '{name}'"
+    if is_circuit(records):
+        what = records["names"]["row_names"][member].decode().split()[at]
+    who = f" of member {member}" if records.size > 1 else ""
+    warnings.warn(
+        f"{what}{who} may begin at either bound of lambda, between which lambda of the record lies: it begins at the "
+        f"{'upper' if is_high else 'lower'} one; put the one that is meant into the record",
+        RuntimeWarning, stacklevel=4,
+    )  # fmt: skip
 
 
 def _bilateral(layout):

@@ -84,3 +84,57 @@ def test_the_force_of_a_drive_with_a_corner(drive, of_rate):
     force = np.where(np.arange(len(rows)) <= at_corner[-2], -2.0, 2.0)
     np.testing.assert_allclose(rows["drive"]["lambda"].ravel(), force, atol=1e-6)
     np.testing.assert_allclose(rows["mass"]["v"][:, 0], abs(rows["t"] - 0.5), atol=of_rate)
+
+
+# ------------------------------------------------------------------------------------------------------------ rigid bodies
+def force_after(t, z, out):
+    out[0], out[1], out[2] = 0.0 if t < 0.5 else 1.0, 0.0, 0.0
+
+
+def force_before(t, z, out):
+    out[0], out[1], out[2] = 0.0 if t <= 0.5 else 1.0, 0.0, 0.0
+
+
+def still(t, q, z, out):
+    out[0], out[1] = q[1], q[2]
+
+
+def bent_for_a_body(t, q, z, out):
+    out[0] = q[0] - 0.5 * (t - 0.5) * abs(t - 0.5)
+
+
+def rate_of_bent(t, q, z, out):
+    out[0] = -abs(t - 0.5)
+
+
+def along_x(t, q, z, out):
+    for k in range(7):
+        out[0, k] = 1.0 if k == 0 else 0.0
+
+
+@pytest.mark.parametrize("force", [force_before, force_after])
+@pytest.mark.parametrize("h", [0.1, 0.5])
+def test_a_force_on_a_body_that_jumps(force, h):
+    body = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0, 1, 0, 0, 0], v=[0.0] * 6, fext=force)
+    rail = nsds.interaction(nsds.newton_euler_relation(still, m=2), nsds.equality(), on="body")
+    rows = run(nsds.system(body=body, rail=rail), 1.0, h, time_events=[JUMP])
+    assert rows["body"]["q"][-1, 0] == pytest.approx(0.125, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [
+        nsds.prescribed_velocity([0], corner),
+        nsds.newton_euler_relation(bent_for_a_body, h_t=rate_of_bent, m=1),
+        nsds.newton_euler_relation(bent_for_a_body, along_x, rate_of_bent, m=1),
+    ],
+    ids=["velocity", "position by differences", "position"],
+)
+def test_the_force_of_a_drive_of_a_body_with_a_corner(drive):
+    """As of a Lagrangian mass: -m before the corner, m after it, up to the corner itself."""
+    body = nsds.rigid_bodies(2.0, 0.1, q=[-0.125, 0, 0, 1, 0, 0, 0], v=[0.5, 0, 0, 0, 0, 0])
+    rows = run(nsds.system(body=body, drive=nsds.interaction(drive, nsds.equality(), on="body")), 1.0, 0.125, time_events=[JUMP])
+    at_corner = np.flatnonzero(rows["t"] == JUMP)
+    force = np.where(np.arange(len(rows)) <= at_corner[-2], -2.0, 2.0)
+    np.testing.assert_allclose(rows["drive"]["lambda"].ravel(), force, atol=1e-6)
+    np.testing.assert_allclose(rows["body"]["v"][:, 0], abs(rows["t"] - 0.5), atol=1e-9)

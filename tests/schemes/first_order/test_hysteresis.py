@@ -120,6 +120,31 @@ def test_a_thermostat_is_on_or_off_and_an_open_start_is_said(x, scheme, is_funct
 
 
 @pytest.mark.parametrize("is_function", BY.values(), ids=BY)
+def test_steps_one_by_one_say_an_open_start(is_function):
+    """Once for each start: of the first step, of one from a record that was changed, of a member; not of steps that go on."""
+    said = "row 0 of interaction 'switches' may begin at either bound"
+    system = plant(-0.5, 0.01, 0.0, is_function)
+    with pytest.warns(RuntimeWarning, match=said):
+        first = nsds.step(system, 1e-3)
+    advance = nsds.stepper(system, 1e-3)
+    with pytest.warns(RuntimeWarning, match=said):
+        one = advance(system)
+    assert abs(one["switches"]["lambda"]).item() == 1.0
+    assert one.tobytes() == first.tobytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        two = advance(one)
+        advance(two, 2000)
+    two["switches"]["lambda"] = 0.0
+    two["plant"]["x"] = 0.1
+    with pytest.warns(RuntimeWarning, match=said):
+        advance(two)
+    members = np.stack([plant(-0.5, 0.01, lam, is_function) for lam in (1.0, 0.0)])
+    with pytest.warns(RuntimeWarning, match=said + " of lambda|of member 1 may begin"):
+        nsds.stepper(members, 1e-3)(members, 1500)
+
+
+@pytest.mark.parametrize("is_function", BY.values(), ids=BY)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_any_row_of_a_thermostat_is_a_place_to_go_on_from(scheme, is_function):
     h = 1e-2 if scheme == "euler_moreau" else 0.05
