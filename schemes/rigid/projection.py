@@ -79,7 +79,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, own, p = s.motion, options.motion, s.motion.plan[0]
     plain.begin(t_new - options.h, own, form, functions, mem, work)
-    were_held = branches.are_held(options.h, form, work)
+    were_held = branches.are_held(options.h, view(work, p.w, 6 * p.n_bodies), form.interactions, work)
     n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
     status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork)
     if options.combined != 0.0 or options.every_contact == 0.0:
