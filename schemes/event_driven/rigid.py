@@ -25,7 +25,7 @@ from nsds.schemes.event_driven.disks import state_coefficients
 from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, start, step, with_flow  # noqa: F401
 from nsds.schemes.event_driven.polynomials import GUARD_DEGREE
 from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, number_blocks, place_flow
-from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian import equations, newton
 from nsds.schemes.lagrangian.newton import ELEMENT
 from nsds.schemes.lagrangian.tables import CONSTRAINT, DRIVEN, PART, POSITION, RELATION, VELOCITY, constraints_of
 from nsds.schemes.problem.lines import Interaction, interaction
@@ -114,7 +114,12 @@ def newton_form(stated, records, words, method, work, iwork):
     """What `newton.prepare_problem` prepares of them; the masses are constant in axes of the bodies. Out: numbers of the rows."""
     layout, rigid = stated.layout, stated.rigid
     elements, inverses = _elements(rigid.bodies.size), _inverses(records, layout.part_names, rigid.bodies.size, work)
+    places = equations.reserve(layout.constraints, records.size, work, iwork)
     prepared = newton.prepare_problem(records, layout, elements, inverses, inverses, stated.d, words, method, work, iwork)
+    for name, at in places.items():
+        prepared.tables.plan[name] = at
+    if places:
+        number_blocks(prepared, prepared.tables.plan, stated.d)
     number = {lam: i for i, lam in enumerate(prepared.tables.constraints["lam"])}
     for r, row in zip(rigid.interactions, rigid.rows, strict=True):
         prepared.iwork[:, row["number"] : row["number"] + r["m"]] = [number[r["lam"] + i] for i in range(r["m"])]

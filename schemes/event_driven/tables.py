@@ -127,11 +127,11 @@ class Tables(NamedTuple):
     rigid: Rigid
 
 
-def number_blocks(prepared, flow, d):
-    """Of each constraint the first one of its block of equations, d rows of an interaction, into the integer work memory."""
+def number_blocks(prepared, plan, d):
+    """Of each constraint the first one of its block of equations, d rows of an interaction, into the integer work memory, at block."""
     first = {}
     blocks = [first.setdefault((name, element, row // d), i) for i, (name, element, row) in enumerate(prepared.layout.owners)]
-    prepared.iwork[:, flow["block"][0] : flow["block"][0] + len(blocks)] = blocks
+    prepared.iwork[:, plan["block"][0] : plan["block"][0] + len(blocks)] = blocks
 
 
 def place_flow(n_dofs, n_state, n_constraints, is_stiff, work, iwork, compliant=0):

@@ -6,11 +6,13 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
+from nsds.schemes.lagrangian import equations
 from nsds.schemes.lagrangian.functions import stated_rate
 from nsds.schemes.lagrangian.newton import add_pushed
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.active import extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.rigid import redundancy
 from nsds.status import CONVERGED
 
 
@@ -37,6 +39,8 @@ def clear_impulses(parts, elements, mem):
 def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work, iwork):
     """Solve ``0 <= H M^-1 H^T z + q  ⟂  z >= 0`` for the n listed constraints, q prepared; add ``M^-1 H^T z`` to work[out:].
 
+    Equations that depend on each other have z of least norm: see `nsds.schemes.lagrangian.equations`.
+
     h: z of a unit of bounded forces; s: tables of the Newton form; inverses: rows of bodies with M^-1. ``weight z`` is added to p.total.
     Returns (status, iterations, residual).
     """
@@ -49,7 +53,14 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
-    status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+    m, are_all = equations.gather(n, constraints, p, work, iwork)
+    if are_all:
+        status, n_iter, residual = equations.solve(n, m, h, constraints, inputs, solver_options.inexact, p, mem, work, iwork)
+    else:
+        rank = redundancy.factorise(m, p, work, iwork)
+        if rank < m:
+            redundancy.make_consistent(m, rank, p, view(work, p.q, n), work, iwork)
+        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, constraints, inputs, solver_options, mem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
     add_pushed(out, s.parts, s.elements, inverses, p, mem, work, iwork)

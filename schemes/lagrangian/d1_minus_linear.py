@@ -97,7 +97,8 @@ def d1_minus_linear(level="acceleration"):
 
     Rigid bodies: velocities are those in axes of the body, whose gyroscopic moment is a force; rotations follow the exponential map.
     Contacts of shapes have a row for each that two shapes can have, as under `nsds.event_driven`, for scenes of few bodies. What comes and
-    goes is refused.
+    goes is refused. Joints may depend on each other, and then have forces of least norm; a step in which joints do work that nothing
+    explains, as at dead centres, fails with the status LEFT_BRANCH.
 
     Examples
     --------

@@ -58,12 +58,14 @@ _FAST = 0.01  # of the last residual
 # One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies; stiff:
 # where a constant M_hat of an element lies that curved relations act on, else ABSENT.
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step", "stiff")
+# From most on: of `nsds.schemes.lagrangian.equations`, empty unless a family of systems reserves them.
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
     "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
     "rounding", "controlled", "pull", "bends", "shift", "H_moved", "impact_law", "impact", "n_impact",
     "constant", "known", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
+    "most", "dense", "scale", "scaled", "weight", "null", "gram", "trace", "component", "number", "block",
 )  # fmt: skip
 
 

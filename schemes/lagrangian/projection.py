@@ -99,6 +99,8 @@ def moreau_jean_direct_projection(
     Notes
     -----
     Moving positions without velocities changes potential energy: by at most the weight times the penetration that a step leaves, O(h).
+    A contact of shapes that is not in the record at the start of a step, and violated at its end, takes part in the step, which is solved
+    again, if all contacts are projected: what has been pushed apart need not be found in the next step.
 
     Examples
     --------
@@ -122,8 +124,7 @@ def moreau_jean_combined_projection(
 
     A contact that the end of a step violates by more than constraint_tol joins the active ones and the step is solved again, unless no
     velocity satisfies them all. Then contacts with a positive impulse are put on ``y = 0``, also from above, and the others above
-    ``-constraint_tol``. Of detected contacts of rigid bodies those can join that the record has at the start of the step: a larger margin
-    of `nsds.collisions` lists more of them. They are put on 0 from above as long as the default solves with a matrix, up to 512 contacts.
+    ``-constraint_tol``. They are put on 0 from above as long as the default solves with a matrix, up to 512 contacts.
 
     Parameters
     ----------

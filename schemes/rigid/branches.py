@@ -7,7 +7,7 @@ velocities at both ends of a step do no work but for ``O(h omega)`` of what bodi
 
 import math
 
-from nsds._jit import kernel, view
+from nsds._jit import kernel, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.rigid import problem
@@ -21,15 +21,14 @@ _HELD = 1e-6  # of the velocities that cancel: joints that hold; more than that,
 
 
 @kernel
-def are_held(h, s, work):
-    """Whether joints hold for the velocities at the start of the step, with H and w that lie in the work memory."""
-    p = s.plan[0]
-    w, share = view(work, p.w, 6 * p.n_bodies), 0.0
-    for i in range(p.n_bodies):
+def are_held(h, w, interactions, work):
+    """Whether joints hold for the velocities w at the start of the step, with H that lies in the work memory."""
+    share = 0.0
+    for i in range(w.size // 6):
         share = max(share, h * norm(view(w, 6 * i + 3, 3)))
-    for k in range(s.interactions.size):
-        it = s.interactions[k]
-        for i in range(it.m if it.row != ABSENT and it.law == EQUALITY and work[it.off] == 0.0 else 0):
+    for k in range(interactions.size):
+        it = interactions[k]
+        for i in range(it.m if is_joint(it) and work[it.off] == 0.0 else 0):
             size = 0.0
             for side in range(2):
                 body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
@@ -41,13 +40,19 @@ def are_held(h, s, work):
     return True
 
 
+@tiny
+def is_joint(it):
+    """Whether an interaction is a joint: equations that do not move by themselves."""
+    return it.row != ABSENT and it.law == EQUALITY
+
+
 @kernel
 def work_of_joints(w_old, n_contacts, n_blocks, interactions, p, work, iwork):
     """``r^T H (w + w_k) / 2`` of the equations of joints; w_old: where w_k, of the start of the step, lies in the work memory."""
     stated, done = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), 0.0
     for k in range(interactions.size):
         it, first = interactions[k], p.d * iwork[p.begin + k]
-        for i in range(first, first + it.m if it.row != ABSENT and it.law == EQUALITY and first >= 0 else first):
+        for i in range(first, first + it.m if is_joint(it) and first >= 0 else first):
             for l in range(12 if it.b != ABSENT else 6):
                 at = 6 * (it.a if l < 6 else it.b) + l % 6
                 done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
@@ -56,27 +61,38 @@ def work_of_joints(w_old, n_contacts, n_blocks, interactions, p, work, iwork):
 
 @kernel
 def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, mem, work, iwork):
-    """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0. Work: w_end.
+    """`beyond_reason` for the impulses of joints in the problem that was solved. In w_free: w of the start of the step. Work: w_end.
 
-    That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by; besides
-    what is rounding: of impulses, on velocities that the state is worth (`moreau_jean.state_worth`). were_held: joints held before; else
-    they may take energy, as where a latch closes. In w_free: w of the start of the step.
+    What is rounding: of impulses, on velocities that the state is worth (`moreau_jean.state_worth`).
     """
-    p, energy, changed, turn, rounding = s.plan[0], 0.0, 0.0, 0.0, 0.0
-    w, w_old, change = view(work, p.w, 6 * p.n_bodies), view(work, p.w_free, 6 * p.n_bodies), view(work, p.w_end, 6 * p.n_bodies)
+    p, rounding = s.plan[0], 0.0
     done = work_of_joints(p.w_free, n_contacts, n_blocks, s.interactions, p, work, iwork)
     for i in range(s.bodies.size if done != 0.0 else 0):
-        body, at = s.bodies[i], 6 * i
-        turn = max(turn, h * max(norm(view(w, at + 3, 3)), norm(view(w_old, at + 3, 3))))
+        I, m = view(mem, s.bodies[i].q + INERTIA, 9), mem[s.bodies[i].q + MASS]
+        for side in range(0 if s.bodies[i].fixed else 2):
+            mass, worth = m if side == 0 else (I[0] + I[4] + I[8]) / 3.0, _ROUNDING * work[p.worth + 2 * i + side]
+            rounding += (work[p.impulses + 2 * i + side] + mass * worth) * worth
+    return beyond_reason(done, rounding, were_held, h, s.bodies, p, mem, work)
+
+
+@kernel
+def beyond_reason(done, rounding, were_held, h, bodies, p, mem, work):
+    """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0.
+
+    That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by; besides
+    rounding. were_held: joints held before; else they may take energy, as where a latch closes. p says where v_old, v and h_size lie, in
+    axes of the bodies, velocities and what forces do in a step, and w_end, scratch for velocities.
+    """
+    energy, changed, turn = 0.0, 0.0, 0.0
+    for i in range(bodies.size if done != 0.0 else 0):
+        body, at = bodies[i], 6 * i
+        turn = max(turn, h * max(norm(view(work, p.v + at + 3, 3)), norm(view(work, p.v_old + at + 3, 3))))
         if body.fixed:
             continue
-        for l in range(6):
-            change[at + l] = work[p.v + at + l] - work[p.v_old + at + l]
-        I, m = view(mem, body.q + INERTIA, 9), mem[body.q + MASS]
-        for side in range(2):
-            mass, worth = m if side == 0 else (I[0] + I[4] + I[8]) / 3.0, _ROUNDING * work[p.worth + 2 * i + side]
-            energy += 0.5 * work[p.h_size + 2 * i + side] ** 2 / mass
-            rounding += (work[p.impulses + 2 * i + side] + mass * worth) * worth
+        for l in range(at, at + 6):
+            work[p.w_end + l] = work[p.v + l] - work[p.v_old + l]
+        I = view(mem, body.q + INERTIA, 9)
+        energy += 0.5 * work[p.h_size + 2 * i] ** 2 / mem[body.q + MASS] + 1.5 * work[p.h_size + 2 * i + 1] ** 2 / (I[0] + I[4] + I[8])
         energy += kinetic_energy(body, p.v_old + at, mem, work) + kinetic_energy(body, p.v + at, mem, work)
         changed += kinetic_energy(body, p.w_end + at, mem, work)
     bound = rounding + _LITTLE * energy + turn * math.sqrt(energy * changed)

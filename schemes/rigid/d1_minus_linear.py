@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
+from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import rigid
 from nsds.schemes.event_driven.bodies import (
@@ -34,17 +35,21 @@ from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import worse
+from nsds.schemes.rigid import branches
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import blame, foresee_angles, keep_angles  # noqa: F401
 from nsds.schemes.rigid.moreau_jean import grow  # noqa: F401
 from nsds.schemes.rigid.tables import V
 from nsds.schemes.run.memory import Allocator
-from nsds.status import CAPACITY, CONVERGED, NON_FINITE
+from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
 
 _OWNER = "d1_minus_linear"
+_ROUNDING = 2.0**-48  # of the terms of the work of joints
 _MOMENT = 0.1  # of h: between points of differences where something depends on time
 # In the integer work memory, of each row: whether it had an impulse in the last step, and whether it is in the record's list of contacts.
-KEPT = table("active", "listed")
+# In the work memory, of each velocity: pressed, the impulses of joints, and their sizes; and as `branches.beyond_reason` wants them,
+# velocities at both ends of the step, h_size and scratch.
+KEPT = table("active", "listed", "pressed", "sizes", "v_old", "v", "h_size", "w_end")
 
 
 @by_reference
@@ -63,7 +68,10 @@ def prepare(records, options, h, method):
     kept = np.zeros(1, KEPT)
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
     words = Options(h, newton.Options(h, **EXPLICIT), float(options["velocity_level"].item()))
+    n = 6 * stated.rigid.bodies.size
+    work.place(kept, h_size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
     prepared = rigid.newton_form(stated, records, words.newton, method, work, iwork)
+    kept["v_old"] = prepared.tables.plan["v_old"]
     tables = Tables(prepared.tables, stated.rigid, kept)
     return prepared._replace(tables=tables, options=words, stepper=sys.modules[__name__])
 
@@ -115,24 +123,65 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     keep_state(form.parts, form.elements, p, mem, work)
     _evaluate(t, p.a_old, s, options, functions, mem, imem, work, iwork)
     update_outputs(h, 1.0, constraints, form.entries, form.couplings, mem, work)  # of contacts of shapes the record has a list instead
+    were_held = branches.are_held(h, view(work, p.v_old, p.n_dofs), s.rigid.interactions, work)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
         imem[constraints[i].active] = iwork[kept.active + i]
+    for i in range(p.n_dofs):
+        work[kept.pressed + i], work[kept.sizes + i] = 0.0, 0.0
     _add_forces(h, s, mem, work)
     status, n_iter, residual = add_contact(AT_START, p.a_old, form, solver, solver_options, options, mem, imem, work, iwork)
+    _press(1.0, s, work, iwork)
     _move(h, s, mem, imem, work)
     _evaluate(t_new, p.dv, s, options, functions, mem, imem, work, iwork)
+    _press(-1.0, s, work, iwork)
     _add_forces(h, s, mem, work)
     status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, solver, solver_options, options, mem, imem, work, iwork)
     is_finite = end_smooth_motion(h, form.parts, form.elements, p, mem, work)
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, solver, solver_options, options, mem, imem, work, iwork)
     add_jump(form.parts, form.elements, p, mem, work)
+    _press(1.0, s, work, iwork)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
         iwork[kept.active + i] = 1 if work[p.total + i - constraints[i].component] != 0.0 else 0
     _end(s, options, mem, imem, work, iwork)
     status = worse(worse(status, status_2), status_3) if is_finite else NON_FINITE
-    return status, n_iter + n_2 + n_3, max(residual, residual_2, residual_3)
+    residual = max(residual, residual_2, residual_3)
+    share = _work_beyond_reason(were_held, h, s, mem, work) if status in (CONVERGED, INEXACT) else 0.0
+    if share > 0.0:
+        status, residual = LEFT_BRANCH, max(residual, share)
+    return status, n_iter + n_2 + n_3, residual
+
+
+@kernel
+def _press(sign, s, work, iwork):
+    """``sign H^T r`` of the joints, r the impulses in total, added to pressed, and the sizes of its terms to sizes.
+
+    What acted at the start of the step is taken back with H of its end, where all of total is added in the end.
+    """
+    kept, total = s.kept[0], s.newton.plan[0].total
+    for k in range(s.rigid.interactions.size):
+        it = s.rigid.interactions[k]
+        for i in range(it.m if branches.is_joint(it) else 0):
+            r = sign * work[total + iwork[s.rigid.rows[k].number + i]]
+            for l in range(12 if it.b != ABSENT else 6):
+                to, term = 6 * (it.a if l < 6 else it.b) + l % 6, r * work[it.H + 12 * i + l]
+                work[kept.pressed + to] += term
+                work[kept.sizes + to] += abs(term)
+
+
+@kernel
+def _work_beyond_reason(were_held, h, s, mem, work):
+    """`branches.beyond_reason` for the impulses of joints in pressed."""
+    kept, f, done, size = s.kept[0], s.newton.plan[0].f, 0.0, 0.0
+    for b in range(s.rigid.bodies.size):
+        for i in range(6 * b, 6 * b + 6):
+            work[kept.v + i] = mem[s.rigid.bodies[b].q + V + i - 6 * b]
+            done += 0.5 * work[kept.pressed + i] * (work[kept.v_old + i] + work[kept.v + i])
+            size += work[kept.sizes + i] * (abs(work[kept.v_old + i]) + abs(work[kept.v + i]))
+        for side in range(2):
+            work[kept.h_size + 2 * b + side] = h * norm(view(work, f + 6 * b + 3 * side, 3))
+    return branches.beyond_reason(done, _ROUNDING * size, were_held, h, s.rigid.bodies, kept, mem, work)
 
 
 @kernel

@@ -131,7 +131,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         if status in (CONVERGED, INEXACT):
             for i in range(7 * n):
                 work[places.before + i] = q[i]
-            projected = projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+            projected = projection.project(t_new, False, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
             status = worse(projected, status)
             _note_push(n, places, q, work)
         if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):

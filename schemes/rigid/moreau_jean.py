@@ -194,7 +194,7 @@ def to_body(n, R, w, v):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     begin(t_new - options.h, options, s, functions, mem, work)
-    were_held = branches.are_held(options.h, s, work)
+    were_held = branches.are_held(options.h, view(work, s.plan[0].w, 6 * s.plan[0].n_bodies), s.interactions, work)
     n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     status, residual = judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, mem, work, iwork)

@@ -6,8 +6,9 @@ with h and H of the last q, until no constraint is violated. G is the inverse ma
 constraint ``|p| = 1`` (eq. 13.7) a rotation by ``4 H_omega^T lambda``, which is also ``(T^T T)^-1`` in velocities (eq. 13.12). Bodies turn
 along the exponential map, so that p stays unit. Velocities are not touched.
 
-Direct: of all contacts, or of those that take part in the step. Combined: a contact that the end of the step violates joins the step, be it
-one that was not there when it began, and the step is solved again; then contacts that press are put on ``h = 0`` also from above.
+Direct: of all contacts, or of those that take part in the step. Combined: a contact that the end of the step violates joins the step, which
+is solved again; then contacts that press are put on ``h = 0`` also from above. One that was not there when the step began joins where all
+are projected: after the projection it may be hidden by another, and no velocity would ever know of it.
 """
 
 import sys
@@ -79,17 +80,17 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, own, p = s.motion, options.motion, s.motion.plan[0]
     plain.begin(t_new - options.h, own, form, functions, mem, work)
-    were_held = branches.are_held(options.h, form, work)
+    were_held = branches.are_held(options.h, view(work, p.w, 6 * p.n_bodies), form.interactions, work)
     n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
     status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork)
-    if options.combined != 0.0 or options.every_contact == 0.0:
-        note_contacts(n_contacts, form, p, imem, work, iwork)
-    total, joined = n_iter, True
-    for attempt in range(1, p.n_contacts + p.n_blocks + 1 if options.combined != 0.0 else 1):  # each but the last makes a contact join
+    note_contacts(n_contacts, form, p, imem, work, iwork)
+    total, joined, is_found = n_iter, True, False
+    for attempt in range(1, p.n_contacts + p.n_blocks + 1 if options.every_contact != 0.0 else 1):  # each but the last makes one join
         if status not in (CONVERGED, INEXACT) or not joined:
             break
         before, blocks_before = n_contacts, n_blocks
         n_contacts, n_blocks, joined = join(t_new, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+        is_found = not joined
         if joined:
             restart(t_new - options.h, form.interactions, p, functions, mem, imem, work)
             status, n_iter, residual = _iterate(
@@ -108,7 +109,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if options.combined != 0.0:
         note_pressing(n_contacts, n_blocks, form, p, imem, work, iwork)
     if status in (CONVERGED, INEXACT):
-        projected = project(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        projected = project(t_new, is_found, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         status = status if projected == CONVERGED else projected
     done = plain.commit(t_new, n_contacts, n_blocks, form, functions, own, mem, imem, work, iwork)
     return status if done == CONVERGED else done, total, residual
@@ -139,11 +140,11 @@ def note_contacts(n_contacts, s, p, imem, work, iwork):
 
 @kernel
 def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
-    """Contacts that the end of the step violates and that take no part in it do so from now on.
+    """Contacts that the end of the step violates and that take no part in it do so from now on; direct: those that were not there before.
 
     Returns (contacts, blocks of interactions, whether one is new). Out: R of the problem of positions.
     """
-    p, own, bodies, joined = s.positions.plan[0], s.motion.plan[0], s.motion.bodies, False
+    p, own, bodies, joined, of_all = s.positions.plan[0], s.motion.plan[0], s.motion.bodies, False, options.combined != 0.0
     q = view(work, own.q, 7 * p.n_bodies)
     for k in range(s.motion.collisions.size):
         c = s.motion.collisions[k]
@@ -154,15 +155,16 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
             if not is_violated or (bodies[a].fixed and (b == WORLD or bodies[b].fixed)):
                 continue
             number = int(work[c.known + i]) - 1
-            if number < 0 and imem[c.n] < c.capacity:
+            is_new = number < 0 and imem[c.n] < c.capacity
+            if is_new:
                 number = _enter(k, i, n_contacts, s.motion, q, mem, imem, work, iwork)
-            if number >= 0 and work[c.taking + number] == 0.0:
+            if is_new or (of_all and number >= 0 and work[c.taking + number] == 0.0):
                 iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
                 iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
                 work[c.taking + number] = 1.0
                 n_contacts, joined = n_contacts + 1, True
     turn_matrices(p, q, work)
-    for k in range(s.motion.interactions.size):
+    for k in range(s.motion.interactions.size if of_all else 0):
         it = s.motion.interactions[k]
         if it.always == 0 and work[it.off] == 0.0:
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
@@ -250,14 +252,17 @@ def find_known(options, c, p, own, q, mem, imem, work, iwork):
 
 
 @kernel
-def project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """Moves q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan."""
+def project(t, is_found, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Moves q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan.
+
+    is_found: `find_known` has found the contacts at q.
+    """
     p, own, collisions, interactions = s.positions.plan[0], s.motion.plan[0], s.motion.collisions, s.motion.interactions
     m, status, wanted, press = p.n_bodies, VIOLATED, _SHARE * options.constraint_tol, options.combined != 0.0
     q, moved = view(work, own.q, 7 * m), view(work, p.w_free, 6 * m)
     for k in range(int(options.max_rounds) + 1):
         press = press and 2 * k < options.max_rounds  # contacts that contradict each other are only kept from being violated
-        n_contacts, depth = penetrating(press, options, own, collisions, p, q, mem, imem, work, iwork)
+        n_contacts, depth = penetrating(is_found and k == 0, press, options, own, collisions, p, q, mem, imem, work, iwork)
         n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, functions, mem, imem, work, iwork)
         if max(depth, violation) <= options.constraint_tol:
             status = CONVERGED
@@ -299,7 +304,7 @@ def solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, work
 
 
 @kernel
-def penetrating(press, options, own, collisions, p, q, mem, imem, work, iwork):
+def penetrating(is_found, press, options, own, collisions, p, q, mem, imem, work, iwork):
     """(number, depth): detected contacts at q with gaps up to the depth of the deepest, none if that is 0. Out: q_old, pair, which of p.
 
     Those that are open by less than the depth are listed too, as bodies that are pushed apart may be pushed into others. press: contacts
@@ -310,9 +315,9 @@ def penetrating(press, options, own, collisions, p, q, mem, imem, work, iwork):
         work[p.q_old + i] = q[i]
     for k in range(collisions.size):
         c = collisions[k]
-        if chosen:
+        if chosen and not is_found:
             find_known(options, c, p, own, q, mem, imem, work, iwork)
-        else:
+        elif not is_found:
             iwork[c.found] = min(contacts.find(c, options.h, own.parallel != 0, q, v, mem, imem, work, iwork), c.capacity)
         for i in range(iwork[c.found]):
             gap = work[c.new_gap + i]

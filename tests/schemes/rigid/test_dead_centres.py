@@ -72,11 +72,12 @@ def test_a_loop_passes_its_flat_positions(scheme, loop, planar):
 @pytest.mark.parametrize("planar", [True, False], ids=["plane", "space"])
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("h", [1e-3, 2.5e-4])
-def test_positions_that_drift_pass_or_the_run_ends(h, loop, planar):
-    """Moreau–Jean does not hold positions: where these do not tell the two motions apart it says so, and gives no row that has left."""
+@pytest.mark.parametrize("scheme", [nsds.moreau_jean(), nsds.d1_minus_linear()], ids=["moreau_jean", "d1"])
+def test_positions_that_drift_pass_or_the_run_ends(scheme, h, loop, planar):
+    """These do not hold positions: where positions do not tell the two motions apart they say so, and give no row that has left."""
     system, failure = four_bar(*LOOPS[loop], planar), None
     try:
-        rows, E = energies(system, h, nsds.moreau_jean())
+        rows, E = energies(system, h, scheme)
     except nsds.SimulationError as error:
         failure, rows = error, error.trajectory[:-1]
         ledger = nsds.energy(system, rows)

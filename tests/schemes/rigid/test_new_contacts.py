@@ -1,4 +1,4 @@
-"""Contacts that come within a step of combined projection: they join it, so that velocities know of what moves the positions."""
+"""Contacts that come within a step of the projections: they join it, so that velocities know of what moves the positions."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,14 @@ def energy_of(rows, mass, inertia):
 
 
 @pytest.mark.parametrize("metric", ["identity", "mass"])
-def test_what_rolls_over_a_rim_gains_no_energy(metric):
-    """It was lifted by the projection in each step, while its velocity went on to grow: by 19 % of its energy in 0.3 s."""
+@pytest.mark.parametrize(
+    ("projection", "height"), [(nsds.moreau_jean_combined_projection, 1e-3), (nsds.moreau_jean_direct_projection, 2e-3)]
+)
+def test_what_rolls_over_a_rim_gains_no_energy(projection, height, metric):
+    """It was lifted by the projection in each step, while its velocity went on to grow: by 19 % of its energy in 0.3 s.
+
+    height: what moving positions alone may add to that of 2 m.
+    """
     cone, mass = shapes.cone(*CONE), 5.422020366878103
     inertia = np.asarray(shapes.inertia(cone, mass))
     system = nsds.system(
@@ -31,11 +37,10 @@ def test_what_rolls_over_a_rim_gains_no_energy(metric):
             {"body": cone}, nsds.newton_impact_friction(0.0, 0.5), world=shapes.cylinder(*TABLE, position=[0, 0, TABLE[1] / 2])
         ),
     )
-    scheme = nsds.moreau_jean_combined_projection(metric=metric)
-    rows = nsds.simulate(system, t_end=1.0, h=0.010782782122463598, scheme=scheme)
+    rows = nsds.simulate(system, t_end=1.0, h=0.010782782122463598, scheme=projection(metric=metric))
     E = energy_of(rows, mass, inertia)
     assert (rows["status"] == 0).all()
-    assert E.max() < E[0] + 1e-3 * mass * G
+    assert E.max() < E[0] + height * mass * G
     assert E[-1] < E[0] - 10.0  # it has struck
 
 
