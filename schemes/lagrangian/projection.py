@@ -124,7 +124,7 @@ def moreau_jean_combined_projection(
 
     A contact that the end of a step violates by more than constraint_tol joins the active ones and the step is solved again, unless no
     velocity satisfies them all. Then contacts with a positive impulse are put on ``y = 0``, also from above, and the others above
-    ``-constraint_tol``. They are put on 0 from above as long as the default solves with a matrix, up to 512 contacts.
+    ``-constraint_tol``. Contacts are put on 0 from above as long as the default solves with a matrix, up to 512 contacts.
 
     Parameters
     ----------

@@ -345,7 +345,8 @@ def recognise(c, n, mem, imem, work, iwork):
 def insert(c, i, q_old, q, mem, imem, work, iwork):
     """The i-th contact found, at q, into the record, as it was at q_old; returns its number there. There has to be room.
 
-    What of the record lies behind moves on, with `taking`. Its point is where either body had what touches now, halfway between both.
+    What of the record lies behind moves on, with `taking`, and its numbers in `known`. Its point is where either body had what touches now,
+    halfway between both.
     """
     n, number, normal = imem[c.n], imem[c.n], view(work, c.new_normal + 3 * i, 3)
     x, z = stack(3), stack(3)
@@ -359,10 +360,13 @@ def insert(c, i, q_old, q, mem, imem, work, iwork):
             mem[c.normal + 3 * j + 3 + k], mem[c.point + 3 * j + 3 + k] = mem[c.normal + 3 * j + k], mem[c.point + 3 * j + k]
         for k in range(c.each * j, c.each * j + c.each):
             mem[c.lam + c.each + k] = mem[c.lam + k]
+    for j in range(iwork[c.found]):
+        work[c.known + j] += 1.0 if work[c.known + j] > number else 0.0
+    work[c.known + i] = number + 1.0
     imem[c.a + number], imem[c.b + number], imem[c.feature + number], imem[c.n] = a, b, feature, n + 1
-    gap, body_a, body_b = work[c.new_gap + i], imem[c.body + a], imem[c.body + b]
-    _carry_back(body_a, view(work, c.new_point + 3 * i, 3), q_old, q, x)
-    _carry_back(body_b, view(work, c.new_point + 3 * i, 3), q_old, q, z)
+    gap = work[c.new_gap + i]
+    _carry(imem[c.body + a], view(work, c.new_point + 3 * i, 3), q, q_old, x)
+    _carry(imem[c.body + b], view(work, c.new_point + 3 * i, 3), q, q_old, z)
     for k in range(3):
         gap += normal[k] * (x[k] - z[k])
         mem[c.normal + 3 * number + k], mem[c.point + 3 * number + k] = normal[k], 0.5 * (x[k] + z[k])
@@ -372,16 +376,44 @@ def insert(c, i, q_old, q, mem, imem, work, iwork):
     return number
 
 
+@kernel
+def recall(c, number, q_old, q, mem, imem, work, iwork):
+    """A contact of the record, which it has as at q_old, among those found at q, where it is hidden: the reverse of `insert`.
+
+    There has to be room. In/out: found.
+    """
+    i, x, z = iwork[c.found], stack(3), stack(3)
+    a, b, feature = imem[c.a + number], imem[c.b + number], imem[c.feature + number]
+    iwork[c.found] = i + 1
+    while i > 0 and before(a, b, feature, iwork[c.new_a + i - 1], iwork[c.new_b + i - 1], iwork[c.new_feature + i - 1]):
+        i -= 1
+    for j in range(iwork[c.found] - 1, i, -1):
+        iwork[c.new_a + j], iwork[c.new_b + j] = iwork[c.new_a + j - 1], iwork[c.new_b + j - 1]
+        iwork[c.new_feature + j], work[c.new_gap + j] = iwork[c.new_feature + j - 1], work[c.new_gap + j - 1]
+        work[c.known + j] = work[c.known + j - 1]
+        for k in range(3 * j, 3 * j + 3):
+            work[c.new_normal + k], work[c.new_point + k] = work[c.new_normal + k - 3], work[c.new_point + k - 3]
+    iwork[c.new_a + i], iwork[c.new_b + i], iwork[c.new_feature + i], work[c.known + i] = a, b, feature, number + 1.0
+    _carry(imem[c.body + a], view(mem, c.point + 3 * number, 3), q_old, q, x)
+    _carry(imem[c.body + b], view(mem, c.point + 3 * number, 3), q_old, q, z)
+    gap = mem[c.y + number]
+    for k in range(3):
+        normal = mem[c.normal + 3 * number + k]
+        gap += normal * (x[k] - z[k])
+        work[c.new_normal + 3 * i + k], work[c.new_point + 3 * i + k] = normal, 0.5 * (x[k] + z[k])
+    work[c.new_gap + i] = gap
+
+
 @tiny
-def _carry_back(body, point, q_old, q, x):
-    """Where a point that is fixed to a body was at q_old. Out: x."""
+def _carry(body, point, q, q_new, x):
+    """Where a point that is fixed to a body at q is at q_new. Out: x."""
     for k in range(3):
         x[k] = point[k] - (q[7 * body + k] if body != WORLD else 0.0)
     if body != WORLD:
         rotate_back(view(q, 7 * body + 3, 4), x, x)
-        rotate(view(q_old, 7 * body + 3, 4), x, x)
+        rotate(view(q_new, 7 * body + 3, 4), x, x)
         for k in range(3):
-            x[k] += q_old[7 * body + k]
+            x[k] += q_new[7 * body + k]
 
 
 @tiny

@@ -38,7 +38,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
     q, v, w, R = view(work, own.q, 7 * m), view(work, own.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)
     if projection.start(t, s, functions, options, mem, imem, work, iwork) == CAPACITY:
         return CAPACITY
-    status = projection.project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status = projection.project(t, False, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if status != CONVERGED:
         return status
     projection.metric(t, True, form.bodies, p, q, functions, mem, work)

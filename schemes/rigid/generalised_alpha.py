@@ -127,16 +127,26 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     _close_interactions(t_new, True, options, form.interactions, p, q, functions, mem, imem, work)
     for i in range(2 * n):
         work[places.pushed + i] = 0.0
+    for i in range(7 * n):
+        work[own.q_bar + i] = q[i]
+    for k in range(form.collisions.size):
+        for i in range(imem[form.collisions[k].n]):
+            work[form.collisions[k].taking + i] = 0.0
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
             for i in range(7 * n):
                 work[places.before + i] = q[i]
-            projected = projection.project(t_new, False, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+            if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
+                restore_angles(form.interactions, mem, work)
+                return CAPACITY, n_iter, residual
+            _keep_violated(options, form, own, q, mem, imem, work, iwork)
+            projected = projection.project(t_new, True, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
             status = worse(projected, status)
             _note_push(n, places, q, work)
         if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
             restore_angles(form.interactions, mem, work)
             return CAPACITY, n_iter, residual
+        _recall_hidden(form.collisions, own, q, mem, imem, work, iwork)
         n_contacts = _close(t_new, s, functions, options, mem, imem, work, iwork)
         if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, work, iwork):
             break
@@ -215,6 +225,36 @@ def _find(options, collisions, own, p, q, mem, imem, work, iwork):
     for k in range(collisions.size):
         contacts.recognise(collisions[k], iwork[collisions[k].found], mem, imem, work, iwork)
     return True
+
+
+@kernel
+def _keep_violated(options, s, own, q, mem, imem, work, iwork):
+    """Contacts found that q violates and that the record does not have enter it, as they were at q_bar. Out: taking, 1 of these."""
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(iwork[c.found]):
+            a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
+            is_movable = not (s.bodies[a].fixed and (b == WORLD or s.bodies[b].fixed))
+            is_violated = work[c.new_gap + i] < -options.positions.constraint_tol
+            if is_violated and is_movable and work[c.known + i] == 0.0 and imem[c.n] < c.capacity:
+                number = contacts.insert(c, i, view(work, own.q_bar, 7 * own.n_bodies), q, mem, imem, work, iwork)
+                work[c.taking + number] = 1.0
+
+
+@kernel
+def _recall_hidden(collisions, own, q, mem, imem, work, iwork):
+    """What the projection has pushed apart takes part in the last problem, though another contact may hide it. In/out: contacts found.
+
+    Else no velocity would know of it, while the positions are pushed anew in each step.
+    """
+    for k in range(collisions.size):
+        c = collisions[k]
+        for number in range(imem[c.n]):
+            is_hidden = work[c.taking + number] == 1.0 and iwork[c.found] < c.capacity
+            for i in range(iwork[c.found]):
+                is_hidden = is_hidden and work[c.known + i] != number + 1.0
+            if is_hidden:
+                contacts.recall(c, number, view(work, own.q_bar, 7 * own.n_bodies), q, mem, imem, work, iwork)
 
 
 @kernel

@@ -180,16 +180,13 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
 
 @kernel
 def _enter(k, i, n_contacts, s, q, mem, imem, work, iwork):
-    """The i-th contact found of collisions k into the record, of which n_contacts take part. Returns its number. In/out: which, known."""
+    """The i-th contact found of collisions k into the record, of which n_contacts take part. Returns its number. In/out: which."""
     c, own = s.collisions[k], s.plan[0]
     number = contacts.insert(c, i, view(work, own.q_old, 7 * own.n_bodies), q, mem, imem, work, iwork)
     work[c.taking + number] = 0.0
     for j in range(n_contacts):
         if iwork[own.which + own.n_contacts + j] == k and iwork[own.which + j] >= number:
             iwork[own.which + j] += 1
-    for j in range(iwork[c.found]):
-        if work[c.known + j] > number:
-            work[c.known + j] += 1.0
     return number
 
 
