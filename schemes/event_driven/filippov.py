@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from nsds._jit import kernel, tiny
+from nsds.maths.times import is_later
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
@@ -36,7 +37,7 @@ from nsds.schemes.event_driven.clock import (
     wind_up,
 )
 from nsds.schemes.event_driven.driven import is_circuit
-from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs
+from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs, stays
 from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
 from nsds.schemes.event_driven.filippov_outputs import (
     evaluate_output_rates,
@@ -78,6 +79,7 @@ _OWNER = "event_driven"
 _INTERVALS = 64  # of Euler–Moreau, one after the other, at most; they reach the next row long before
 _NEAR_IT = 1e-11  # of the largest w so far: between events that come again closer together, what soon will be no more than errors
 _SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of differences, and of the time: after an event, when bounds that are one may be two
+_SMALLEST = 5e-324
 _REST = 1e-3  # of the rate of w at an accumulation: what is smaller at its limit is zero
 _EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
 
@@ -100,7 +102,7 @@ def prepare(records, layout, options, h, method, work, iwork):
     relations = form.relations
     changes = [(relations[field + "_function"] != ABSENT).any() for field in ("h", "e", "C", "B", "D", "F")]
     flow["varies"], flow["is_affine"] = any(changes), (relations["h_function"] == ABSENT).all()
-    flow["is_controlled"] = has_controls(records)
+    flow["is_controlled"], flow["is_circuit"] = has_controls(records), is_circuit(records)
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
     numbers = numbers_of(options)
@@ -176,7 +178,10 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         if spent > most:
             break
         until, is_event = next_stop(t, t_new, options.h, s.times, f, work, iwork), False
-        if iwork[f.frozen] != 0 or until <= t:
+        is_now = until <= t
+        if not is_now and iwork[f.n_still] == 0 and not is_later(until, t, options.h):  # where signs are rounding
+            is_now = stays(until, s, functions, mem, imem, work, iwork)
+        if iwork[f.frozen] != 0 or is_now:
             t = until
         else:
             status, t, is_event = move(t, until, s, functions, options, mem, imem, work, iwork)
@@ -226,7 +231,8 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     if status != CONVERGED:
         return status, 0
     status = _update(t, s, functions, mem, imem, work, iwork)
-    return status, 0 if is_start and (found & JUMP) == 0 else EVENT | bits | found
+    is_shown = not is_start or f.is_circuit != 0 or (found & JUMP) != 0
+    return status, EVENT | bits | found if is_shown else 0
 
 
 @kernel
@@ -318,8 +324,10 @@ def _update(t, s, functions, mem, imem, work, iwork):
     for i in range(f.m):
         c = form.constraints[i]
         if c.y != ABSENT:
-            holds = iwork[f.mode + i] == HELD and c.coupling == c.coupling_end
-            mem[c.y] = 0.0 if holds else work[c.h]
+            mode, y = iwork[f.mode + i], work[c.h]
+            if f.is_circuit != 0 and y == 0.0 and mode != HELD:  # 0 is for what is held
+                y = _SMALLEST if mode == LOWER else -_SMALLEST
+            mem[c.y] = 0.0 if mode == HELD and c.coupling == c.coupling_end else y
             zero += 0.0 * mem[c.y] + 0.0 * mem[c.lam]
     zero += collect_input(form.parts, form.elements, form.relations, mem, work)
     return status if zero == 0.0 else NON_FINITE

@@ -6,7 +6,6 @@ Guards are w of rows at a bound, and what lambda of HELD rows is away from its b
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5, radau5
 from nsds.schemes.event_driven.filippov_outputs import evaluate_outputs, follow_bounds, hold, linearise, set_difference
 from nsds.schemes.event_driven.modes import HELD, LOWER
@@ -164,10 +163,21 @@ def _noise(i, s, work, iwork):
     f = s.flow[0]
     if iwork[f.mode + i] == HELD:
         return _NO_FORCE * work[f.lam_size + i]
-    if s.plain[i] != 0:
-        return _NO_VALUE * work[f.y_size + i]
-    is_bounded = s.newton.constraints[i].low != ABSENT  # by functions of time, which alone may be why the row is not plain
-    return _NO_VALUE * (max(work[f.terms + i], work[f.y_size + i]) if is_bounded else work[f.terms + i])
+    return _NO_VALUE * (work[f.y_size + i] if s.plain[i] != 0 else work[f.terms + i])
+
+
+@kernel
+def stays(t, s, functions, mem, imem, work, iwork):
+    """Whether all guards are positive or zero at t and the state in work[f.x:], up to what rounding of t makes of them."""
+    f, result = s.flow[0], True
+    hold(clamped(t, f, work), f.x, s, functions, mem, imem, work, iwork)
+    for number in range(2 * f.m):
+        i, side = number // 2, number % 2
+        is_held = iwork[f.mode + i] == HELD
+        if _is_sampled(number, s, work, iwork) or (side == 0 and not is_held):
+            slack = _noise(i, s, work, iwork) if is_held else _RESOLVED * work[f.y_size + i]
+            result = result and _guard(i, side, s, mem, work, iwork) >= -slack
+    return result
 
 
 @kernel

@@ -39,7 +39,7 @@ _ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "p
 _WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "count", "n_sampled", "effort")
 # Where the problem of all rows lies, by the names that `nsds.schemes.problem.box` knows.
 PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver", *COLUMNS)
-FILIPPOV = table("n", "m", "is_controlled", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
+FILIPPOV = table("n", "m", "is_controlled", "is_circuit", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
 
 
 @by_reference
