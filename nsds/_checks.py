@@ -104,9 +104,12 @@ def whole_numbers(owner, field, value):
 def shape_of(owner, field, value):
     """Shape of what is to become an array."""
     try:
-        return np.shape(value)
+        shape = np.shape(value)
     except ValueError:
-        raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}") from None
+        shape = None
+    if not isinstance(shape, tuple):  # also of a class of NumPy, which has a descriptor of this name
+        raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}")
+    return shape
 
 
 def length(owner, field, value):
@@ -167,6 +170,14 @@ def text(owner, field, value):
     if not isinstance(value, str):
         raise TypeError(f"{owner}: {field} must be a text, got {shortened(value)}")
     return value
+
+
+def path(owner, field, value):
+    """The name of a file or folder, as a str."""
+    name = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not name or "\0" in os.fsdecode(name):
+        raise TypeError(f"{owner}: {field} must be a path, got {shortened(value)}")
+    return os.fsdecode(name)
 
 
 def require_extra(module, extra, need):

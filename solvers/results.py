@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from nsds import _checks
 from nsds.status import ADVICE, CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED, UNBOUNDED, UNSUITED
 
 POLICIES = ("raise", "warn", "continue")
@@ -87,7 +88,7 @@ def _text(solution):
 def check_policy(owner, on_failure):
     """Refuse an unknown word before anything is computed."""
     if not isinstance(on_failure, str) or on_failure not in POLICIES:
-        raise ValueError(f"{owner}: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
+        raise ValueError(f"{owner}: on_failure must be 'raise', 'warn' or 'continue', got {_checks.shortened(on_failure)}")
 
 
 def judged(solution, on_failure):

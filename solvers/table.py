@@ -358,7 +358,8 @@ def record_of(owner, method, tol=None, max_iter=None, inexact=0.1, work_size=(0,
     if callable(method):
         method = _brought(owner, method, work_size)
     elif not _are_counts(work_size) or any(work_size):
-        raise ValueError(f"{owner}: work_size is for a function of your own, got {work_size!r} with method {_checks.shortened(method)}")
+        given = f"{_checks.shortened(work_size)} with method {_checks.shortened(method)}"
+        raise ValueError(f"{owner}: work_size is for a function of your own, got {given}")
     named = [one.methods[method] for one in CLASSES.values() if isinstance(method, str) and method in one.methods]
     if not named and (not isinstance(method, str) or method not in _BROUGHT):
         known = dict.fromkeys(name for one in CLASSES.values() for name in one.methods)
@@ -403,7 +404,7 @@ def _brought(owner, function, work_size):
     plain = getattr(function, "py_func", function)
     wanted = " or ".join(f"solver({one.arguments})" for one in CLASSES.values() if one.own is not None)
     if not _are_counts(work_size):
-        raise ValueError(f"{owner}: work_size must be two whole numbers of at least 0, got {work_size!r}")
+        raise ValueError(f"{owner}: work_size must be two whole numbers of at least 0, got {_checks.shortened(work_size)}")
     if not isinstance(plain, FunctionType) or len(inspect.signature(plain).parameters) != 12:
         raise TypeError(f"{owner}: method must be a name or a Python function {wanted}, got {_checks.shortened(function)}")
     floats, integers = work_size
@@ -471,16 +472,19 @@ def find(name, kind, owner="solver"):
     return one.methods[name] if name in one.methods else _compiled(owner, name, one)
 
 
+def is_record(choice):
+    """Whether a caller passed one record of `solver`."""
+    return isinstance(choice, (np.ndarray, np.void)) and choice.dtype == OPTIONS and choice.shape == ()
+
+
 def chosen(choice, kind, owner="solver"):
     """(`Method`, options for kernels) of what a caller passed for a kind of problems: None, a name, a function, or a record."""
     if choice is None or isinstance(choice, str) or callable(choice):
         choice = record_of(owner, "auto" if choice is None else choice)
-    if not isinstance(choice, (np.ndarray, np.void)) or choice.dtype != OPTIONS:
+    if not is_record(choice):
         raise TypeError(
             f"{owner}: expected a method's name, a function or a record from nsds.solvers.solver, got {_checks.shortened(choice)}"
         )
-    if np.shape(choice) != ():
-        raise TypeError(f"{owner}: expected one record, got an array of shape {np.shape(choice)}")
     name, options = _understood(owner, kind, choice.tobytes())
     return find(name, kind, owner), options
 

@@ -7,7 +7,19 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.maps import section_of
 from nsds.analysis.orbits import filled, newton, orbit_dtype
-from nsds.analysis.paths import DIFFERENCE, FAST, GROWTH, LONGEST, ZERO, Path, has_complex_pair, scale_of, tests_of_maps
+from nsds.analysis.paths import (
+    DIFFERENCE,
+    FAST,
+    GROWTH,
+    LONGEST,
+    UNKNOWN,
+    ZERO,
+    Path,
+    has_complex_pair,
+    in_order,
+    scale_of,
+    tests_of_maps,
+)
 from nsds.analysis.sections import difference
 
 KINDS = ("fold", "period_doubling", "neimark_sacker")
@@ -41,8 +53,9 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
     -------
     numpy.ndarray (points,)
         The fields of `nsds.orbit` with parameters (2,), and kind: of points at which another bifurcation is, too, located to rounding,
-        "fold", "period_doubling" or "neimark_sacker" (a pair of multipliers with the product 1); of the last one "until", "max_points",
-        "real" where a pair of complex multipliers becomes real, or "lost" where such orbits are no longer found; else empty.
+        "fold", "period_doubling" or "neimark_sacker" (a pair of multipliers with the product 1); "stick", "sliding" or "jump" as in
+        `nsds.continue_orbit`; of the last one "until", "max_points", "real" where a pair of complex multipliers becomes real, or "lost"
+        where such orbits are no longer found; else empty.
 
     Raises
     ------
@@ -69,9 +82,11 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
     """
     owner = "continue_bifurcation"
     kind = _checks.choice(owner, "kind", kind, KINDS)
-    if isinstance(parameters, str) or not isinstance(parameters, (list, tuple)) or len(parameters) != 2 or len(set(parameters)) != 2:
+    if not isinstance(parameters, (list, tuple)) or len(parameters) != 2:
         raise ValueError(f"{owner}: parameters must be two texts, got {_checks.shortened(parameters)}")
     names = [_checks.text(owner, f"parameters[{k}]", name) for k, name in enumerate(parameters)]
+    if names[0] == names[1]:
+        raise ValueError(f"{owner}: parameters must be different from each other, got {_checks.shortened(parameters)}")
     until, tol = _checks.number(owner, "until", until), _checks.number(owner, "tol", tol, above=0.0)
     step = _checks.number(owner, "step", step, 0.0, 1.0, above=0.0)
     smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
@@ -140,9 +155,13 @@ class _Curve(Path):
         while len(points) < max_points and kinds[-1] != "until":
             new, step = self.next(point, step, smallest)
             if new is None:
-                kinds[-1] = "lost"
+                kinds[-1] = kinds[-1] or "lost"
                 break
-            for kind, special in self._specials(point, new):
+            specials, is_known = self._specials(point, new)
+            if not is_known and step >= 2.0 * smallest:
+                step *= 0.5
+                continue
+            for kind, special in specials:
                 points.append(special)
                 kinds.append(kind)
             if self.kind == "neimark_sacker" and not has_complex_pair(new):
@@ -155,14 +174,22 @@ class _Curve(Path):
         return points[:max_points], kinds[:max_points]
 
     def _specials(self, a, b):
-        """Points between two at which there is another bifurcation, in their order."""
-        found = []
-        for k in range(len(a.tests)):
-            if k != self.own and a.tests[k] * b.tests[k] < 0.0:
-                special, how = self.located(a, b, k)
-                if how == ZERO and 0.0 <= special.u[-1] <= 1.0:
-                    found.append((np.linalg.norm(special.u - a.u), KINDS[k], special))
-        return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
+        """(points between two at which something else happens, in their order: [(kind, point), ...]; whether all are found)."""
+        found, jumps = [], []
+        for k, kind in enumerate(KINDS):
+            if k == self.own or not a.tests[k] * b.tests[k] < 0.0:
+                continue
+            special, how = self.located(a, b, k)
+            if how == UNKNOWN:
+                return [("jump", b)], False
+            if 0.0 <= special.u[-1] <= 1.0:
+                one = np.linalg.norm(special.u - a.u), kind if how == ZERO else "jump", special
+                (found if how == ZERO else jumps).append(one)
+        if a.returned.events[0] != b.returned.events[0]:
+            special = self.where_events_change(a, b)
+            if special is not None:
+                found.append((np.linalg.norm(special.u - a.u), self.section.phases, special))
+        return in_order(found, jumps), True
 
     def table(self, points, kinds):
         """The table of points."""

@@ -37,6 +37,7 @@ from nsds.schemes.event_driven.scheme import event_driven
 from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.preparation import Kept, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.simulation import shares
+from nsds.schemes.table import is_event_driven
 
 ROWS = 128  # of a period of a motion that is not linear
 _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
@@ -78,8 +79,7 @@ class Carried:
 
     def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, sections=0):
         scheme = event_driven() if scheme is None else scheme
-        fields = getattr(getattr(scheme, "dtype", None), "names", None)
-        if not fields or np.shape(scheme) != () or scheme["scheme"].item() != b"event_driven":
+        if not is_event_driven(scheme):
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
         scheme = scheme.copy()
         scheme["hybrid"] = False  # an interval that is stepped in time has no tangent map

@@ -25,6 +25,7 @@ from nsds.analysis.paths import (
     Path,
     Point,
     has_complex_pair,
+    in_order,
     is_isolated,
     scale_of,
     tests_of_maps,
@@ -40,7 +41,6 @@ _BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: by how much its 
 _LEAVE = {"period_doubling": 2, "branch_point": 1}  # what other branches leave at, and how often they go round before they close
 _FASTER = 1.25  # of a speed: by how much points from which speeds are extrapolated differ
 _FADES, _LEAST_FADE = 12, 0.1  # points towards a grazing; of the speed before
-_BESIDE = 1e-6  # of the branch: a jump of a test so near to a special point is that of this point
 _AT_SECTION = 1e-2  # of an orbit: an impact so near to the time of the section may be why a branch is lost there
 _APART = 1e-5  # of the branch: points so far from each other have a direction
 _PROBES, _SETTLES = (64.0, 128.0), 16  # smallest steps beyond the end of a branch; orbits after which what friction brakes is at rest
@@ -123,7 +123,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
     max_points = _checks.integer(owner, "max_points", max_points, low=2)
     corners = _checks.array(owner, "corners", corners, n_dims=1)
-    switch = _checks.integer(owner, "switch", switch, low=0)
+    switch, steps = _checks.integer(owner, "switch", switch, low=0), _Steps(step, smallest_step, LONGEST * step)
     with ExitStack() as opened:
         section = opened.enter_context(closing(section_of(owner, system, period, n_periods, scheme, [parameter])))
         if until == section.values[0]:
@@ -136,9 +136,9 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
         require_run(owner, returned, x)
         section.require_drive(x, section.values)
         first = _Branch(section, x, until, tol, corners)
-        found = leave = [_pieces(first, first.begun(owner, x), step, smallest_step, max_points)]
+        found = leave = [_pieces(first, first.begun(owner, x), steps, max_points)]
         for _ in range(switch):
-            leave = [one for before in leave for one in _that_leave(before, opened, step, smallest_step, max_points)]
+            leave = [one for before in leave for one in _that_leave(before, opened, steps, max_points)]
             found = found + leave
         tables = [np.concatenate([piece.table() for piece in pieces]) for pieces in found]
     for k, rows in enumerate(tables):
@@ -158,27 +158,35 @@ class _Piece(NamedTuple):
         return self.branch.table(self.points[self.n_before :], self.kinds[self.n_before :])
 
 
-def _pieces(branch, point, step, smallest, max_points, origin=None):
+class _Steps(NamedTuple):
+    """Lengths of the steps along a branch: the first one, and what bounds all."""
+
+    first: float
+    smallest: float
+    longest: float
+
+
+def _pieces(branch, point, steps, max_points, origin=None):
     """The pieces of a branch from its first point on; origin: the special point at which it has left another one."""
     points, kinds = ([point], [""]) if origin is None else ([origin, point], ["leaves", ""])
     found, room, onward = [], max_points, (branch, points, kinds)
     while onward is not None:
         branch, points, kinds = onward
         n_before = 1 if found else 0
-        points, kinds, onward = branch.followed(points, kinds, step, smallest, room + n_before)
+        points, kinds, onward = branch.followed(points, kinds, steps, room + n_before)
         found.append(_Piece(branch, points, kinds, n_before))
         room -= len(points) - n_before
     return found
 
 
-def _that_leave(pieces, opened, step, smallest, max_points):
+def _that_leave(pieces, opened, steps, max_points):
     """Yield the pieces of each branch that leaves another where no other that has left it is back."""
     for branch, points, kinds, n_before in pieces:
         for point, kind in zip(points[max(n_before, 1) :], kinds[max(n_before, 1) :], strict=True):
             if kind in _LEAVE and not any(point is crossing.point for crossing in branch.rejoined):
                 section = opened.enter_context(closing(branch.section.over(branch.section.n_periods * _LEAVE[kind])))
-                for start in branch.leaving(point, kind, section, step, smallest):
-                    yield _pieces(start.branch, start.point, start.step, smallest, max_points, start.origin)
+                for start in branch.leaving(point, kind, section, steps):
+                    yield _pieces(start.branch, start.point, steps._replace(first=start.step), max_points, start.origin)
 
 
 class _Start(NamedTuple):
@@ -218,7 +226,7 @@ class _Branch(Path):
             raise ValueError(f"{owner}: no branch begins at the state {x.tolist()}: {why}")
         return point
 
-    def leaving(self, point, kind, section, step, smallest):
+    def leaving(self, point, kind, section, steps):
         """Yield `_Start`s of the branches that leave this one at a special point, on a section that closes when they do.
 
         They leave along the eigenvector of the multiplier -1, or along the second null vector of the derivatives. The first point lies
@@ -236,17 +244,18 @@ class _Branch(Path):
         for way in ways:
             away = way - (way @ point.direction) * point.direction
             away /= np.linalg.norm(away)
-            distance = step
+            distance = steps.first
             for _ in range(_NARROWED):
                 new = branch.corrected(point.u + distance * away, away, away)
                 if new is not None and np.linalg.norm(new.u - point.u - distance * away) <= _BEGUN * distance:
-                    yield _Start(branch, new, max(distance, smallest), point._replace(returned=returned, n_iter=0))
+                    yield _Start(branch, new, max(distance, steps.smallest), point._replace(returned=returned, n_iter=0))
                     break
                 distance *= 0.5
 
-    def followed(self, points, kinds, step, smallest, max_points):
+    def followed(self, points, kinds, steps, max_points):
         """(points, their kinds, how it goes on over another section: the piece, its points and kinds, or None), from the first ones on."""
-        points, kinds, point, way, longest, onward = [*points], [*kinds], points[-1], [], LONGEST * step, None
+        points, kinds, point, way, onward = [*points], [*kinds], points[-1], [], None
+        step, smallest, longest = steps
         while len(points) < max_points and kinds[-1] != "until":
             new, taken = self.next(point, step, smallest)
             if new is None:
@@ -363,28 +372,10 @@ class _Branch(Path):
             found += [(np.linalg.norm(special.u - a.u), kind, special)] if how == ZERO else []
             jumps += [(np.linalg.norm(special.u - a.u), "jump", special)] if how == JUMPS and k < _N else []
         if a.returned.events[0] != b.returned.events[0] and a.returned.impacts[0] == b.returned.impacts[0]:
-            special = self._where_events_change(a, b)
+            special = self.where_events_change(a, b)
             if special is not None:
                 found.append((np.linalg.norm(special.u - a.u), self.section.phases, special))
-        for jump in jumps:
-            if all(abs(jump[0] - one[0]) > _BESIDE for one in found):
-                found.append(jump)
-        return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])], True
-
-    def _where_events_change(self, a, b):
-        """The last point from a towards b with as many events as a: a phase of sticking or sliding begins, or ceases, there."""
-        length = (b.u - a.u) @ a.direction
-        low, high, best = 0.0, length, None
-        while high - low > LOCATED * length:
-            middle = 0.5 * (low + high)
-            new = self.corrected(a.u + middle * a.direction, a.direction, a.direction)
-            if new is None or new.returned.impacts[0] != a.returned.impacts[0]:
-                return None
-            if new.returned.events[0] == a.returned.events[0]:
-                low, best = middle, new
-            else:
-                high = middle
-        return best
+        return in_order(found, jumps), True
 
     def _at_border(self, a, b, k):
         """The point between two at which margin k is zero, from the side of the first: branches have kinks there."""

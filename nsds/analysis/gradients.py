@@ -65,8 +65,6 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     start, t_end = float(system["t"]), _checks.number(owner, "t_end", t_end)
     if not t_end > start:
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, got {t_end}")
-    if not callable(objective):
-        raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
     _checks.takes(owner, "objective", objective, "x")
     named = named_parameters(owner, system, parameters)
     run = carried(owner, system.reshape(1), (t_end - start) / rows, scheme, h, parameters=named, rows=1, sections=rows)

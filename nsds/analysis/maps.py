@@ -347,9 +347,10 @@ class IteratedSection:
 
 def place_in_map(owner, label, iterated, path, letter="p"):
     """Number of the parameter of a map that is named as ``p[i]``, or of the state ``x[i]``."""
-    found, size = re.fullmatch(letter + r"\[(\d+)\]", _checks.text(owner, label, path)), getattr(iterated, letter).size
+    found, size = re.fullmatch(letter + r"\[(\d{1,9})\]", _checks.text(owner, label, path)), getattr(iterated, letter).size
     if found is None or int(found.group(1)) >= size:
-        raise ValueError(f"{owner}: {label}: numbers of a map are named '{letter}[0]' to '{letter}[{size - 1}]', got {path!r}")
+        last, given = f"{letter}[{size - 1}]", _checks.shortened(path)
+        raise ValueError(f"{owner}: {label}: numbers of a map are named '{letter}[0]' to '{last}', got {given}")
     return int(found.group(1))
 
 

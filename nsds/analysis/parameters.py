@@ -12,7 +12,7 @@ from nsds.model.records import memory, model_of
 from nsds.model.validation import bounds_of_words, valid
 
 _FRICTION = ("mu", "limit")
-_PATH = re.compile(r"(\w+)\.(\w+)((?:\[\d+\])*)")
+_PATH = re.compile(r"(\w+)\.(\w+)((?:\[\d{1,9}\])*)")
 
 
 class Parameter:
@@ -21,13 +21,14 @@ class Parameter:
     def __init__(self, owner, label, record, path):
         found = _PATH.fullmatch(_checks.text(owner, label, path))
         if found is None:
-            raise ValueError(f"{owner}: {label} must be named as 'part.field' or 'part.field[i]', got {path!r}")
+            raise ValueError(f"{owner}: {label} must be named as 'part.field' or 'part.field[i]', got {_checks.shortened(path)}")
         part, field, indices = found.groups()
         self.owner, self.label, self.path, self.part, self.field = owner, label, path, part, field
         self.index = tuple(int(i) for i in re.findall(r"\d+", indices))
         names = record.dtype.names
         if part not in names or record.dtype[part].base.names is None:
-            raise ValueError(f"{owner}: {label}: {path!r} names no part; there are {', '.join(n for n in names if record.dtype[n].names)}")
+            known = ", ".join(name for name in names if record.dtype[name].names)
+            raise ValueError(f"{owner}: {label}: {_checks.shortened(path)} names no part; there are {known}")
         fields = record.dtype[part].base
         if field not in fields.names or fields[field].base.kind != "f":
             known = ", ".join(name for name in fields.names if fields[name].base.kind == "f")

@@ -12,6 +12,7 @@ FAST, GROWTH, LONGEST = 3, 1.5, 4.0  # corrections after which the next step is 
 _FARTHEST = 1.0  # of all the way: corrections that lead farther lead nowhere, and parameters out of their ranges
 STRAY = 0.2  # of a step: by how much a point may lie elsewhere than predicted
 ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
+_BESIDE = 1e-6  # of the path: a jump of a test so near to a special point is that of this point
 _ISOLATED = 1e-9  # singular value of the derivatives, in units of the scales: where the least one is smaller, orbits are a continuum
 _ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
 _REAL = 1e-9  # imaginary part of multipliers that are real
@@ -120,6 +121,21 @@ class Path:
         is_zero = abs(best.tests[k]) <= _ZERO * min(1.0 + least, most) or max(map(abs, around)) <= _NOISE * most
         return best, ZERO if is_zero else JUMPS
 
+    def where_events_change(self, a, b):
+        """The last point from a towards b with as many events as a: a phase of sticking or sliding begins, or ceases, there."""
+        length = (b.u - a.u) @ a.direction
+        low, high, best = 0.0, length, None
+        while high - low > LOCATED * length:
+            middle = 0.5 * (low + high)
+            new = self.corrected(a.u + middle * a.direction, a.direction, a.direction)
+            if new is None or new.returned.impacts[0] != a.returned.impacts[0]:
+                return None
+            if new.returned.events[0] == a.returned.events[0]:
+                low, best = middle, new
+            else:
+                high = middle
+        return best
+
     def at_value(self, a, b, value):
         """The point at a value of the last unknown that lies between two; None where it is not found, or is of another path."""
         share = (value - a.u[-1]) / (b.u[-1] - a.u[-1])
@@ -137,6 +153,15 @@ class Path:
         if 0.0 <= b.u[-1] < 1.0:
             return b
         return self.at_value(a, b, 1.0 if b.u[-1] >= 1.0 else 0.0)
+
+
+def in_order(found, jumps):
+    """[(kind, point), ...] of special points and of jumps of tests, (distance, kind, point) each, no two jumps at the same place."""
+    result = [*found]
+    for jump in jumps:
+        if all(abs(jump[0] - one[0]) > _BESIDE for one in result):
+            result.append(jump)
+    return [(kind, special) for _, kind, special in sorted(result, key=lambda one: one[0])]
 
 
 def is_isolated(point):

@@ -238,7 +238,7 @@ class SectionMap:
 
 def _period_of(owner, period, names):
     """A function of the parameters that gives the period."""
-    if callable(period):
+    if callable(period) and names:
         _checks.takes(owner, "period", period, ", ".join(f"value_{k}" for k in range(len(names))) if len(names) > 1 else "value")
         return lambda *values: _checks.number(owner, "period(value)", period(*values), above=0.0)
     number = _checks.number(owner, "period", period, above=0.0)

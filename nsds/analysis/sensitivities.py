@@ -69,8 +69,8 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     named, t_end = named_parameters(owner, system, parameters), _checks.array(owner, "t_end", t_end)
     if rows is not None:
         rows = _checks.integer(owner, "rows", rows, low=1)
-    if objective is not None and not callable(objective):
-        raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
+    if objective is not None:
+        _checks.takes(owner, "objective", objective, "x")
     start = float(system["t"])
     if t_end.ndim > 1 or t_end.size == 0 or not (t_end > start).all():
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, or an array of such times, got {t_end.tolist()}")

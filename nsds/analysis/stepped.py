@@ -46,12 +46,14 @@ from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
 from nsds.schemes.run.preparation import prepare_run
+from nsds.schemes.table import is_event_driven
 from nsds.status import CONVERGED, INEXACT
 
 _DIFFERENCE = 2.0**-17  # relative to 1 or the variable
 _SHORTER = 2.0**-7  # of the difference, where an active set changes within it
 _AT_BOUND = 1e-9  # of a bound
 _PHASE = 1e-9  # of a step: by how much a period may differ from a whole number of them
+_MOST_STEPS = 2**31 - 1  # of a section, as many as the time loop counts
 _DENSE, _ENOUGH = 4, 64  # steps from one event to the next, on the mean of so many, at which steps are too long
 
 
@@ -271,7 +273,7 @@ def carried(owner, system, period, scheme, h, **settings):
     if h is None:
         return Carried(owner, system, period, scheme, **settings)
     h = _checks.number(owner, "h", h, above=0.0)
-    if getattr(getattr(scheme, "dtype", None), "names", None) and scheme["scheme"].item() == b"event_driven":
+    if is_event_driven(scheme):
         raise ValueError(f"{owner}: h is the step of a time-stepping scheme: nsds.event_driven has none, leave it out")
     settings.pop("rows", None)
     return Stepped(owner, system, period, scheme, h, **settings)
@@ -279,6 +281,8 @@ def carried(owner, system, period, scheme, h, **settings):
 
 def whole_steps(owner, length, h):
     """(their number in a section of this length, the step that is that part of it): the phase must not drift."""
+    if not length / h <= _MOST_STEPS:
+        raise ValueError(f"{owner}: h must leave at most {_MOST_STEPS} steps to the section of length {length:g}, got {h}")
     count = max(1, round(length / h))
     off = (count * h - length) / length
     if not abs(count * h - length) <= _PHASE * h * max(1.0, count):

@@ -60,7 +60,7 @@ def system(*, t=0.0, gravity=None, **parts):
             raise ValueError(f"system: gravity must have shape (3,), got {gravity.shape}")
     for name, part in parts.items():
         if not name.isidentifier():
-            raise ValueError(f"system: the name of a part must be an identifier, got {name!r}")
+            raise ValueError(f"system: the name of a part must be an identifier, got {_checks.shortened(name)}")
         if name in RESERVED:
             raise ValueError(_TAKEN.format(name))
         kind = part.get("kind") if isinstance(part, dict) else None

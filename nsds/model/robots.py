@@ -163,8 +163,7 @@ def _read(urdf, folder):
     """(description as yourdfpy has it, finder of meshes)."""
     if not isinstance(urdf, (str, os.PathLike)) or not str(urdf):
         raise TypeError(f"{_OWNER}: urdf must be the name of a file, or its text, got {_checks.shortened(urdf)}")
-    if folder is not None and not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"{_OWNER}: folder must be a path, got {_checks.shortened(folder)}")
+    folder = None if folder is None else _checks.path(_OWNER, "folder", folder)
     is_text = isinstance(urdf, str) and urdf.lstrip().startswith("<")
     try:
         text = urdf.strip().encode() if is_text else Path(urdf).read_bytes()
@@ -181,7 +180,7 @@ def _read(urdf, folder):
         description = library.URDF.load(io.BytesIO(text), build_scene_graph=False).robot
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{_OWNER}: urdf cannot be read by yourdfpy: {error}") from error
-    folder = str(folder) if folder is not None else "" if is_text else os.path.dirname(os.path.abspath(urdf))
+    folder = folder if folder is not None else "" if is_text else os.path.dirname(os.path.abspath(urdf))
     return description, lambda name: library.filename_handler_magic(name, folder)
 
 

@@ -418,31 +418,30 @@ def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1
     >>> shape["shape"], round(shapes.volume(shape), 12)
     ('mesh', 4.5)
     """
-    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
-        raise TypeError(f"from_file: path must be the name of a file, got {_checks.shortened(path)}")
+    path = _checks.path("from_file", "path", path)
     scale = _checks.array("from_file", "scale", scale)
     if scale.shape not in ((), (3,)) or not scale.all():
         raise ValueError(f"from_file: scale must be a number or three, not zero, got {scale.tolist()}")
     hull = _checks.flag("from_file", "hull", hull)
     if not os.path.isfile(path):
-        raise ValueError(f"from_file: path: there is no file '{os.fspath(path)}'")
+        raise ValueError(f"from_file: path: there is no file '{path}'")
     _checks.require_extra("trimesh", "meshes", "from_file: files of meshes are read by trimesh")
     import trimesh
 
     try:
-        read = trimesh.load_mesh(os.fspath(path), process=False)
+        read = trimesh.load_mesh(path, process=False)
         vertices, triangles = np.array(read.vertices, dtype=np.float64) * scale, np.array(read.faces, dtype=np.int64)
     except Exception as error:  # of any kind: readers of formats raise what they like
-        raise ValueError(f"from_file: path: trimesh cannot read '{os.fspath(path)}': {type(error).__name__}: {error}") from error
+        raise ValueError(f"from_file: path: trimesh cannot read '{path}': {type(error).__name__}: {error}") from error
     if not len(triangles):
-        raise ValueError(f"from_file: path: '{os.fspath(path)}' has no triangles")
+        raise ValueError(f"from_file: path: '{path}' has no triangles")
     try:
         if hull:
             return convex(vertices[np.unique(triangles)], position=position, orientation=orientation)
         triangles = triangles[:, ::-1] if (scale * np.ones(3)).prod() < 0 else triangles  # a mirror image
-        return _mesh(f"from_file: '{os.fspath(path)}': ", vertices, triangles, position, orientation)
+        return _mesh(f"from_file: '{path}': ", vertices, triangles, position, orientation)
     except ValueError as error:
-        raise ValueError(f"from_file: '{os.fspath(path)}': {error}") from None
+        raise ValueError(f"from_file: '{path}': {error}") from None
 
 
 def height_map(heights, lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):

@@ -72,10 +72,10 @@ def values(trajectory, name):
     part, field, index = match.groups() if match else (None, None, None)
     if part not in (trajectory.dtype.names or ()) or field not in (trajectory.dtype[part].base.names or ()):
         held = [f"{p}.{f}" for p in trajectory.dtype.names for f in trajectory.dtype[p].base.names or ()]
-        raise ValueError(f"plotting: name must be one that the trajectory has, got {name!r}; it holds {', '.join(held)}")
+        raise ValueError(f"plotting: name must be one that the trajectory has, got {_checks.shortened(name)}; it holds {', '.join(held)}")
     columns = trajectory[part][field].reshape(trajectory.shape[0], -1)
     if index is not None and int(index) >= columns.shape[1]:
-        raise ValueError(f"plotting: name: the index must be below {columns.shape[1]}, got {name!r}")
+        raise ValueError(f"plotting: name: the index must be below {columns.shape[1]}, got {_checks.shortened(name)}")
     return columns if index is None else columns[:, [int(index)]]
 
 
@@ -222,6 +222,7 @@ def stroboscopic_points(trajectory, part, *, period, after=-np.inf):
     t, after, rows = trajectory["t"], _time(owner, "after", after), _part(owner, trajectory, "part", part)
     if (t[-1] - t[0]) / period > _MOST_POINTS:
         raise ValueError(f"{owner}: period must be at least the distance of saved rows, got {period:g}")
+    after = min(after, t[-1] + 2 * period)  # any later, there are none
     strobes = period * np.arange(np.ceil(max(after, t[0]) / period - 1e-9), np.floor(t[-1] / period + 1e-9) + 1)
     return rows[np.abs(np.searchsorted((t[1:] + t[:-1]) / 2, strobes))]
 
@@ -321,8 +322,9 @@ def bifurcation(parameter, points, *, ax=None):
     """
     owner = "bifurcation"
     parameter = _checks.array(owner, "parameter", parameter, at_least=1, n_dims=1)
-    if not isinstance(points, (list, tuple, np.ndarray)) or len(points) != parameter.size:
-        given = f"{len(points)} of them" if hasattr(points, "__len__") else _checks.shortened(points)
+    is_sequence = isinstance(points, (list, tuple)) or (isinstance(points, np.ndarray) and points.ndim > 0)
+    if not is_sequence or len(points) != parameter.size:
+        given = f"{len(points)} of them" if is_sequence else _checks.shortened(points)
         raise ValueError(f"{owner}: points must be a sequence of {parameter.size}, one for each value of the parameter, got {given}")
     columns = [np.zeros(0), *(_checks.array(owner, f"points[{i}]", column, at_least=1, n_dims=1) for i, column in enumerate(points))]
     ax = own_or_new(owner, ax)

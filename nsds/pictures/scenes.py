@@ -90,6 +90,9 @@ def positions(system, rows):
         raise ValueError(f"scene: the trajectory must hold q of all bodies, but '{missing[0]}.q' was not recorded")
     found = []
     for name in parts:
+        held, wanted = ((*dtype[name].shape, *dtype[name].base["q"].shape) for dtype in (rows.dtype, system.dtype))
+        if held != wanted:
+            raise ValueError(f"scene: the trajectory is that of another system: expected of {name}.q shape {wanted}, got {held}")
         q = rows[name]["q"].reshape(*np.shape(rows), -1, 7)
         if "alive" in rows.dtype[name].base.names:
             q = np.where(rows[name]["alive"].reshape(*np.shape(rows), -1, 1), q, np.nan)
@@ -213,6 +216,7 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=None, azim=N
 
 
 _MOST, _MOST_FRAMES = 100, 100000
+_FPS = 0.01, 50.0  # of a GIF: a frame lasts hundredths of a second, in 16 bits, and viewers slow down what is less than 2
 _MANY = 30  # balls, from which on they are drawn as disks
 
 
@@ -358,7 +362,7 @@ def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=Non
     path : str or path
         The file, ending in ``.gif``.
     fps : float
-        Frames per second, up to 50.
+        Frames per second, 0.01 to 50.
     speed : float
         Seconds of the motion in one second of the picture; below 1 it is slow motion.
     inches, dpi : float
@@ -470,11 +474,12 @@ def _lines_at(owner, given):
 def _film(owner, trajectory, path, fps, speed, inches, dpi):
     """(rows of the frames, edge in inches), of arguments that are checked."""
     require_matplotlib()
-    if not str(path).endswith(".gif"):
-        raise ValueError(f"{owner}: path must end in .gif, got {str(path)!r}")
+    if not _checks.path(owner, "path", path).endswith(".gif"):
+        raise ValueError(f"{owner}: path must end in .gif, got {_checks.shortened(str(path))}")
     trajectory = require_rows(owner, trajectory, (1,))
-    fps, speed, inches, _ = (
-        _checks.number(owner, name, value, above=0.0) for name, value in (("fps", fps), ("speed", speed), ("inches", inches), ("dpi", dpi))
+    fps = _checks.number(owner, "fps", fps, *_FPS)
+    speed, inches, _ = (
+        _checks.number(owner, name, value, above=0.0) for name, value in (("speed", speed), ("inches", inches), ("dpi", dpi))
     )
     n_frames = (trajectory["t"][-1] - trajectory["t"][0]) * fps / speed
     if not n_frames <= _MOST_FRAMES:

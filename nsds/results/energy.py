@@ -14,7 +14,7 @@ from nsds.model.layout import elements_of
 from nsds.model.records import GRAVITY, model_of, stored_sparse
 from nsds.model.trials import n_u
 from nsds.model.validation import runnable
-from nsds.results.trajectories import of_system
+from nsds.results.trajectories import of_system, require_rows
 from nsds.status import JUMP, is_event
 
 WORKS = ("forces", "internal", "damping", "joints", "contact", "switching")
@@ -91,7 +91,7 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
     offered("energy", functions)
     system = runnable("energy", system)
     model = model_of(system)
-    trajectory = of_system("energy", system, trajectory)
+    trajectory = require_rows("energy", of_system("energy", system, trajectory), (1, 2))
     if family(model) == FIRST_ORDER:
         way = "; that of circuits is nsds.circuits.energy"
         raise ValueError(f"energy: kinetic and potential energy are those of mechanical systems; this one is first-order{way}")

@@ -136,6 +136,7 @@ def _unseen(owner, records, model, ignore):
             first[name] = range(n_bodies, n_bodies + count)
             n_bodies += count
     result = set()
+    ignore = ignore.ravel() if isinstance(ignore, np.ndarray) else ignore
     for each in ignore if isinstance(ignore, (list, tuple, set, frozenset, np.ndarray)) else [ignore]:
         if isinstance(each, str) and each in first:
             result.update(first[each])

@@ -57,8 +57,10 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
     """
     offered("report", functions)
     out = sys.stdout if file is None else file
-    if not callable(getattr(out, "write", None)):
-        raise TypeError(f"report: file must be a text stream, got {_checks.shortened(file)}")
+    try:
+        out.write("")
+    except (AttributeError, TypeError):  # also of a stream of bytes
+        raise TypeError(f"report: file must be a text stream, got {_checks.shortened(file)}") from None
     theta = None if theta is None else _checks.number("report", "theta", theta, 0.0, 1.0)
     system, trajectory = valid("report", system), require_rows("report", trajectory, (1, 2))
     if np.shape(system) != trajectory.shape[:-1]:

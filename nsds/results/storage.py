@@ -69,7 +69,7 @@ class RunFile:
     """
 
     def __init__(self, owner, path, overwrite=False):
-        self.owner, self.path, self.overwrite, self.h5py = owner, _path(owner, path), overwrite, _h5py(owner)
+        self.owner, self.path, self.overwrite, self.h5py = owner, _checks.path(owner, "file", path), overwrite, _h5py(owner)
         self.place = os.path.realpath(self.path)  # links stay, what they lead to is replaced
         self.raw, self.temporary, self.n_rows, self.n_kept, self.has_failed, self.editions = None, None, 0, 0, False, []
         with _existing(self.place) as old:
@@ -471,7 +471,7 @@ def _of_file(owner, file, choose):
 
     While a run goes on the file may change under our eyes, which the checksums tell: then it is read once more.
     """
-    h5py, file = _h5py(owner), _path(owner, file)
+    h5py, file = _h5py(owner), _checks.path(owner, "file", file)
     for trial in range(_TRIALS):
         with open(file, "rb", buffering=0) as raw:
             is_changing = not _locked(raw, exclusive=False)
@@ -542,18 +542,11 @@ def _existing(path):
         yield raw
 
 
-def _path(owner, file):
-    """A path as text."""
-    if not isinstance(file, (str, os.PathLike)) or not os.fspath(file):
-        raise TypeError(f"{owner}: file must be a path, got {_checks.shortened(file)}")
-    return os.fsdecode(file)
-
-
 def name_of_hdf5(owner, file):
     """A path that says what will be in the file."""
-    path = _path(owner, file)
+    path = _checks.path(owner, "file", file)
     if not path.lower().endswith((".h5", ".hdf5")):
-        raise ValueError(f"{owner}: file is written as HDF5, and its name must end in .h5 or .hdf5, got {path!r}")
+        raise ValueError(f"{owner}: file is written as HDF5, and its name must end in .h5 or .hdf5, got {_checks.shortened(path)}")
     return path
 
 

@@ -162,9 +162,7 @@ def _options(owner, settings, constraint_tol, max_rounds, metric):
     fill(record, owner, *settings)
     record["constraint_tol"] = _checks.number(owner, "constraint_tol", constraint_tol, above=0.0)
     record["max_rounds"] = _checks.integer(owner, "max_rounds", max_rounds, low=1)
-    if metric not in _METRICS:
-        raise ValueError(f"{owner}: metric must be one of {', '.join(map(repr, _METRICS))}, got {metric!r}")
-    record["metric"] = metric.encode()
+    record["metric"] = _checks.choice(owner, "metric", metric, _METRICS).encode()
     return record
 
 

@@ -38,10 +38,11 @@ class Store:
     """A folder of finished pieces, as .npz files, whose every byte has a checksum; they appear whole or not at all."""
 
     def __init__(self, owner, folder):
-        if not isinstance(folder, (str, os.PathLike)):
-            raise TypeError(f"{owner}: store must be a folder, got {_checks.shortened(folder)}")
-        self.folder = Path(folder).absolute()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder = Path(_checks.path(owner, "store", folder)).absolute()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise type(error)(f"{owner}: store must be a folder that can be made or exists: {_checks.shortened(str(error))}") from None
 
     def read(self, name):
         """(rows, states at the ends) of a piece; None where there is no such file, or a damaged one."""

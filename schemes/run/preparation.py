@@ -233,9 +233,9 @@ def key_of(system, h, scheme, solver):
     """What decides, besides parameters, whether a run can serve a system; None where that is not known."""
     if not isinstance(system, (np.ndarray, np.void)) or not (type(h) is int or isinstance(h, float)):
         return None
-    options = [(x.dtype, x.tobytes()) if isinstance(x, np.ndarray) else x for x in (scheme, solver)]
-    if not all(x is None or isinstance(x, (str, tuple)) for x in options):
+    if not all(x is None or type(x) in (str, np.ndarray) for x in (scheme, solver)):
         return None
+    options = [(x.dtype, x.tobytes()) if type(x) is np.ndarray else x for x in (scheme, solver)]
     return system.dtype, system.shape, h, *options, _checks.may_use_threads()  # of rigid bodies, which plan for them
 
 

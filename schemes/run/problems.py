@@ -83,10 +83,10 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
     """
     owner = "one_step_problems"
     offered(owner, functions)
-    if np.shape(system) != ():
-        raise ValueError(f"{owner}: system must be one record, got an ensemble of shape {np.shape(system)}")
     every, recorder = _checks.integer(owner, "every", every, low=1), Recorder(solver)
     advance = made(owner, system, h, scheme, recorder, "raise")
+    if system.shape != ():
+        raise ValueError(f"{owner}: system must be one record, got an ensemble of shape {system.shape}")
     n_steps = number_of_steps(owner, advance.kept.run.records, _checks.number(owner, "t_end", t_end), h)
     return _recorded(system, advance, recorder, n_steps, every)
 

@@ -334,8 +334,8 @@ class _Pauses(NamedTuple):
 def pauses_of(owner, t_eval, save_every, until, callback, every):
     """`_Pauses` of what a user asks for."""
     every = _checks.integer(owner, "callback_every", every, low=1)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"{owner}: callback must be a function callback(system), got {_checks.shortened(callback)}")
+    if callback is not None:
+        _checks.takes(owner, "callback", callback, "system")
     until = None if until is None else Until(owner, until)
     if t_eval is None:
         return _Pauses(None, until, callback, every)
@@ -361,7 +361,8 @@ def _steps_at(owner, times, records, t_end, h, n_steps):
 def _paths(owner, fields):
     if fields is None or isinstance(fields, str):
         return fields
-    if not isinstance(fields, (list, tuple, set, frozenset, np.ndarray)) or not all(isinstance(path, str) for path in fields):
+    fields = fields.tolist() if isinstance(fields, np.ndarray) else fields
+    if not isinstance(fields, (list, tuple, set, frozenset)) or not all(isinstance(path, str) for path in fields):
         raise TypeError(f'{owner}: fields must be texts such as "ball" or "ball.q", got {_checks.shortened(fields)}')
     return [str(path) for path in fields]
 

@@ -229,7 +229,8 @@ class Stepper:
         else:
             steps = _checks.whole_numbers(self._owner, "n", n)
             if steps.shape != self._shape or (steps < 0).any():
-                raise ValueError(f"{self._owner}: n must be a whole number from 0, or an array of them of shape {self._shape}, got {n!r}")
+                wanted = f"a whole number from 0, or an array of them of shape {self._shape}"
+                raise ValueError(f"{self._owner}: n must be {wanted}, got {_checks.shortened(n)}")
             self._total[:] = steps.reshape(-1)
             self._most = int(self._total.max())
         self._seconds *= self._most / max(before, 1)

@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds import _checks
 
-_WORDS = re.compile(r"(\w+)\.(\w+)(?:\[(\d+)\])?\s*(<=|>=|<|>)\s*(\S+)")
+_WORDS = re.compile(r"(\w+)\.(\w+)(?:\[(\d{1,9})\])?\s*(<=|>=|<|>)\s*(\S+)")
 _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
@@ -17,6 +17,7 @@ class Until:
         self._owner = owner
         self.text = given if isinstance(given, str) else None
         if callable(given):
+            _checks.takes(owner, "until", given, "rows")
             self._holds = given
         elif isinstance(given, str):
             self._holds = _compared(owner, given)
@@ -42,7 +43,7 @@ def _compared(owner, text):
     match = _WORDS.fullmatch(text.strip())
     try:
         part, field, index, sign, number = match.groups()
-        bound = float(number)
+        bound = _checks.number(owner, "until", float(number))
     except (AttributeError, ValueError):
         raise ValueError(
             f'{owner}: until must compare a saved number with a number, as "ball.q[0] < 0.1", got {_checks.shortened(text)}'
@@ -51,10 +52,11 @@ def _compared(owner, text):
     def holds(rows):
         if part not in rows.dtype.names or field not in (rows.dtype[part].base.names or ()):
             held = [f"{p}.{f}" for p in rows.dtype.names for f in rows.dtype[p].base.names or ()]
-            raise ValueError(f"{owner}: until must name what is saved, {', '.join(held)}; got {text!r}")
+            raise ValueError(f"{owner}: until must name what is saved, {', '.join(held)}; got {_checks.shortened(text)}")
         columns = rows[part][field].reshape(rows.size, -1)
         if int(index or 0) >= columns.shape[1] or (index is None and columns.shape[1] > 1):
-            raise ValueError(f"{owner}: until: {part}.{field} has {columns.shape[1]} numbers, of which one is to be named, got {text!r}")
+            has = f"{part}.{field} has {columns.shape[1]} numbers, of which one is to be named"
+            raise ValueError(f"{owner}: until: {has}, got {_checks.shortened(text)}")
         return _COMPARE[sign](columns[:, int(index or 0)], bound)
 
     return holds

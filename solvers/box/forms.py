@@ -275,7 +275,7 @@ def bound_of(owner, n, field, value):
             raise TypeError
         return given
     except (TypeError, ValueError):
-        raise ValueError(f"{owner}: {field} must be a number or have shape {(n,)}, got {value!r}") from None
+        raise ValueError(f"{owner}: {field} must be a number or have shape {(n,)}, got {_checks.shortened(value)}") from None
 
 
 def squared(owner, M, q, lower, upper):

@@ -24,15 +24,15 @@ class Block(NamedTuple):
 def checked_blocks(owner, n, blocks):
     """The blocks as `Block`, with sizes that add up to n."""
     result = []
-    if isinstance(blocks, str) or not hasattr(blocks, "__iter__"):
-        raise TypeError(f"{owner}: blocks must be a sequence of tuples (law, size, ...), got {blocks!r}")
+    if not isinstance(blocks, (list, tuple)):
+        raise TypeError(f"{owner}: blocks must be a sequence of tuples (law, size, ...), got {_checks.shortened(blocks)}")
     wanted = {"equality": 1, "lcp": 1, "friction": 2, "rolling": 3}
     for k, block in enumerate(blocks):
         law, *rest = block if isinstance(block, (tuple, list)) and block else (None,)
         if not isinstance(law, str) or len(rest) != wanted.get(law):
             raise ValueError(
                 f"{owner}: block {k} must be ('equality', size), ('lcp', size), ('friction', d, mu) or ('rolling', d, mu, mu_r), "
-                f"got {block!r}"
+                f"got {_checks.shortened(block)}"
             )
         size = _checks.integer(owner, f"size of block {k}", rest[0], low=1)
         if size not in _SIZES.get(law, (size,)):

@@ -6,6 +6,7 @@ of bodies have ``f = M v`` and ``w = (gap / step, 0, ...)``: v = 0 keeps all law
 
 import numpy as np
 
+from nsds import _checks
 from nsds.solvers.contact.forms import friction, inverse_times
 from nsds.solvers.problems import families
 from nsds.solvers.problems.contact_problem import ContactProblem
@@ -231,7 +232,7 @@ def generate_contacts(family, n_contacts, seed=0, d=3, mu=0.5, mu_r=None):
     draw, n, rng = families.drawing(owner, CONTACT_FAMILIES, family, "n_contacts", n_contacts, seed)
     rolling = mu_r is not None
     if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or (d, rolling) not in _SPACES:
-        raise ValueError(f"{owner}: d must be {'3 or 5 with mu_r' if rolling else '2 or 3 without mu_r'}, got {d!r}")
+        raise ValueError(f"{owner}: d must be {'3 or 5 with mu_r' if rolling else '2 or 3 without mu_r'}, got {_checks.shortened(d)}")
     mu, rolls = friction(owner, mu, mu_r if rolling else 0.0, n).reshape(n, 2).T.copy()
     dimension = _SPACES[d, rolling]
     W, q, *rest = draw(rng, n, dimension, rolling)

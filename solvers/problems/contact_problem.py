@@ -52,7 +52,7 @@ def checked_problem(owner, problem):
     if not isinstance(problem, ContactProblem):
         raise TypeError(f"{owner}: a problem must be a ContactProblem, got {type(problem).__name__}")
     if not isinstance(problem.name, str):
-        raise TypeError(f"{owner}: name must be a text, got {problem.name!r}")
+        raise TypeError(f"{owner}: name must be a text, got {_checks.shortened(problem.name)}")
     for fields in (("W", "q"), ("M", "H", "f", "w")):
         missing = [field for field in fields if getattr(problem, field) is None]
         if 0 < len(missing) < len(fields):

@@ -35,7 +35,7 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
     tol, max_iter
         Options of those that are names, as in `solve_fc3d`.
     seconds : float
-        Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition.
+        Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition, 3600 at most.
 
     Returns
     -------
@@ -58,16 +58,16 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
     ([[6, 6], [6, 6]], [[0, 0], [0, 6]])
     """
     owner = "profile_contacts"
-    _checks.number(owner, "seconds", seconds, low=0.0)
     if isinstance(problems, ContactProblem) or not (isinstance(problems, (str, Path)) or hasattr(problems, "__len__")):
         raise TypeError(f"{owner}: problems must be a folder or a sequence of ContactProblem, got {type(problems).__name__}")
     problems = collected(owner, problems, _READERS)
     for problem in problems:
         checked_problem(owner, problem)
-    if isinstance(methods, str) or not (methods is None or hasattr(methods, "__iter__")):
-        raise TypeError(f"{owner}: methods must be a sequence of names, got {methods!r}")
+    if methods is not None and not isinstance(methods, (list, tuple)):
+        given = _checks.shortened(methods)
+        raise TypeError(f"{owner}: methods must be a list of names or of records from nsds.solvers.solver, got {given}")
     chosen = [
-        method if isinstance(method, (np.ndarray, np.void)) else table.record_of(owner, method, tol, max_iter)
+        method if table.is_record(method) else table.record_of(owner, method, tol, max_iter)
         for method in methods or table.methods("fc3d") | table.methods("fc2d")
     ]
     for name in (record["method"].item().decode() for record in chosen):

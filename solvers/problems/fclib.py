@@ -153,6 +153,8 @@ def write_fclib(file, problem, solution=None, guesses=()):
         group: {name: forms.matrix(owner, name, getattr(problem, name), shape) for name, shape in shapes.items()}
         for group, shapes in matrices.items()
     }
+    if not isinstance(guesses, (list, tuple)):
+        raise TypeError(f"{owner}: guesses must be a list of solutions, got {_checks.shortened(guesses)}")
     solutions = {f"guesses/{k + 1}": guess for k, guess in enumerate(guesses)} | ({} if solution is None else {"solution": solution})
     solutions = {place: _checked_solution(owner, place, value, sizes) for place, value in solutions.items()}
     stream = io.BytesIO()
@@ -175,7 +177,7 @@ def write_fclib(file, problem, solution=None, guesses=()):
 
 def _replace(file, data):
     """Have a file hold some bytes; on a full disk it stays as it was."""
-    place = Path(os.path.realpath(file))
+    place = Path(os.path.realpath(_checks.path("write_fclib", "file", file)))
     new = place.with_name(f".{place.name}.{secrets.token_hex(8)}.part")
     try:
         new.write_bytes(data)
@@ -323,5 +325,5 @@ def _checked_solution(owner, place, solution, sizes):
     values = {name: getattr(solution, name, None) for name in sizes}
     for name, value in values.items():
         if value is None:
-            raise ValueError(f"{owner}: {place} must have {name}, got {solution!r}")
+            raise ValueError(f"{owner}: {place} must have {name}, got {_checks.shortened(solution)}")
     return {name: _checks.array(owner, f"{name} of {place}", value, shape=(sizes[name],)) for name, value in values.items()}

@@ -16,6 +16,7 @@ from nsds.solvers.box.signature import solve_repeatedly
 PROFILE = np.dtype(
     [("problem", "U48"), ("method", "U16"), ("n", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8"), ("time", "<f8")]
 )
+_LONGEST = 3600.0  # seconds that one problem may be repeated with a method
 _ROWS = ("data", "indices", "indptr", "shape")  # a matrix by compressed rows
 _MATRICES, _BOUNDS, _COUNTS = ("M", "H"), ("lb", "ub"), ("n", "m")  # arrays of two dimensions, those that may be infinite, whole numbers
 
@@ -97,7 +98,7 @@ def read_arrays(owner, file, wanted):
     kind = str(field.get("cls"))
     if kind not in wanted:
         *names, last = map(repr, wanted)
-        raise ValueError(f"{owner}: cls must be {', '.join(names)} or {last}, got {kind!r}")
+        raise ValueError(f"{owner}: cls must be {', '.join(names)} or {last}, got {_checks.shortened(kind)}")
     parts = {name: [f"{name}_{part}" for part in _ROWS] if f"{name}_data" in field else [name] for name in wanted[kind]}
     missing = {part for names in parts.values() for part in names} - set(field)
     if missing:
@@ -107,16 +108,13 @@ def read_arrays(owner, file, wanted):
 
 def _whole(owner, name, value):
     if np.ndim(value) != 0 or not np.issubdtype(np.asarray(value).dtype, np.integer) or value < 0:
-        raise ValueError(f"{owner}: {name} must be a whole number of at least 0, got {value!r}")
+        raise ValueError(f"{owner}: {name} must be a whole number of at least 0, got {_checks.shortened(value)}")
     return int(value)
 
 
 def path_of(owner, file):
     """The path of a file that is to be read."""
-    try:
-        return Path(file)
-    except TypeError:
-        raise TypeError(f"{owner}: file must be a path, got {_checks.shortened(file)}") from None
+    return Path(_checks.path(owner, "file", file))
 
 
 def require_rows(owner, name, value, size):
@@ -164,7 +162,7 @@ def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
     tol, max_iter
         Options of those that are names.
     seconds : float
-        Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition.
+        Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition, 3600 at most.
 
     Returns
     -------
@@ -187,7 +185,8 @@ def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
     """
     problems = collected("profile", problems, {".npz": read_problem})
     if methods is not None and (not isinstance(methods, (list, tuple)) or any(method is None for method in methods)):
-        raise TypeError(f"profile: methods must be a list of names or of records from nsds.solvers.solver, got {methods!r}")
+        given = _checks.shortened(methods)
+        raise TypeError(f"profile: methods must be a list of names or of records from nsds.solvers.solver, got {given}")
     chosen = [table.asked("profile", "relay", method, tol, max_iter, {}) for method in methods or table.methods("relay")]
     return compared("profile", problems, chosen, PROFILE, seconds, _measured)
 
@@ -209,7 +208,7 @@ def collected(owner, problems, readers):
 
 def compared(owner, problems, methods, dtype, seconds, measured):
     """Structured array (problems, methods) of the rows ``measured(problem, method, seconds)``."""
-    _checks.number(owner, "seconds", seconds, low=0.0)
+    _checks.number(owner, "seconds", seconds, 0.0, _LONGEST)
     result = np.zeros((len(problems), len(methods)), dtype)
     for line, problem in zip(result, problems, strict=True):
         for k, method in enumerate(methods):

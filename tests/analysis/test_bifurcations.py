@@ -18,6 +18,12 @@ def cubic(x, p, out):
     out[0] = x[0] + p[0] + p[1] * x[0] - x[0] ** 3
 
 
+def beside(x, p, out):
+    """The cubic map, and another state that it does not touch: its multiplier falls with p[1], and jumps past 1 at p[1] = 0.4."""
+    out[0] = x[0] + p[0] + p[1] * x[0] - x[0] ** 3
+    out[1] = (p[1] - 1.6 if p[1] > 0.4 else 1.5) * x[1]
+
+
 def delayed(x, p, out):
     out[0], out[1] = p[0] * x[0] * (1 - x[1]) + p[1], x[0]
 
@@ -55,6 +61,18 @@ def test_folds_go_on_through_a_cusp():
     assert (rows["kind"][-1], q[-1]) == ("until", 1.0)
     assert p[0] == pytest.approx(-p[-1], rel=1e-9)
     assert 0.0 < q.min() < 0.01
+
+
+def test_what_else_happens_is_marked_and_no_jump_is_passed():
+    """Folds of one state while the other doubles, where its multiplier is -1, and while that jumps from -1.2 to 1.5."""
+    rows = nsds.continue_bifurcation(
+        nsds.iterated_map(beside, x=[0.6, 0.0], p=[-0.4, 1.0]), kind="fold", parameters=("p[0]", "p[1]"), until=0.3
+    )
+    p, q = rows["parameters"].T
+    np.testing.assert_allclose(27 * p**2, 4 * q**3, atol=1e-10)
+    assert [kind for kind in rows["kind"] if kind] == ["period_doubling", "jump", "until"]
+    assert q[rows["kind"] == "period_doubling"] == pytest.approx([0.6], abs=1e-9)
+    assert q[rows["kind"] == "jump"] == pytest.approx([0.4], abs=1e-9)
 
 
 def test_complex_pairs_until_they_are_real():

@@ -26,7 +26,15 @@ class Odd:
         return "Odd()"
 
 
-ODD = Odd()
+class Mute:
+    """What cannot even be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+ODD, MUTE = Odd(), Mute()
+ARRAYS = [np.array(1.0), np.array([1.0, 2.0]), np.zeros((0, 3)), sp.csr_array(np.eye(2)), np.ma.masked]  # where none is wanted
 
 
 def force(t, z, out):
@@ -75,7 +83,7 @@ def gap(t, q, z, out):
 
 LONG, NONE_AT_ALL = np.arange(1.0, 10.0), range(0)
 NOT_NUMBERS = ["a", "", b"1", {}, {"a": 1}, [], (), 1j, ODD, object, np.array([1.0, ODD], object), [[1.0], [1.0, 2.0]], np.array("x"),
-               np.datetime64("2020-01-01"), np.nan, [np.nan], NONE_AT_ALL, 10**400, LONG,
+               np.datetime64("2020-01-01"), np.nan, [np.nan], NONE_AT_ALL, 10**400, LONG, np.float64, MUTE,
                np.zeros((2, 3, 4, 5)), True, np.ma.masked, np.ma.array([1.0, 2.0], mask=[0, 1])]  # fmt: skip
 NUMBER = [*NOT_NUMBERS, [1.0, 2.0], np.inf, -np.inf, np.array([0.5]), force]
 # kind of argument -> values that it refuses
@@ -98,10 +106,10 @@ REFUSED = {
     "natural": [None, *NUMBER, 1.5, -1, 2**63],
     "flags or none": ["yes", 2, 0.5, {}, [], ODD, [0.5], [True] * 9, np.nan, "1"],
     "flag": [None, "yes", 2, 0.5, {}, ODD, np.array([True, False])],
-    "folder or none": [3, {}, [], ODD, True, force],
+    "folder or none": [3, {}, [], ODD, True, force, "", "a\0b", *ARRAYS],
     "client": [3, {}, "cluster", [], ODD, True, force],
     "flag or none": ["yes", 2, 0.5, {}, ODD, np.array([True, False])],
-    "word": [None, 3, "", "no such word", {}, [], ODD, b"all", True, np.nan],
+    "word": [None, 3, "", "no such word", {}, [], ODD, b"all", True, np.nan, MUTE, *ARRAYS],
     "vector": [None, *NOT_NUMBERS, [1.0, np.inf], force],
     "vector or none": [*NOT_NUMBERS, [1.0, np.inf], force],
     "vector or function": [None, *NOT_NUMBERS, [1.0, np.inf], internal.__code__, np.sin, lambda: None],
@@ -122,17 +130,20 @@ REFUSED = {
         nsds.equality],
     "law or none": [3, "equality", {}, [], ODD, {"law": "relay"}, {"law": "no such"}, {"law": []}, force, nsds.equality],
     "record": [None, 3, "ball", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros(2, [("model", "S8")]),
-               np.zeros((), [("model", "f8")]), {"kind": "lagrangian"}, [1, 2], force],
+               np.zeros((), [("model", "f8")]), {"kind": "lagrangian"}, [1, 2], [[1.0], [1.0, 2.0]], (np.eye(2), [1.0]), force],
     "record of bodies": [None, 3, "ball", {}, [], ODD, np.zeros(3), force],
     "record or none": [3, "ball", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros(2, [("model", "S8")]), force],
     "part": [None, 3, "ball", {}, [], ODD, {"kind": "no such"}, {"kind": "interaction"}, {"kind": "lagrangian_linear"}, {"kind": []},
              {"kind": "collisions"}, {"kind": "sampled_control"}, {"kind": "lagrangian_linear", "record": 3}, force,
              {"kind": "lagrangian_linear", "record": np.zeros(3)}],
-    "trajectory": [None, 3, "rows", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros((2, 2, 2)), force],
+    "trajectory": [None, 3, "rows", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros((2, 2, 2)), force, np.ma.masked],
     "scheme": [3, "moreau_jean", {}, [], ODD, np.zeros(3), nsds.euler_moreau(), nsds.moreau_jean, {"no such": None}, {"ball": 3}, {3: None},
-               np.zeros(1, nsds.moreau_jean().dtype), np.repeat(nsds.moreau_jean(), 2), np.zeros((), [("scheme", "f8")])],
-    "solver": [3, "no such", "", {}, [], ODD, np.zeros(3), b"auto", np.repeat(nsds.solvers.solver(), 2), print],
-    "fields": ["no such", ["ball.no"], 3, {}, ODD, [3], ["ball."], [None], b"ball", ["ball.q.x"], True],
+               np.zeros(1, nsds.moreau_jean().dtype), np.repeat(nsds.moreau_jean(), 2), np.zeros((), [("scheme", "f8")]),
+               np.zeros((), [("a", "i8")]), nsds.solvers.solver(), (np.eye(2), [1.0]), (sp.csr_array(np.eye(2)),), *ARRAYS],
+    "solver": [3, "no such", "", {}, [], ODD, np.zeros(3), b"auto", np.repeat(nsds.solvers.solver(), 2), print,
+               nsds.moreau_jean(), (np.eye(2), [1.0]), (sp.csr_array(np.eye(2)),), *ARRAYS],
+    "fields": ["no such", ["ball.no"], 3, {}, ODD, [3], ["ball."], [None], b"ball", ["ball.q.x"], True, ARRAYS[0], ARRAYS[1],
+               *ARRAYS[3:]],
     "functions": [3, "force", {}, ODD, [3], [np.sin], ["force"]],
     "shape": [None, 3, "sphere", {}, [], ODD, {"shape": "sphere"}, {"shape": "no such"}, {"shape": []}, force],
     "solid": [None, 3, "sphere", {}, [], ODD, {"shape": "sphere"}, {"shape": []}, nsds.shapes.plane(), nsds.shapes.tube(1.0), force],
@@ -164,8 +175,11 @@ REFUSED = {
     "rows of 3": [None, *NOT_NUMBERS, [1, 0], [[[1, 0, 0]]], [np.inf, 0, 0], 3.0],
     "directions of rays": [None, *NOT_NUMBERS, [1, 0], [0, 0, 0], [[[1, 0, 0]]], [np.inf, 0, 0], 3.0],
     "name or none": [3, "", "no such part", "a b", {}, [], ODD, b"ball", True],
-    "bodies": [None, 3, -1, 0.5, "", "no such part", {}, ODD, [3], [None], ["no such part"], b"ball", True],
-    "two texts": [None, 3, "p[0]", (), ("p[0]",), ("p[0]", "p[0]"), ("p[0]", "q"), ("p[0]", 3), ("p[9]", "p[0]"), {}, ODD, True],
+    "bodies": [None, 3, -1, 0.5, "", "no such part", {}, ODD, [3], [None], ["no such part"], b"ball", True, np.array(5),
+               np.array("no"), np.ma.masked, sp.csr_array(np.eye(2))],
+    "two texts": [None, 3, "p[0]", (), ("p[0]",), ("p[0]", "p[0]"), ("p[0]", "q"), ("p[0]", 3), ("p[9]", "p[0]"), {}, ODD, True,
+                  [[1.0], [1.0, 2.0]], [np.eye(2), np.eye(2)], ("p[0]", "p[" + "9" * 5000 + "]")],
+    "list of texts": [None, 3, "floor.e", {}, ODD, [3], ["no.such"], ["floor.no"], ["floor"], ["floor.e[1]"], ["t"], True, [[1.0]]],
     "varied": [None, 3, "a", [], {}, ODD, {"p[0]": "a"}, {"p[0]": []}, {"p[0]": [np.nan]}, {"p[0]": 1.0}, {"q": [1.0]}, {3: [1.0]},
                {"p[0]": [1.0], "p[1]": [1.0], "p[2]": [1.0]}],
     "axes of states": [None, 3, "a", [], {}, ODD, {"x[0]": "a"}, {"x[0]": []}, {"x[0]": [np.nan]}, {"x[0]": 1.0}, {"x[1]": [1.0]},
@@ -176,20 +190,26 @@ REFUSED = {
     "status": [None, 3.5, "converged", {}, [], ODD, 99, -5, np.nan, True, [0]],
     "4 numbers": [None, 3.0, "abcd", {}, [], np.zeros(3), np.zeros(5), np.zeros((4, 1)), np.zeros(4, np.float32), np.zeros(4, int), ODD,
                   np.zeros(8)[::2], [1.0, 0, 0, 0]],
+    "frames a second": [None, *NUMBER, 0, -1.0, 1e-300, 100.0, 1e300],
     "column": [None, 3, "", "ball", "ball.", "no such.q", "ball.no", "ball.q[9]", "ball.q[-1]", {}, [], ODD, b"ball.q", "ball.q[]"],
     "axes": [3, "ax", {}, [], ODD],
     "index": [None, "a", 1.5, -1, 9, {}, [], ODD, np.nan, True],
     "times": [*NOT_NUMBERS, 0.01, [0.02, 0.01], [-1.0, 0.01], [0.01, 1.0], [np.inf], force],
     "of no function": [[1.0], "z", {}, np.nan, np.zeros((2, 2))],
-    "callable or none": [3, "callback", {}, [], True, np.zeros(3), [print]],
+    "callable or none": [3, "callback", {}, [], True, np.zeros(3), [print], lambda: None, lambda a, b, c, d, e: None, *ARRAYS],
+    "condition or none": [3, "ball.q[0] < nan", "ball.q[0] < 1e400", "ball.q[0]", "ball.q[" + "9" * 5000 + "] < 1", {}, [], True, [print],
+                          lambda: None, lambda a, b: None, *ARRAYS],
     "time": ["a", {}, [], ODD, np.nan, 1j, [1.0, 2.0], None, True],
+    "times of an end": ["a", {}, [], ODD, np.nan, 1j, None, True, 0.0, -1.0, np.inf, [[1.0]], [0.1, np.nan]],
+    "objective": [3, "x", {}, [], ODD, True, np.zeros(3), lambda: 0.0, lambda x, y: 0.0, lambda x: None, lambda x: "a", lambda x: np.nan,
+                  lambda x: x],
     "netlist": [None, 3, "no such file", "", {}, [], ODD, [3], [()], ["title"], [("R1",)], [("R1", "a", 0, None)], b"R1 a 0 1", True,
                 force],
     "values by name": [3, "load", [], ODD, {"load": "a"}, {3: 1.0}, {"no such": 1.0}, force],
     "readings": [3, "v", "v(q)", ["i(q)"], [3], ["v()"], ODD, force, ["i(R1,0)"]],
     "node": [None, 3.0, "", "q", [], {}, ODD, 7, True],
     "element": [None, 3, "", "q", [], {}, ODD, True],
-    "file": [3, "report.txt", {}, [], ODD, Path("a")],
+    "file": [3, "report.txt", {}, [], ODD, Path("a"), io.BytesIO()],
 }  # fmt: skip
 
 
@@ -369,6 +389,12 @@ CALLS = {
     "lyapunov": (nsds.lyapunov, lambda: {"system": table(), "n_periods": 20, "transient": 2}, {
         "system": "record", "period": "period", "n_periods": "whole", "transient": "natural", "n_exponents": "whole or none",
         "blocks": "whole", "scheme": "scheme", "h": "positive or none"}),
+    "sensitivity": (nsds.sensitivity, lambda: {"system": bouncing(), "t_end": 0.1, "parameters": ["floor.e"]}, {
+        "system": "record", "t_end": "times of an end", "parameters": "list of texts", "objective": "objective", "rows": "whole or none",
+        "scheme": "scheme", "h": "positive or none"}),
+    "gradient": (nsds.gradient, lambda: {"system": bouncing(), "t_end": 0.1, "objective": lambda x: x[0]}, {
+        "system": "record", "t_end": "time", "objective": "objective", "parameters": "list of texts", "rows": "whole", "scheme": "scheme",
+        "h": "positive or none"}),
     "basins": (nsds.basins, lambda: {"system": table(), "grid": {"x[0]": [0.5]}, "progress": False}, {
         "system": "record", "grid": "axes of states", "period": "period", "transient": "natural", "keep": "whole", "tol": "positive",
         "scheme": "scheme", "h": "positive or none", "progress": "flag or none"}),
@@ -491,7 +517,7 @@ CALLS = {
     "simulate": (step_of, lambda: {"system": bouncing()}, {
         "system": "record", "t_end": "positive", "h": "step", "scheme": "scheme", "solver": "solver", "save_every": "whole",
         "t_eval": "times", "fields": "fields", "progress": "flag or none", "on_failure": "word",
-        "until": "callable or none", "callback": "callable or none",
+        "until": "condition or none", "callback": "callable or none",
         "callback_every": "whole", "out": "rows of this run", "check": "flag", "functions": "functions",
         "store": "folder or none", "client": "client", "mapped": "flag"}),
     "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
@@ -624,11 +650,11 @@ CALLS = {
     "plotting.snapshots": (nsds.plotting.snapshots, lambda: {"system": resting(), "trajectory": lying(), "count": 1}, {
         "system": "record of bodies", "trajectory": "trajectory", "count": "few"}),
     "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {
-        "system": "record of bodies", "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive",
+        "system": "record of bodies", "trajectory": "trajectory", "path": "gif", "fps": "frames a second", "speed": "positive",
         "inches": "positive", "dpi": "positive"}),
     "plotting.animate_plane": (nsds.plotting.animate_plane, lambda: {
         "trajectory": rows(), "lines": lambda row: [np.eye(2)], "path": os.devnull + ".gif"}, {
-        "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive", "inches": "positive",
+        "trajectory": "trajectory", "path": "gif", "fps": "frames a second", "speed": "positive", "inches": "positive",
         "dpi": "positive"}),
     "consistent": (nsds.consistent, lambda: {"system": resting()}, {"system": "record", "functions": "functions"}),
 }  # fmt: skip
@@ -648,10 +674,10 @@ REFUSED |= {
     "description": [None, 3, "", "no such file", "<robot", "<model/>", {}, [], ODD, b"<robot/>", True, force],
     "values of joints": [3, "rail", [], ODD, {"rail": "a"}, {3: 1.0}, {"no such": 1.0}, {"rail": np.nan}, force],
     "laws of joints": [3, "rail", [], ODD, {"rail": "a"}, {"rail": {}}, {3: nsds.spring_damper(1.0)}, {"no such": nsds.relay()}, force],
-    "file of a mesh": [None, 3, "", "no such file.stl", {}, [], ODD, True, os.devnull, __file__],
+    "file of a mesh": [None, 3, "", "no such file.stl", "a\0.stl", {}, [], ODD, True, os.devnull, __file__],
     "positive 3": [None, *NOT_NUMBERS, [1, 0, 1], [1, -1, 1], [1, 1], 1.0],
     "box": ["a", {}, [], ODD, np.zeros(3), [[0, 0, 0], [1, 1, np.nan]]],
-    "gif": [None, 3, "picture.png", {}, ODD],
+    "gif": [None, 3, "picture.png", {}, ODD, MUTE, "", "a\0.gif"],
     "shapes of pictures": [
         3,
         "sphere",
@@ -665,7 +691,7 @@ REFUSED |= {
     "rows of this run": [3, "out", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), True],
     "rows of analysis": [None, 3, "rows", {}, [], ODD, np.zeros(3), np.zeros(3, [("x", "f8")]), (), True],
     "axes of a map": [None, 3, "x", {}, [], ODD, {"x[0]": [0.5]}, {"x[0]": [0.5], "x[1]": [0.5]}, {"x[0]": "a", "x[1]": [0.5]}, ["x[0]"]],
-    "columns": [None, 3, "a", {}, ODD, [[1.0]], [[1.0], ["a"]], [[1.0], None], [[np.nan], [1.0]], [[[1.0]], [1.0]]],
+    "columns": [None, 3, "a", {}, ODD, ARRAYS[0], *ARRAYS[2:], [[1.0]], [[1.0], ["a"]], [[1.0], None], [[np.nan], [1.0]], [[[1.0]], [1.0]]],
     "state of any length": [
         value
         for value in NOT_NUMBERS
@@ -675,8 +701,7 @@ REFUSED |= {
 # Functions that other tests give bad inputs, or that have no arguments.
 ELSEWHERE = {"circuits", "solvers",
              "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
-    "resume", "sensitivity", "gradient",
-             "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
+    "resume", "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
              "higher_order_sweeping"}  # fmt: skip
 
 

@@ -8,6 +8,16 @@ from nsds import solvers
 
 I2, Q2 = np.eye(2), np.array([1.0, -1.0])
 NAN, INF = np.nan, np.inf
+
+
+class Mute:
+    """What cannot even be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+MUTE = Mute()
 OWN = np.zeros((), [("method", "S32")])
 
 
@@ -39,15 +49,16 @@ VECTOR = [
     "text", 1.0, [[1.0, 2.0]], [1.0], [1.0, 2.0, 3.0], [1j, 0.0], [NAN, 0.0], [0.0, -INF], ["a", "b"], [None, 1.0],
     [[1.0], [2.0, 3.0]], sp.csr_array(I2), {"a": 1},
 ]  # fmt: skip
-BOUND = ["text", "1.0", NAN, [0.0], [0.0, 0.0, 0.0], [NAN, 0.0], 1j, [None, 0.0], {"a": 1}]
+BOUND = [MUTE, "text", "1.0", NAN, [0.0], [0.0, 0.0, 0.0], [NAN, 0.0], 1j, [None, 0.0], {"a": 1}]
 TOL = [NAN, INF, 0.0, -1.0, 1.0, 1e300, "small", None, [1e-8, 1e-8], 1j, True]
 COUNT = [0, -1, 1.5, 3.0, NAN, "many", True, [3], 10**30, 1j]
 METHOD = [
     "", "lemk", "Lemke", None, 3, ["lemke"], b"lemke", np.array(["lemke"]), int, OWN, edited("method", b"nothing"), edited("tol", NAN),
     edited("tol", 2.0), edited("max_iter", -3), edited("weight", NAN),
 ]  # fmt: skip
-COMMON = {"method": METHOD, "tol": TOL, "max_iter": COUNT, "on_failure": ["return", None, 1, ["raise"], "RAISE"], "z0": VECTOR,
-          "weight": [0.0, -1.0, NAN, "w", 1j], "block": COUNT, "work_size": [3, (1, 2, 3), (1.5, 0), (-1, 0), (4, 4), None]}  # fmt: skip
+COMMON = {"method": METHOD, "tol": TOL, "max_iter": COUNT, "on_failure": ["return", None, 1, ["raise"], "RAISE", MUTE], "z0": VECTOR,
+          "weight": [0.0, -1.0, NAN, "w", 1j], "block": COUNT,
+          "work_size": [3, (1, 2, 3), (1.5, 0), (-1, 0), (4, 4), None, MUTE]}  # fmt: skip
 BAD = {
     "solve_lcp": {"M": MATRIX, "q": VECTOR, **COMMON},
     "solve_relay": {"M": MATRIX, "q": VECTOR, "lower": [*BOUND, 2.0, INF, None], "upper": [*BOUND, -2.0, -INF, None], **COMMON},
@@ -65,8 +76,9 @@ BAD = {
     },
     "methods": {"kind": ["fc4d", None, 1, ["lcp"], np.array(["lcp", "mlcp"])]},
     "generate": {"family": ["chains", None, ["chain"], 1], "n": COUNT, "seed": [-1, 1.5, "s", None], "kind": ["fc3d", None, ["lcp"]]},
-    "profile": {"problems": [None, [], [1], 3, [None], "no/such/folder"], "methods": ["pgs", ["simplex"], [None], 3],
-                "seconds": [-1.0, NAN, "s"], "tol": TOL, "max_iter": COUNT},
+    "profile": {"problems": [None, [], [1], 3, [None], "no/such/folder"],
+                "methods": ["pgs", ["simplex"], [None], 3, MUTE, np.array(["pgs"])],
+                "seconds": [-1.0, NAN, "s", INF, 1e300], "tol": TOL, "max_iter": COUNT},
 }  # fmt: skip
 CASES = [(name, field, k) for name, fields in BAD.items() for field, values in fields.items() for k in range(len(values))]
 

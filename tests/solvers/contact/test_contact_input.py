@@ -41,7 +41,8 @@ BAD = {
     "seed": [0, -1, 1.5, "a", True],
     "freeze": [0, -3, 2.5, "a"],
     "blocks": [
-        None, 5, "friction", [], [()], ["friction"], [5], [None], [("friction",)], [("friction", 3)], [("friction", 3, 0.5, 0.1)],
+        None, 5, "friction", [], [()], np.array(1.0), np.eye(3), iter([]),
+        ["friction"], [5], [None], [("friction",)], [("friction", 3)], [("friction", 3, 0.5, 0.1)],
         [("friction", 4, 0.5)], [("friction", 2, 0.5)], [("friction", 3, -0.5)], [("friction", 3, np.nan)], [("friction", 3, np.inf)],
         [("friction", 3, "a")], [("friction", 3, [0.5, 0.5])], [("friction", 3.0, 0.5)], [("friction", True, 0.5)],
         [("rolling", 3, 0.5)], [("rolling", 2, 0.5, 0.1), ("lcp", 1)], [("equality", 0), ("friction", 3, 0.5)], [("relay", 3)],

@@ -82,5 +82,9 @@ def test_bad_comparisons_are_named(tmp_path):
         solvers.profile_contacts([good._replace(W=np.eye(3))], ["nsgs"])
     with pytest.raises(ValueError, match="contacts must have 2 or 3 components, got 6 for each"):
         solvers.profile_contacts([good._replace(mu=[0.5])], ["nsgs"])
-    with pytest.raises(ValueError, match="seconds"):
-        solvers.profile_contacts([good], ["nsgs"], seconds=-1.0)
+    for seconds in (-1.0, np.inf, 1e300):
+        with pytest.raises(ValueError, match="seconds"):
+            solvers.profile_contacts([good], ["nsgs"], seconds=seconds)
+    for methods in ("nsgs", np.array(1.0), np.zeros(0), np.array(["nsgs"]), 3, [np.zeros((), [("a", "i8")])], [None]):
+        with pytest.raises((ValueError, TypeError), match=r"profile_contacts: method"):
+            solvers.profile_contacts([good], methods)

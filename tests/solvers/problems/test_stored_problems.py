@@ -76,7 +76,20 @@ def test_arrays_that_do_not_go_together_are_refused(tmp_path, read, good, name, 
 
 
 @pytest.mark.parametrize("read", [nsds.solvers.read_problem, nsds.solvers.read_contact_problem, nsds.solvers.read_fclib])
-@pytest.mark.parametrize("file", [3, None, [], {}, 1.5])
+@pytest.mark.parametrize("file", [3, None, [], {}, 1.5, "", "a\0b"])
 def test_what_is_no_path_is_refused(read, file):
     with pytest.raises(TypeError, match=f"{read.__name__}: file must be a path, got "):
         read(file)
+
+
+@pytest.mark.parametrize("file", [3, None, [], {}, 1.5, "", "a\0b"])
+def test_what_is_no_path_is_not_written(file):
+    problem = nsds.solvers.generate_contacts("stack", 1)
+    with pytest.raises(TypeError, match="write_fclib: file must be a path, got "):
+        nsds.solvers.write_fclib(file, problem)
+
+
+@pytest.mark.parametrize("guesses", [3, None, "a", np.zeros(3), iter([])])
+def test_guesses_that_are_no_list_are_not_written(tmp_path, guesses):
+    with pytest.raises(TypeError, match="write_fclib: guesses must be a list of solutions, got "):
+        nsds.solvers.write_fclib(tmp_path / "a.hdf5", nsds.solvers.generate_contacts("stack", 1), guesses=guesses)
