@@ -9,9 +9,10 @@ import math
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.capsules import closest_on_segments
 from nsds.collision.closest import closest_features
+from nsds.collision.edge_on import WIDTH, add_normal, does_touch
 from nsds.collision.frames import FIELDS, axes, put, seen_from
 from nsds.collision.polygons import MOST_VERTICES, VERTEX, clip
-from nsds.maths.vectors import times
+from nsds.maths.vectors import norm, times
 
 FACES = 2 * 6 * 6 * 64
 EDGES = FACES + 9 * 16
@@ -19,24 +20,26 @@ CORNERS = EDGES + 160
 _BIAS = 1e-2  # part of the smallest half length by which another axis must separate more than a face of the first box; edges, twice that
 _EXACT = 1e-9  # part of the smallest half length to which the distance must be shown by the contacts
 _PARALLEL = 1e-3  # sine between edges that give no axis
+_BESIDE = 1e-7  # part of the smallest half length by which a vertex may lie beyond the side of a face that it is on
 
 
 @tiny
-def _most_separating(C, t, h, g, bias):
+def _most_separating(C, t, h, g, bias, apart):
     """The axis along which two boxes are farthest apart, with the bias, and how far without it.
 
     Axes 0-2 are normals of a, 3-5 normals of b, 6-14 cross products of edges. In: ``C = R_a^T R_b``, t = x_b - x_a, half sizes h and g.
+    Out: apart (6,), how far along the normals.
     """
     best, most, axis = -math.inf, -math.inf, 0
     for i in range(3):
         s = abs(t[i]) - h[i] - g[0] * abs(C[3 * i]) - g[1] * abs(C[3 * i + 1]) - g[2] * abs(C[3 * i + 2])
-        most = max(most, s)
+        apart[i], most = s, max(most, s)
         if s > best:
             best, axis = s, i
     for j in range(3):
         s = abs(t[0] * C[j] + t[1] * C[3 + j] + t[2] * C[6 + j]) - g[j]
         s -= h[0] * abs(C[j]) + h[1] * abs(C[3 + j]) + h[2] * abs(C[6 + j])
-        most = max(most, s)
+        apart[3 + j], most = s, max(most, s)
         if s > best + bias:
             best, axis = s - bias, 3 + j
     for i in range(3):
@@ -51,6 +54,54 @@ def _most_separating(C, t, h, g, bias):
                 if s > best + 2.0 * bias:
                     best, axis = s - 2.0 * bias, 6 + 3 * i + j
     return axis, most
+
+
+@tiny
+def _half_width(h, g):
+    """The smallest of the half lengths of two boxes."""
+    return min(min(min(h[0], h[1]), h[2]), min(min(g[0], g[1]), g[2]))
+
+
+@tiny
+def _normal_across(C, t, axis, n):
+    """The normal across one of the six faces that look at the other box. Out: n (3,), in the axes of a, from b to a."""
+    j = axis - 3
+    side = -math.copysign(1.0, t[axis] if axis < 3 else t[0] * C[j] + t[1] * C[3 + j] + t[2] * C[6 + j])
+    for d in range(3):
+        n[d] = side * (C[3 * d + j] if axis >= 3 else 1.0 if d == axis else 0.0)
+
+
+@kernel
+def _edge_on(C, t, h, g, apart, n):
+    """(face that separates two boxes most, whether other faces separate them as much).
+
+    Out: n (3,), the normal between those of these faces, in the axes of a, from b to a; see `nsds.collision.edge_on`.
+    """
+    best, face, smallest, is_between, most, axis = stack(3), stack(3), _half_width(h, g), False, -math.inf, 0
+    for k in range(6):
+        most, axis = (apart[k], k) if apart[k] > most + _EXACT * smallest else (most, axis)
+    _normal_across(C, t, axis, best)
+    for i in range(3):
+        n[i] = best[i]
+    for k in range(6):
+        if apart[k] > most - WIDTH * smallest:
+            _normal_across(C, t, k, face)
+            is_between = add_normal(best, face, most - apart[k], WIDTH * smallest, n) or is_between
+    length = norm(n)
+    for i in range(3):
+        n[i] /= length
+    return axis, is_between
+
+
+@tiny
+def _turn_to(R, n, beyond, found, count):
+    """Contacts of two boxes that are not farther apart than some distance get a normal n, given in the axes of a."""
+    normal = stack(3)
+    times(R, n, normal)
+    for k in range(count):
+        at = FIELDS * k
+        for i in range(3 if found[at + 1] <= beyond else 0):
+            found[at + 2 + i] = normal[i]
 
 
 @tiny
@@ -94,11 +145,11 @@ def _face_contacts(size, pose, r, o, i, second, margin, found):
     _relative(size, pose, r, o, R, C, t, h, g)
     side = math.copysign(1.0, t[i])
     j, k = (i + 1) % 3, (i + 2) % 3
-    face = _incident_face(C, t, g, i, side, h[i], polygon)
-    size_now = clip(polygon, 4, 0, 1.0, h[j], 4, clipped)
-    size_now = clip(clipped, size_now, 0, -1.0, h[j], 5, polygon)
-    size_now = clip(polygon, size_now, 1, 1.0, h[k], 6, clipped)
-    size_now = clip(clipped, size_now, 1, -1.0, h[k], 7, polygon)
+    face, slack = _incident_face(C, t, g, i, side, h[i], polygon), _BESIDE * _half_width(h, g)
+    size_now = clip(polygon, 4, 0, 1.0, h[j], slack, 4, clipped)
+    size_now = clip(clipped, size_now, 0, -1.0, h[j], slack, 5, polygon)
+    size_now = clip(polygon, size_now, 1, 1.0, h[k], slack, 6, clipped)
+    size_now = clip(clipped, size_now, 1, -1.0, h[k], slack, 7, polygon)
     count, sense, pair = 0, 1.0 if second else -1.0, ((6 if second else 0) + 2 * i + (1 if side > 0.0 else 0)) * 6 + face
     for d in range(3):
         n[d] = sense * side * R[3 * d + i]
@@ -170,12 +221,16 @@ def _edge_contact(size, pose, a, b, i, j, margin, found):
 @kernel
 def box_box(size, pose, a, b, margin, found):
     """Contacts across the axis that separates two boxes most, faces first; their closest points too, if these are nearer."""
-    R, C, t, h, g = stack(9), stack(9), stack(3), stack(3), stack(3)
+    R, C, t, h, g, apart, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(6), stack(3)
     _relative(size, pose, a, b, R, C, t, h, g)
-    smallest = min(min(min(h[0], h[1]), h[2]), min(min(g[0], g[1]), g[2]))
-    axis, separation = _most_separating(C, t, h, g, _BIAS * smallest)
+    smallest = _half_width(h, g)
+    axis, separation = _most_separating(C, t, h, g, _BIAS * smallest, apart)
     if separation > margin:
         return 0
+    is_edge_on = False
+    if axis < 6 and does_touch(separation, smallest):
+        best, is_edge_on = _edge_on(C, t, h, g, apart, n)
+        axis = best if is_edge_on else axis
     second = axis >= 3
     r, o = (b, a) if second else (a, b)
     if axis < 6:
@@ -185,6 +240,9 @@ def box_box(size, pose, a, b, margin, found):
     lowest = math.inf
     for k in range(count):
         lowest = min(lowest, found[k * FIELDS + 1])
+    if is_edge_on and count > 0:
+        _turn_to(R, n, apart[axis] + WIDTH * smallest, found, count)
+        return count
     if separation > 0.0 and lowest > separation + _EXACT * smallest:
         return closest_features(pose, a, R, C, t, h, g, EDGES, lowest, margin, found, count)
     if separation <= 0.0 and count == 0 and axis < 6:

@@ -16,6 +16,8 @@ COUNT, PART_NUMBER, IS_FACE, PART_NORMAL, POINTS = 0, 1, 2, 3, 6  # words of a p
 MOST_CORNERS = 64  # of a part: of a face with more every second, or third, is taken
 PART = POINTS + 3 * MOST_CORNERS
 _STANDS = 0.7  # cosine between a cylinder's axis and a direction above which its end looks there rather than its side
+FLAT = 1.0 - 5e-7  # cosine between the normal of a contact and that of a face on which it may be
+_EDGES_FROM = 1 << 10  # numbers of edges of a face are counted in steps of this
 _LEVEL = 1e-4  # sine between an edge and what is across a direction, below which the whole edge looks there
 
 
@@ -115,6 +117,28 @@ def _of_polyhedron(shape, geometry, d, part):
         times(R, view(geometry, vertices + 3 * int(geometry[corners + every * k]), 3), x)
         for i in range(3):
             x[i] += shape[CENTRE + i]
+
+
+@kernel
+def edge_of(part, d):
+    """What is highest along d of a face that is not across it: an edge, or a vertex. In and out: part (PART,); others stay as they are."""
+    count, top, kept, first, scale = int(part[COUNT]), -math.inf, 0, 0, 0.0
+    if part[IS_FACE] == 0.0 or dot(d, view(part, PART_NORMAL, 3)) >= FLAT:
+        return
+    for k in range(count):
+        at = POINTS + 3 * k
+        top = max(top, dot(d, view(part, at, 3)))
+        for i in range(3):
+            scale = max(scale, abs(part[at + i] - part[POINTS + i]))
+    for k in range(count):
+        at = POINTS + 3 * k
+        if dot(d, view(part, at, 3)) >= top - _LEVEL * scale and kept < 2:
+            first = k if kept == 0 else first
+            for i in range(3):
+                part[POINTS + 3 * kept + i] = part[at + i]
+            kept += 1
+    part[COUNT], part[IS_FACE] = kept, 0.0
+    part[PART_NUMBER] += _EDGES_FROM * (1 + first)
 
 
 @kernel

@@ -3,7 +3,8 @@
 A contact of two shapes a and c says that a is above the plane through it, with its normal m. Where a shape b lies below that plane, a and b
 meet in the plane at most, across m: their contact with another normal is one with an edge that b hides behind c, as the seam of two tiles
 that are flush is, whose sides look at each other. It is left out. Both conditions are those of a plane that separates a and b, whatever c
-is, so that nothing which could be hit is lost: a step that rises above the plane by more than the tolerance keeps its contacts.
+is, so that nothing which could be hit is lost: a step that rises above the plane by more than the tolerance keeps its contacts. Faces that
+go on from another one in nearly its plane, as the triangles of a smooth mesh do, hide no edge, and carry.
 """
 
 import math
@@ -36,6 +37,7 @@ from nsds.maths.vectors import dot, norm, times, times_transposed
 
 _FLUSH = 1e-5  # of the smaller shape: what rises above a plane by less is flush with it
 _OTHER = 1e-8  # 1 minus the cosine from which on two normals are not the same
+_ALIKE = 1e-3  # 1 minus the cosine between normals, 0.045 rad, up to which a face goes on from another one in a gently bent surface
 _OPPOSITE = -0.5  # cosine between two normals below which one shape is between the other two
 _FACE = 1e-4  # 1 minus the cosine between a normal and a face up to which the face is what it belongs to
 _TILT = 1.5e-2  # the sine of that, and more
@@ -187,6 +189,21 @@ def _deepest(contacts, first, last):
     return best
 
 
+@tiny
+def _lies_on_face(kind, size, pose, vertices, general, contacts, first, last):
+    """Whether contacts of two shapes, with one normal, are on a face of either, or of a mesh, and more than one: these hide no edge."""
+    normal, face, turned, a, b = view(contacts.normal, 3 * first, 3), stack(3), stack(3), contacts.a[first], contacts.b[first]
+    if last - first < 2:
+        return False
+    if kind[a] == MESH or kind[b] == MESH:
+        return contacts.feature[first] >= 0
+    for k in range(3):
+        turned[k] = -normal[k]
+    if _face_along(kind, size, pose, vertices, general, a, turned, face) and dot(turned, face) > 1.0 - _OTHER:
+        return True
+    return _face_along(kind, size, pose, vertices, general, b, normal, face) and dot(normal, face) > 1.0 - _OTHER
+
+
 @kernel
 def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, is_turned):
     """Whether a contact ``hold`` rules out those from first to last, of shapes a and b, whose shape ``own`` is on the body of it.
@@ -200,7 +217,10 @@ def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold
     own_sense = 1.0 if upper_side == 0 else -1.0
     for k in range(3):
         m[k] = sense * contacts.normal[3 * hold + k]
-    if not _OPPOSITE < own_sense * dot(m, view(contacts.normal, 3 * best, 3)) < 1.0 - _OTHER:
+    cosine = own_sense * dot(m, view(contacts.normal, 3 * best, 3))
+    if not _OPPOSITE < cosine < 1.0 - _OTHER:
+        return False
+    if cosine > 1.0 - _ALIKE and _lies_on_face(kind, size, pose, vertices, general, contacts, first, last):
         return False
     upper, lower = contacts.b[best], contacts.a[best]
     if upper_side == 0:

@@ -7,10 +7,10 @@ triangle itself is what counts, so that nothing that slides over the joint of tw
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.facing import PART, facing, ridge
+from nsds.collision.facing import FLAT, PART, facing, ridge
 from nsds.collision.frames import FIELDS
 from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, NODE, NODES, ORDER, TRIANGLE, VERTICES
-from nsds.collision.patches import FLAT, LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
+from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
 from nsds.collision.placed import (
     AXES,
     BLOCK,

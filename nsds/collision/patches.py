@@ -3,13 +3,12 @@
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.facing import COUNT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS, facing
+from nsds.collision.facing import COUNT, FLAT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS, facing
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.placed import lowest
 from nsds.collision.planes import STEEP
 from nsds.maths.vectors import cross, dot, norm
 
-FLAT = 1.0 - 5e-7  # cosine between the normal of a contact and that of a face on which it may be
 ROOM = 256  # contacts of two shapes before they are thinned
 LISTED = FIELDS * ROOM
 MOST_OF_PATCH = 2 * MOST_CORNERS + 1

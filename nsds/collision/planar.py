@@ -9,11 +9,13 @@ _CORNERS. Where a corner is nearest to a corner, that pair is a contact as well,
 import math
 
 from nsds._jit import kernel, stack, tiny
-from nsds.collision.frames import TINY, put
+from nsds.collision.edge_on import WIDTH, add_normal, does_touch
+from nsds.collision.frames import FIELDS, TINY, put
+from nsds.maths.vectors import norm
 
 _CORNERS = 1 << 20  # more than a shape has
 _ALIKE = 1e-9  # of the sizes: by how much more an edge of the second shape must part the two to be taken before one of the first
-_WITHIN = 1e-9  # of an edge: by how much a corner may lie beyond its end
+_WITHIN = 1e-7  # of an edge: by how much a corner may lie beyond its end
 _NEARER = 1.0 - 1e-9  # of a distance: what is nearer than by rounding
 
 
@@ -166,6 +168,17 @@ def _parting(size, pose, vertices, a, b):
 
 
 @tiny
+def _half_width(size, pose, vertices, a, b, nx, ny):
+    """Half of the smaller extent of two cores along a direction of the world."""
+    least = math.inf
+    for side in range(2):
+        s = a if side == 0 else b
+        low, high = _lowest_along(size, pose, vertices, s, nx, ny)[1], -_lowest_along(size, pose, vertices, s, -nx, -ny)[1]
+        least = min(least, 0.5 * (high - low))
+    return least
+
+
+@tiny
 def _facing(size, pose, vertices, s, nx, ny):
     """The edge of a core that looks most against a direction: the number of its first corner."""
     k = _lowest_along(size, pose, vertices, s, nx, ny)[0]
@@ -176,6 +189,42 @@ def _facing(size, pose, vertices, s, nx, ny):
         px, py = px - x, py - y
         slopes[side] = (px * nx + py * ny) / math.sqrt(px * px + py * py)
     return k - 1 if slopes[0] < slopes[1] else k
+
+
+@kernel
+def _edge_on(size, pose, vertices, one, other, edge, width, n):
+    """Whether several edges part two polygons that touch as much as the one's edge that parts them most.
+
+    Out: n (3,), out of the one: between the normals of these edges, see `nsds.collision.edge_on`.
+    """
+    best, face, is_between, most = stack(3), stack(3), False, 0.0
+    best[2], face[2], n[2] = 0.0, 0.0, 0.0
+    for turn in range(2):
+        shape, beyond, sense = (one, other, 1.0) if turn == 0 else (other, one, -1.0)
+        for step in range(_n_corners(size, shape)):
+            k = edge + step if turn == 0 else step  # the best comes first
+            px, py = _placed_corner(size, pose, vertices, shape, k)
+            qx, qy = _placed_corner(size, pose, vertices, shape, k + 1)
+            length = math.sqrt((qx - px) ** 2 + (qy - py) ** 2)
+            nx, ny = (qy - py) / length, (px - qx) / length
+            height = _lowest_along(size, pose, vertices, beyond, nx, ny)[1] - (nx * px + ny * py)
+            face[0], face[1] = sense * nx, sense * ny
+            if turn == 0 and step == 0:
+                most, best[0], best[1], n[0], n[1] = height, nx, ny, nx, ny
+            else:
+                is_between = add_normal(best, face, most - height, width, n) or is_between
+    length = norm(n)
+    n[0], n[1] = n[0] / length, n[1] / length
+    return is_between
+
+
+@tiny
+def _turn_to(sense, n, beyond, found, count):
+    """Contacts of two polygons that are not farther apart than some distance get a normal."""
+    for k in range(count):
+        at = FIELDS * k
+        if found[at + 1] <= beyond:
+            found[at + 2], found[at + 3] = sense * n[0], sense * n[1]
 
 
 @kernel
@@ -221,6 +270,11 @@ def outline_outline(size, pose, vertices, a, b, margin, found):
             feature = float(_CORNERS + k if is_turned else k)
             x, y = px + at * tx + shift * nx, py + at * ty + shift * ny
             count = _put(found, count, margin, feature, depth - r_a - r_b, sign * nx, sign * ny, x, y)
+    if r_a + r_b == 0.0 and count > 0:
+        n, most, half_width = stack(3), max(parting, parting_b), _half_width(size, pose, vertices, a, b, nx, ny)
+        if does_touch(most, half_width) and _edge_on(size, pose, vertices, one, other, edge, WIDTH * half_width, n):
+            _turn_to(sign, n, most + WIDTH * half_width, found, count)
+            return count
     if max(parting, parting_b) > -_ALIKE * (size[3 * a] + size[3 * b]):
         count = _put_corners(size, pose, vertices, a, b, edge, facing, is_turned, nearest, margin, found, count)
     return count

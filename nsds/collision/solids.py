@@ -10,12 +10,27 @@ normal of two shapes that are hardly apart, of which only rounding is left, is n
 
 import math
 
-from nsds._jit import kernel, stack, tiny
-from nsds.collision.facing import PART, facing
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.edge_on import WIDTH, add_normal, does_touch
+from nsds.collision.facing import PART, edge_of, facing
+from nsds.collision.geometry import FACE, FACES, N_FACES, VERTICES
 from nsds.collision.gjk import SIMPLEX, WITHIN, apart, least_overlap
 from nsds.collision.patches import LISTED, patch, thinned
-from nsds.collision.placed import CORNERS, FLAT_KIND, KIND, PLACED, farthest, middle_of, radius, separation, smallest_of
-from nsds.maths.vectors import norm
+from nsds.collision.placed import (
+    AXES,
+    BLOCK,
+    CENTRE,
+    CORNERS,
+    FLAT_KIND,
+    KIND,
+    PLACED,
+    farthest,
+    middle_of,
+    radius,
+    separation,
+    smallest_of,
+)
+from nsds.maths.vectors import norm, times
 
 _APART = 0.02  # of the smaller shape: distance to which shapes that are nearer are moved apart
 _CLEAR = 1e-9  # of the smaller shape: an overlap of which not only rounding is left
@@ -93,6 +108,58 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
     return gap
 
 
+@tiny
+def _count_of_faces(shape, geometry):
+    """Faces of a box or hull, 0 of other shapes."""
+    return int(geometry[int(shape[BLOCK]) + N_FACES]) if shape[BLOCK] > 0.0 else 0
+
+
+@kernel
+def _height_above(shape, geometry, f, x, normal):
+    """How far a point is above a face of a box or hull. Out: normal (3,) of the face, in the world."""
+    block, corner, height = int(shape[BLOCK]), stack(3), 0.0
+    at, R = int(geometry[block + FACES]) + FACE * f, view(shape, AXES, 9)
+    times(R, view(geometry, at, 3), normal)
+    times(R, view(geometry, int(geometry[block + VERTICES]) + 3 * int(geometry[int(geometry[at + 3])]), 3), corner)
+    for i in range(3):
+        height += normal[i] * (x[i] - shape[CENTRE + i] - corner[i])
+    return height
+
+
+@kernel
+def _edge_on(a, b, geometry, gap, point, small, n):
+    """Whether several faces separate two shapes, which touch at a point (3,) of a, about as much.
+
+    In and out: n (3,), which becomes the normal between those of these faces, see `nsds.collision.edge_on`.
+    """
+    x, best, face, total, width = stack(3), stack(3), stack(3), stack(3), 0.5 * WIDTH * small
+    most, is_between = gap - width, False
+    for turn in range(2):  # the best face first, then all others
+        for side in range(2):
+            shape, sense = (a, -1.0) if side == 0 else (b, 1.0)  # normals are from b to a
+            for i in range(3):
+                x[i] = point[i] - side * gap * n[i]
+            for f in range(_count_of_faces(shape, geometry) if turn == 0 or most > gap - width else 0):
+                if _height_above(shape, geometry, f, x, face) < -2.0 * width:
+                    continue
+                for i in range(3):
+                    face[i] *= sense
+                s = separation(a, b, geometry, face)
+                if turn == 1:
+                    is_between = add_normal(best, face, most - s, width, total) or is_between
+                elif s > most:
+                    most = s
+                    for i in range(3):
+                        best[i] = total[i] = face[i]
+    length, share = norm(total), max(gap, 0.0) / width  # of those that are apart, the direction between the closest points
+    for i in range(3 if is_between else 0):
+        n[i] = share * n[i] + (1.0 - share) / length * total[i]
+    length = norm(n)
+    for i in range(3):
+        n[i] /= length
+    return is_between
+
+
 @kernel
 def of_solids(a, b, geometry, margin, found):
     """Contacts of two convex shapes."""
@@ -109,9 +176,13 @@ def of_solids(a, b, geometry, margin, found):
     gap = closest(a, b, geometry, towards, False, margin, small, n, point)
     if gap > margin:
         return 0
+    is_edge_on = does_touch(gap, 0.5 * small) and _edge_on(a, b, geometry, gap, point, small, n)
     for i in range(3):
         turned[i] = -n[i]
     facing(a, geometry, turned, 8, of_a)
     facing(b, geometry, n, 8, of_b)
+    if is_edge_on:
+        edge_of(of_a, turned)
+        edge_of(of_b, n)
     count = patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, listed, 0)
     return thinned(listed, count, small, found)

@@ -36,6 +36,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     that parts its shapes, above it the one and below it the other, to 1e-5 of the smaller; so nothing that slides is held up at a seam of
     tiles or triangles which are flush. A contact that is open takes part only if the shapes meet within the forecast as they move, and then
     with the normal of where they meet: what passes above an edge is not struck. With on_contact contacts are those that are found.
+    Where edges or corners of boxes, convex hulls or polygons touch, any normal between those of the faces that meet there is one of the
+    contact; it is that in the middle, up to 1e-5 of the smaller one's half width beside the edge, so that what leans on an edge stays.
     What moves in a step by more than half of the thinner of two shapes is followed on its way and stops where they touch, so that it passes
     nothing, however fast: the time that is left of the step is lost for it.
 

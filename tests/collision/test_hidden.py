@@ -135,3 +135,17 @@ def test_a_body_of_two_boxes_that_abut_slides_over_a_post():
     normals = found["normal"][: found["n"]]
     np.testing.assert_allclose(normals, [[0, 0, 1]] * len(normals), rtol=0, atol=1e-12)
     assert set(found["a"][: found["n"]]) == {0}
+
+
+@pytest.mark.parametrize("slope", [1e-2, 2e-2, 4e-2])
+def test_a_box_on_one_side_of_a_gentle_ridge_is_held_at_its_corners_too(slope):
+    """The ridge parts both shapes, and yet it hides nothing of what goes on in nearly its plane, or the box tilts into it."""
+    vertices = [[x, y, -slope * abs(x)] for x in (-1.0, 0.0, 1.0) for y in (-1.0, 1.0)]
+    ridge = shapes.mesh(vertices, [[0, 2, 3], [0, 3, 1], [2, 4, 5], [2, 5, 3]])
+    half = 0.5 * np.arctan(0.99 * slope)
+    system = nsds.system(
+        body=nsds.rigid_bodies(1.0, np.eye(3), q=[0, 0, 0.05 - 1e-6, np.cos(half), 0, np.sin(half), 0], v=np.zeros(6)),
+        contacts=nsds.collisions({"body": shapes.box([0.3, 0.2, 0.1])}, nsds.newton_impact(0.0), world=ridge, margin=1e-3),
+    )
+    found = nsds.simulate(system, t_end=1e-3, h=1e-3, scheme=nsds.moreau_jean(), progress=False)["contacts"][0]
+    assert np.count_nonzero(found["point"][: found["n"], 0] > 0.14) == 2
