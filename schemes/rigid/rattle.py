@@ -13,7 +13,8 @@ holds gaps: it ends where bodies touch, and pushes apart what overlaps, by no mo
 friction of what it stops alone (`collisions.grip`). The second finds what contacts do in the whole step, P with friction
 ``|P_T| <= mu P_N``: so velocities are those of the law, and what was pushed apart does not fly apart. Where joints are pushed it finds
 their impulses of the whole step, too, as in the first half they turn with the bodies: such a step is of order 1. u^- is the velocity of the
-start, with what forces add until the gap is closed; 0 of what carried in the last step. Without impacts the step is the same backwards up to ``O(h^2)`` of curvature of contacts, which the next step corrects: of order 2, and what
+start, with what forces add until the gap is closed; 0 of what carried in the last step.
+Without impacts the step is the same backwards up to ``O(h^2)`` of curvature of contacts, which the next step corrects: of order 2, and what
 a conservative machine, or a body that rolls, has of energy does not drift. Forces are those of the implicit
 midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped. What
 they press into joints acts with H of the middle, too, ``F + H^T Lambda`` (`schemes.rigid.loads`): H of the ends would give a strong force
