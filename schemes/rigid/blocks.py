@@ -98,7 +98,7 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, mem, work, sta
     """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: stated.
 
     Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
-    last impulses. is_half: b is counted from `aim` instead of restitution, see `problem.Options`.
+    last impulses. is_half: b is counted from `aim` instead of restitution, see `problem.Options`, with a share `grip` of friction.
     """
     it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
     is_equation, bounded = it.law == EQUALITY, has_bounds(it)
@@ -109,8 +109,9 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, mem, work, sta
         mu[2 * k], mu[2 * k + 1] = 0.0, 0.0
         c = k - first
         if it.law == FRICTION or it.law == ROLLING:
-            mu[2 * k] = mem[it.mu + c]
-            mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else mem[it.mu_r + c]
+            grip = work[it.grip + c * each] if is_half else 1.0
+            mu[2 * k] = grip * mem[it.mu + c]
+            mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else grip * mem[it.mu_r + c]
         is_in = not bounded and takes_part(it, c * each, ahead, mem, work)
         for a in range(d):
             i, to = c * each + a, k * d + a
@@ -489,6 +490,19 @@ def equation_residual(d, stated, w, speed, floor):
                     worst, judged = max(worst, abs(s) / net), max(judged, abs(s) / (net + floor * gross))
             worst += 0.0 * s
     return worst, judged
+
+
+@kernel
+def rounding(d, stated, w, ulps):
+    """``||H w + b||``, without rows that have a diagonal, as far as it may be rounding of w, velocities in inertial axes, and b."""
+    total = 0.0
+    for i in range(stated.b.size):
+        gross = abs(stated.b[i]) if stated.diagonal[i] <= 0.0 else 0.0
+        for l in range(12 if stated.diagonal[i] <= 0.0 else 0):
+            body = stated.body[2 * (i // d) + l // 6]
+            gross += abs(stated.H[12 * i + l] * w[6 * body + l % 6]) if body >= 0 else 0.0
+        total += (ulps * gross) ** 2
+    return math.sqrt(total)
 
 
 @kernel

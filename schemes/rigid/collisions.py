@@ -28,6 +28,7 @@ from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores look for contacts
 DEEPEST = 0.01  # of the size of a body: by no more is it pushed out of another in a step
+WAY = 0.1  # of the way that forces are worth in a step: contacts that are open by less take part
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
@@ -185,19 +186,36 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, mem, imem, work):
 
     Bodies that lie within each other are pushed apart by no more than a share of their size, or, where nothing is infinite, not at all.
     What is at rest, velocities w, and open by less than a share of what forces would close, see `choose`, stays where it is.
+    Out: grip, too.
     """
     lever = stack(6)
     for i in range(imem[c.n]):
         a, b = reach(c, i, q, mem, imem, lever)
         gap, normal = mem[c.y + i], view(mem, c.normal + 3 * i, 3)
         rest = _slack(c, imem[c.a + i], a, moved, work)[1] + _slack(c, imem[c.b + i], b, moved, work)[1]
-        if 0.0 < gap <= rest and span * abs(normal_velocity(a, b, normal, lever, w)) <= rest:
+        speed = normal_velocity(a, b, normal, lever, w)
+        if 0.0 < gap <= rest and span * abs(speed) <= rest:
             gap = 0.0
         elif math.isfinite(gap):
             size = min(_size(bodies, a, view(lever, 0, 3), normal, mem), _size(bodies, b, view(lever, 3, 3), normal, mem))
             gap = gap_to_close(gap, size, nothing)
         for k in range(c.each):
             work[c.aim + c.each * i + k] = gap / span if k == 0 else 0.0
+        way = (0.0 if a == WORLD else moved[a]) + (0.0 if b == WORLD else moved[b])
+        work[c.grip + i] = grip(span, gap, speed, way)
+
+
+@tiny
+def grip(span, gap, speed, way):
+    """Share of its friction that a contact has which is pushed open by gap, if that is negative, in a motion of time span.
+
+    The impulse that it takes to stop it is to that of the whole as its own speed and that which forces give, way of half the time, are to
+    theirs and that of the push: what pushes bodies apart does not hold them by friction.
+    """
+    if not gap < 0.0:
+        return 1.0
+    stopped = max(-speed, 0.0) + way / (WAY * 0.5 * span)
+    return stopped / (stopped - gap / span)
 
 
 @tiny
@@ -228,7 +246,7 @@ def _size(bodies, body, lever, normal, mem):
 
 @kernel
 def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
-    """What restitution wants of contacts of the record: by velocities before an impact. Out: aim (each).
+    """What restitution wants of contacts of the record: by velocities before an impact. Out: aim (each), grip, all of it.
 
     They are those of the start, with what forces have added until the gap was closed; w of contacts that carry nothing so far, and 0 of
     those that carried in the last step, too.
@@ -236,6 +254,8 @@ def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
     for i in range(c.each * imem[c.n]):
         work[c.aim + i] = 0.0
+    for i in range(imem[c.n]):
+        work[c.grip + i] = 1.0
     for i in range(imem[c.n] if rebounds(c, mem) else 0):
         carries = mem[c.lam + c.each * i] != 0.0
         if carries and work[c.new_last + c.each * i] > 0.0:
@@ -567,7 +587,7 @@ def _slack(c, shape, body, moved, work):
 def state_contact(is_half, c, number, i, p, q, w, mem, imem, work, iwork):
     """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p.
 
-    is_half: its law is counted from `aim`.
+    is_half: its law is counted from `aim`, with a share `grip` of its friction.
     """
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, mem, imem, frame, lever)
@@ -575,6 +595,8 @@ def state_contact(is_half, c, number, i, p, q, w, mem, imem, work, iwork):
         _state_cone(c, i, p, mem, work, iwork)
         for k in range(p.d):
             work[p.b + p.d * i + k] = work[c.aim + c.each * number + k] if k < c.each else 0.0
+        for k in range(2):
+            work[p.mu + 2 * i + k] *= work[c.grip + number]
     else:
         state_law(c, i, p, body[0], body[1], frame, lever, w, mem, work, iwork)
     for k in range(p.d):

@@ -217,6 +217,7 @@ def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, me
 def begin(t, options, s, functions, mem, work):
     """Keep q_k and v_k, where the iteration begins, F_k and the way of these; of an explicit step the inverse masses, too."""
     bodies, p = s.bodies, s.plan[0]
+    work[p.lost] = 0.0
     keep_angles(s.interactions, mem, work)
     is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or options.span > 0.0 or p.unilateral != 0
     for i in range(p.n_bodies):

@@ -27,6 +27,7 @@ from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
+from nsds.solvers.contact.auto import BRIEF
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
@@ -35,8 +36,8 @@ from nsds.status import CONVERGED, STALLED, UNSUITED
 # inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, what the state is
 # worth (see `moreau_jean.state_worth`), and of all as velocities (4: translation and rotation, without impulses that cancel and with them);
 # v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown,
-# the others; placed: whether a step depends on where bodies are in it. Of equations those of `equations` and `redundancy`, and most, rows
-# that there is room for.
+# the others; placed: whether a step depends on where bodies are in it; lost: problems of a step, or of a half of one, that were not solved.
+# Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
 # Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`; E has memory of its
 # own where it is not H, see `_follow_turns`. load, wrench, arms: see `loads`; kept: see `nsds.schemes.problem.friction`.
 PLAN = table(
@@ -46,10 +47,10 @@ PLAN = table(
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "at_once",
-    "unilateral", "bounded", "forces", "placed", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
-    "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
-    "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit", "held",
-    "load", "wrench", "arms", "kept",
+    "unilateral", "bounded", "forces", "placed", "lost", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component",
+    "row_of", "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at",
+    "node_place", "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit",
+    "held", "load", "wrench", "arms", "kept",
 )  # fmt: skip
 
 
@@ -75,7 +76,6 @@ _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
 _NEAR = 0.5  # radians, by which a body may turn in a step: of one that turns farther H alone takes the place of the derivative
-_WAY = 0.1  # of the way that forces are worth in a step: contacts that are open by less take part
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for,
 _LEAST_OF_MOTION = 1e-13  # and where bounds of impulses are far above what they hold
@@ -101,7 +101,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
-    work.place(plan, h_size=2 * n, worth=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
+    work.place(plan, lost=1, h_size=2 * n, worth=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size, kept=2 * limit)
@@ -241,7 +241,9 @@ def way_of_forces(h, bodies, p, mem, work):
     of solvers have opened, is closed by this. Out: moved (n_bodies,).
     """
     for i in range(p.n_bodies):
-        work[p.moved + i] = 0.0 if bodies[i].fixed else _WAY * h * h * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + MASS]
+        work[p.moved + i] = (
+            0.0 if bodies[i].fixed else contacts.WAY * h * h * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + MASS]
+        )
 
 
 @kernel
@@ -669,11 +671,28 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
-    own = changed(options, aim, options.max_iter, 0.0)
+    own = changed(options, aim, most_iterations(p, options, work), 0.0)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    if info[1] > options.enough and info[1] * size_of(q) <= blocks.rounding(d, stated, view(work, p.w_free, 6 * m), _ULPS):
+        info[1] = options.tol  # nothing moves against anything, and q is what rounding left
+    note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if info[1] <= options.enough else status
+
+
+@tiny
+def most_iterations(p, options, work):
+    """Iterations that a problem may take: fewer where one before was not solved, as it mostly is not either."""
+    is_brief = work[p.lost] > 0.0 and p.at_once != 0
+    return BRIEF if is_brief and not 0.0 < options.max_iter < BRIEF else options.max_iter
+
+
+@tiny
+def note_lost(p, options, work):
+    """Count a problem that was not solved. In/out: lost."""
+    if not work[p.info + 1] <= options.enough:
+        work[p.lost] += 1.0
 
 
 @kernel

@@ -9,9 +9,11 @@ with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of friction and b
     0 <= y_k + h H(q_k) v  ⟂  r_N >= 0,             0 <= u_N + e u_N^-  ⟂  P_N = r_N + s_N >= 0,       u = H(q_{k+1}) v_{k+1}
 
 the first half of those that may close in the step, the second of those that are closed at its end or carried in the first. The first half
-holds gaps: it ends where bodies touch, and pushes apart what overlaps, by no more than a hundredth of a body's size in a step. The second
-finds what contacts do in the whole step, P with friction ``|P_T| <= mu P_N``: so velocities are those of the law, and what was pushed apart
-does not fly apart. u^- is the velocity of the start, with what forces add until the gap is closed; 0 of what carried in the last step.
+holds gaps: it ends where bodies touch, and pushes apart what overlaps, by no more than a hundredth of a body's size in a step, and with the
+friction of what it stops alone (`collisions.grip`). The second finds what contacts do in the whole step, P with friction
+``|P_T| <= mu P_N``: so velocities are those of the law, and what was pushed apart does not fly apart. Where joints are pushed it finds
+their impulses of the whole step, too, as in the first half they turn with the bodies: such a step is of order 1. u^- is the velocity of the
+start, with what forces add until the gap is closed; 0 of what carried in the last step.
 Without impacts the step is the same backwards up to ``O(h^2)`` of curvature of contacts, which the next step corrects: of order 2, and what
 a conservative machine, or a body that rolls, has of energy does not drift. Forces are those of the implicit
 midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped. What
@@ -64,6 +66,7 @@ _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bod
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
+_PUSHED = 0.5  # of the friction of a contact: if it has less in the first half, the push is most of what the contact does there
 _GAIN = 0.1  # of the kinetic energy, which joints and contacts may add in a step
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
 
@@ -191,6 +194,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         n_tried = n_iter
         n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         n_iter += n_tried
+    is_pushed = _are_joints_pushed(form, imem, work)
     if not _move(options.h, first, way, form, mem, imem, work, iwork):
         _scale_impulses(2.0, form, mem, imem, work)
         restore_angles(form.interactions, mem, work)
@@ -205,10 +209,13 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if p.unilateral != 0:
         plain.invert_masses(t_new, second, form, functions, mem, work)
         _aim_at_velocities(s, mem, imem, work)
+    if is_pushed:
+        _forget_first_half(second.h, s, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
     if _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
-        _forget_first_half(second.h, s, imem, work)
+        _forget_first_half(second.h, s, work)
+        _forget_restitution(form, imem, work)
         n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
         hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
         status, n_second = worse(status, INEXACT), n_second + more
@@ -291,6 +298,7 @@ def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iw
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     _aim_at_gaps(math.inf, options.first, s, mem, imem, work)
     loads.clear(form, work)
+    work[p.lost] = 0.0
     held = _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(6 * p.n_bodies):
         work[places.way + i] = work[p.v + i]
@@ -355,7 +363,9 @@ def _hold_with_forces(t, s, functions, solver, solver_options, options, mem, ime
 def _begin_anew(t, s, functions, options, mem, imem, work, iwork):
     """(contacts, blocks) of the state in mem. Out: R, w and H, and what `plain.begin` says."""
     p, m = s.plan[0], s.plan[0].n_bodies
+    n_lost = work[p.lost]
     plain.begin(t, options, s, functions, mem, work)
+    work[p.lost] = n_lost
     q, v, R = view(work, p.q_old, 7 * m), view(work, p.v_old, 6 * m), view(work, p.R, 9 * m)
     plain.outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work)
     return problem.choose_active(options, s, mem, imem, work, iwork)
@@ -428,10 +438,26 @@ def _impulses_of_drives(n_contacts, n_blocks, s, work, iwork, out):
 
 
 @kernel
-def _forget_first_half(h, s, imem, work):
-    """The second half finds all of the step's impulses, those of joints too, and without restitution: then it adds no energy.
+def _are_joints_pushed(s, imem, work):
+    """Whether there are joints or drives, and contacts that the first half mostly pushes apart."""
+    has_joints, is_pushed = False, False
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        has_joints = has_joints or (it.always != 0 and it.law != FORCE)
+        for i in range(it.m if it.always == 0 else 0):
+            is_pushed = is_pushed or work[it.grip + i] < _PUSHED
+    for k in range(s.collisions.size if has_joints else 0):
+        c = s.collisions[k]
+        for i in range(imem[c.n]):
+            is_pushed = is_pushed or work[c.grip + i] < _PUSHED
+    return has_joints and is_pushed
 
-    Out: v, w, back, f_old, aim.
+
+@kernel
+def _forget_first_half(h, s, work):
+    """The second half finds all of the step's impulses, those of joints too: what joints do against a push turns with them.
+
+    Out: v, w, back, f_old.
     """
     form, p, places, at = s.motion, s.motion.plan[0], s.plan[0], s.plan[0].lam
     for i in range(6 * p.n_bodies):
@@ -441,13 +467,21 @@ def _forget_first_half(h, s, imem, work):
         it = form.interactions[k]
         for i in range(it.m if it.law != FORCE else 0):
             work[at + i] = 0.0
-            work[it.aim + i] = 0.0
         at += it.m
-    for k in range(form.collisions.size):
-        c = form.collisions[k]
+    _begin_again(form, work)
+
+
+@kernel
+def _forget_restitution(s, imem, work):
+    """Without it impulses found at the end of a step add no energy. Out: aim."""
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m if it.law != FORCE else 0):
+            work[it.aim + i] = 0.0
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
         for i in range(c.each * imem[c.n]):
             work[c.aim + i] = 0.0
-    _begin_again(form, work)
 
 
 @kernel
@@ -532,10 +566,11 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
 def _turn_over(h, s, work):
     """The second half begins where the first one ended, with its forces, and without what contacts did.
 
-    Out: q_old, v_old, f_old and force_old.
+    Out: q_old, v_old, f_old, force_old and lost.
     """
     form, p, back = s.motion, s.motion.plan[0], s.plan[0].back
     m = p.n_bodies
+    work[p.lost] = 0.0
     for i in range(7 * m):
         work[p.q_old + i] = work[p.q + i]
     for i in range(6 * m):
@@ -583,7 +618,7 @@ def _gain_of_forces(h, force, s, work, gain):
 
 @kernel
 def _aim_at_gaps(nothing, options, s, mem, imem, work):
-    """Laws of contacts in the first half, see `contacts.aim_at_gaps`. Out: aim."""
+    """Laws of contacts in the first half, see `contacts.aim_at_gaps`. Out: aim, grip."""
     form, p, span = s.motion, s.motion.plan[0], 2.0 * options.h
     m, q, w = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), view(work, s.plan[0].w_old, 6 * p.n_bodies)
     for k in range(form.interactions.size):
@@ -593,6 +628,7 @@ def _aim_at_gaps(nothing, options, s, mem, imem, work):
             if mem[it.y + i] > 0.0 and max(mem[it.y + i], span * abs(mem[it.ydot + i])) <= work[it.slack + 2 * i + 1]:
                 gap = 0.0
             work[it.aim + i] = gap / span if blocks.first_row(it, i) == i else 0.0
+            work[it.grip + i] = contacts.grip(span, gap, mem[it.ydot + i], work[it.slack + 2 * i + 1])
     for k in range(form.collisions.size):
         contacts.aim_at_gaps(span, nothing, form.collisions[k], form.bodies, view(work, p.moved, m), q, w, mem, imem, work)
 
@@ -637,7 +673,7 @@ def _guess_whole(interactions, mem, work):
 
 @kernel
 def _aim_at_velocities(s, mem, imem, work):
-    """Laws of contacts in the second half: what restitution wants, see `contacts.aim_at_velocities`. Out: aim."""
+    """Laws of contacts in the second half: what restitution wants, see `contacts.aim_at_velocities`. Out: aim, grip."""
     form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
     w, w_old, gain = view(work, p.w, 6 * m), view(work, s.plan[0].w_old, 6 * m), view(work, s.plan[0].gain, 6 * m)
@@ -651,6 +687,7 @@ def _aim_at_velocities(s, mem, imem, work):
             elif not work[it.last + first] > 0.0:
                 u = row_velocity(work[it.rate + i], it, i, w_old, work) + work[it.before + first] * row_velocity(0.0, it, i, gain, work)
             work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, mem) * (min(u, 0.0) if i == first else u)
+            work[it.grip + i] = 1.0
     for k in range(form.collisions.size):
         contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w, mem, imem, work)
 

@@ -34,33 +34,33 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # ydot, lam, active, parameters of the law and of the relation. In the work memory: lower and upper (m), bounds of a law that has its own;
 # H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes
 # part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; of a scheme of two halves before (m), when a
-# gap closes, aim (m), what laws are counted from, and last (m), the impulses of the last step; off, that it is not there; x (14),
-# arguments; spare; angle_old (m, 2), the angles at the start of a step; of forces those at the start and end of a step, root (m, m) and
-# blur (4), see `schemes.rigid.forces`. enabled: a flag in the record.
+# gap closes, aim (m), what laws are counted from, grip (m), shares of friction, and last (m), the impulses of the last step; off, that it
+# is not there; x (14), arguments; spare; angle_old (m, 2), the angles at the start of a step; of forces those at the start and end of a
+# step, root (m, m) and blur (4), see `schemes.rigid.forces`. enabled: a flag in the record.
 # n_blocks: its blocks of the one-step problem; each: components of a contact.
 INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "lower", "upper", "stiffness", "damping",
     "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "angle_old", "dofs", "H", "h", "rate", "slack", "joined",
-    "pressing", "before", "aim", "last", "enabled", "off", "x", "spare", "force_old", "force", "root", "blur",
+    "pressing", "before", "aim", "grip", "last", "enabled", "off", "x", "spare", "force_old", "force", "root", "blur",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function", "force_function",
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, their flags, parameters of the law. In the work
 # memory: poses, reaches and slacks of shapes, which of them are hidden, the contacts found at the end of a step, in the order of (a, b,
 # feature), and scratch; scratch_i in the integer one, and general and hook, addresses, the latter of a user's function that reads z. For
-# schemes of two halves before, when a gap closes, last (each), the impulses of the last step, both also of contacts found, and aim (each),
-# what laws are counted from. For projections taking, whether a contact of the record takes part in the step, and presses, and known, of
-# contacts found, the number that they have in the record, plus 1, or 0.
+# schemes of two halves before, when a gap closes, last (each), the impulses of the last step, both also of contacts found, aim (each),
+# what laws are counted from, and grip, the share of its friction that a contact has. For projections taking, whether a contact of the
+# record takes part in the step, and presses, and known, of contacts found, the number that they have in the record, plus 1, or 0.
 # planar: the shapes are such as lie in the plane z = 0. edges: some have any, so that contacts may be hidden; links: scratch for that.
 # thickness: of each shape, and by how much two may move safely; swept: poses on the way of a step, and contacts of two shapes there; passed
 # (3): by how many times what is safe a shape has moved that nothing keeps from passing others, as a user's function stands between, which
 # shape, and its speed: see `schemes.rigid.passing`.
 COLLISIONS = table(
-    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
-    "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point",
-    "new_gap", "new_lam", "old_normal", "before", "new_before", "aim", "last", "new_last", "taking", "known", "scratch", "n_scratch",
-    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
-    "edges", "links", "n_links", "n_bodies", "thickness", "swept", "passed",
+    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin", "kind",
+    "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
+    "new_lam", "old_normal", "before", "new_before", "aim", "grip", "last", "new_last", "taking", "known", "scratch", "n_scratch", "new_a",
+    "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar", "edges",
+    "links", "n_links", "n_bodies", "thickness", "swept", "passed",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
@@ -188,6 +188,7 @@ def _interaction(records, line, first, d, functions, work):
         ("pressing", m),
         ("before", m),
         ("aim", m),
+        ("grip", m),
         ("last", m),
         ("off", 1),
         ("x", 14),
@@ -242,6 +243,7 @@ def _collisions(records, work, iwork):
             "old_normal": 3 * capacity,
             "before": capacity,
             "new_before": capacity,
+            "grip": capacity,
             **dict.fromkeys(("aim", "last", "new_last"), int(row["each"]) * capacity),
             "taking": capacity,
             "known": capacity,

@@ -212,8 +212,9 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work
         _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
     aim = problem.aim_of_motion(options.tol, view(work, p.diagonal, d * count), q)
-    own = changed(options, aim, options.max_iter, 0.0)
+    own = changed(options, aim, problem.most_iterations(p, options, work), 0.0)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    problem.note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     for k in range(count):  # what is open carries nothing, not even rounding
         own = W[(k * count + k) * d * d]

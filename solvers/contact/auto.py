@@ -54,8 +54,10 @@ _LIMITS = tuple(limit for _, limit, _, _ in _CHEAP + _COSTLY)
 _PATIENCES = tuple(float(patience) for _, _, patience, _ in _CHEAP + _COSTLY)
 _BEGINS = tuple(begin for _, _, _, begin in _CHEAP + _COSTLY)
 # Turns that every island is given before a residual is enough that is below tol no more than for the scheme: the lightest of bodies in a
-# stack has velocities far below the largest, so that this residual has to be small, or until all short turns have been taken.
+# stack has velocities far below the largest, so that this residual has to be small, or until all short turns have been taken. Where factors
+# are cheap a step takes no others: of 7000 problems that 20 sweeps left unsolved, all that had a solution had it after nine.
 _FIRST, _SHORT, _CLOSE_TO = 3, 10, 1e-8
+BRIEF = 125.0  # iterations of the first turns, which are tried where a step has had a problem without solution
 # Work of one turn: products of blocks in factorisations, or of blocks with vectors; some seconds. A few iterations are always taken.
 _PRODUCTS, _LEAST_STEPS = 3e8, 20
 _VECTOR_PRODUCTS, _LEAST_SWEEPS = 1e9, 300
@@ -117,6 +119,7 @@ def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         method = _METHODS[stage]
         turn = stage if cheap else stage - len(_CHEAP)
         is_enough = least <= options.enough and ((turn >= _FIRST and least <= _CLOSE_TO) or turn >= _SHORT)
+        is_enough = is_enough or (cheap and turn >= _SHORT and options.enough > options.tol)
         if status == CONVERGED or is_enough or (options.max_iter > 0.0 and n_iter >= options.max_iter):
             break
         if method == _LEMKE and d != 2:
