@@ -17,6 +17,8 @@ from typing import NamedTuple
 _OWNER = "circuit"
 _ONE = ("one",)
 _NO_PIVOT = Fraction(1, 10**6)  # of the largest factor of a state: one that follows by a gain of amplifiers would take rounding with it
+_FAR = 10**9  # Roff / Ron from which digits are lost where a current is measured by what it would do to the leak
+_MOST = Fraction(1, 1000)  # of the leak: resistances that currents of inductors and sources meet below that do not flow through it
 _MOST_CHOICES = 4096  # of voltages and currents of devices, where the first choice fails
 
 
@@ -24,7 +26,7 @@ class Device(NamedTuple):
     """A diode, a switch, both side by side, or an op-amp, and its rows.
 
     nodes: of v and i; name: of the diode, or else the switch; switch, and whether it points the other way than the diode. by_voltage:
-    lambda is a voltage, not a current. drop, breakdown: of the diode, None where there is none.
+    lambda is a voltage, not a current. drop, breakdown: of the diode, None where there is none. leak: its Roff where that is far above Ron.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Device(NamedTuple):
     drop: Fraction = Fraction(0)
     breakdown: object = None
     by_voltage: bool = False
+    leak: object = None
 
 
 class Equations(NamedTuple):
@@ -128,6 +131,7 @@ def _devices(elements):
             plain.append(e)
             continue
         a, b, on, off = *e.nodes[:2], e.value.get("ron", 0), e.value.get("roff")
+        leak = off if off is not None and on > 0 and off > _FAR * on else None
         if off is not None:
             plain.append(e._replace(name=f"{e.name}#off", kind="R", nodes=(a, b), value=off))
             on = on * off / (off - on)
@@ -136,9 +140,9 @@ def _devices(elements):
             b = f"{e.name}#"
         if e.kind == "S":
             switches[a, b] = e.name
-            devices.append(Device(e.name, (a, b), False, e.name))
+            devices.append(Device(e.name, (a, b), False, e.name, leak=leak))
         else:
-            devices.append(Device(e.name, (a, b), True, "", False, e.value.get("vfwd", Fraction(0)), e.value.get("vrev")))
+            devices.append(Device(e.name, (a, b), True, "", False, e.value.get("vfwd", Fraction(0)), e.value.get("vrev"), leak=leak))
     return plain, _joined(devices, switches)
 
 
@@ -450,7 +454,14 @@ class _System:
         base = dict(self.solved), list(self.left)
         usual = self._chosen(devices, [("vd", "id")] * len(devices))
         if usual is not None:
-            return usual
+            choice = [("id",) if self._leads_through_leak(d) else ("vd", "id") for d in usual]
+            if ("id",) not in choice:
+                return usual
+            kept, (self.solved, self.left) = (self.solved, self.left), (dict(base[0]), list(base[1]))
+            found = self._chosen(devices, choice)
+            if found is None:
+                self.solved, self.left = kept
+            return found or usual
         choices = itertools.product((("vd",), ("id",)), repeat=len(devices)) if 2 ** len(devices) <= _MOST_CHOICES else ()
         for choice in choices:
             self.solved, self.left = dict(base[0]), list(base[1])
@@ -459,6 +470,11 @@ class _System:
                 return found
         names = ", ".join(d.name for d in devices)
         raise ValueError(f"{_OWNER}: voltages and currents of {names} are not determined, whichever of them conduct")
+
+    def _leads_through_leak(self, d):
+        """Whether a current that is given, as of an inductor, had to flow through the leak of a device if that were open."""
+        row = {} if d.leak is None or d.by_voltage else self.solved["vd", d.name]
+        return any(abs(c) > _MOST * d.leak for key, c in row.items() if key[0] in ("x", "u"))
 
     def _chosen(self, devices, choice):
         by_voltage = {}

@@ -16,6 +16,8 @@ from nsds.status import is_event
 
 AT_ONCE = 2.0**-44  # of the time: events that are no further apart are one
 NOTHING = 1e-12  # of the largest current: what is smaller does not flow
+_SEEN = 1e-9  # of the largest voltage: what is smaller, where rows are at zeros of what flows between them, may be rounding
+_STEPS = 64  # to the middle between two events
 
 
 def voltage(system, trajectory, node, reference="0"):
@@ -178,9 +180,13 @@ def events(system, trajectory):
         if kind == AMPLIFIER:
             states = _of_amplifier(y[:, row], lam[:, row], lower, upper, segments)
         elif by_voltage:  # y is the current
-            least, most = (each.reduceat(y[:, row], segments.ravel()[:-1])[::2] for each in (np.minimum, np.maximum))
-            flows = np.maximum(-least, most) > NOTHING * abs(y[:, row]).max()
-            states = flows * np.where(most >= -least, 1, 2)
+            least, most, drop = (
+                function.reduceat(each, segments.ravel()[:-1])[::2]
+                for function, each in ((np.minimum, abs(y[:, row])), (np.maximum, abs(y[:, row])), (np.maximum, lam[:, row]))
+            )
+            is_unclear = (most <= _SEEN * abs(y).max()) & (np.diff(segments)[:, 0] > 1)
+            flows = np.where(is_unclear, of.flows_between(is_unclear & (least > 0.0), 0, row, segments), most > NOTHING * most.max())
+            states = flows * np.where(drop < upper, 1, 2)
         else:
             states = of.conducts(row, segments)
             if kind == ZENER:
@@ -246,25 +252,40 @@ class Readings:
         return np.stack([starts, ends], axis=1)
 
     def conducts(self, row, segments):
-        """Whether lambda of a row, a current, flows in a stretch: at one of its rows, or in its middle where they are at zeros of it."""
+        """Whether lambda of a row, a current, flows in a stretch: at one of its rows, or between them where they are at zeros of it."""
         y, lam = (self.trajectory["devices"][field].reshape(self.trajectory.size, -1) for field in ("y", "lambda"))
-        nothing = NOTHING * abs(lam[:, row]).max()
         most, off = (np.maximum.reduceat(each, segments.ravel()[:-1])[::2] for each in (lam[:, row], abs(y[:, row])))
-        result = most > np.maximum(nothing, off)
-        for k in np.flatnonzero(~result & (off == 0.0) & (np.diff(segments)[:, 0] > 1)):
-            result[k] = self._in_the_middle(segments[k])[row] > nothing
-        return result.astype(int)
+        result = most > np.maximum(NOTHING * abs(lam[:, row]).max(), off)
+        return (result | self.flows_between(~result & (off == 0.0), 1, row, segments)).astype(int)
+
+    def flows_between(self, candidates, which, row, segments):
+        """Of stretches between events, whether y (which = 0) or lambda (1) of a row is not 0 in their middle."""
+        result = np.zeros(len(segments), bool)
+        for k in np.flatnonzero(candidates & (np.diff(segments)[:, 0] > 1)):  # by steps each row is a stretch
+            found = self._in_the_middle(segments[k])
+            result[k] = abs(found[which, row]) > _SEEN * abs(found).max()
+        return result
 
     def _in_the_middle(self, segment):
-        """lambda in the middle of a stretch whose held rows say so by D; 0 of those that follow from states alone."""
-        rows, devices = self.trajectory[segment[0] : segment[1]], self.system["devices"]
-        y, lam = (rows["devices"][field].reshape(rows.size, -1) for field in ("y", "lambda"))
-        held, result, e = (y == 0.0).all(axis=0), (lam[0] + lam[-1]) / 2, np.zeros(y.shape[1])
-        driven_rows((rows["t"][0] + rows["t"][-1]) / 2, devices["z"], e)
-        result[held] = 0.0
-        e += devices["C"] @ (rows["circuit"]["x"][0] + rows["circuit"]["x"][-1]) / 2 + devices["D"] @ result
-        result[held] = np.linalg.lstsq(devices["D"][np.ix_(held, held)], -e[held], rcond=1e-12)[0]
-        return result
+        """(y, lambda) in the middle of a stretch, in which rows are held or at a bound as at its ends: by steps of implicit Euler."""
+        rows, circuit, devices = self.trajectory[segment[0] : segment[1]], self.system["circuit"], self.system["devices"]
+        y, lam = (rows["devices"][field].reshape(rows.size, -1)[[0, -1]] for field in ("y", "lambda"))
+        held, x, b, e = (y == 0.0).all(axis=0), rows["circuit"]["x"][0].copy(), np.zeros_like(rows["circuit"]["x"][0]), np.zeros(y.shape[1])
+        A, B, C, D = circuit["A"], devices["B"], devices["C"], devices["D"]
+        h = (rows["t"][-1] - rows["t"][0]) / (2 * _STEPS)
+        matrix = np.block([[np.eye(x.size) - h * A, -h * B[:, held]], [C[held], D[np.ix_(held, held)]]])
+        inverse, lam = np.linalg.pinv(matrix, rcond=1e-13), np.where(held, 0.0, lam[0])
+        for k in range(_STEPS):
+            t = rows["t"][0] + (k + 1) * h
+            if "z" in circuit.dtype.names:
+                driven_rows(t, circuit["z"], b)
+            else:
+                b = circuit["b"]
+            driven_rows(t, devices["z"], e)
+            lam[held] = 0.0
+            solved = inverse @ np.append(x + h * (b + B @ lam), -(e + D @ lam)[held])
+            x, lam[held] = solved[: x.size], solved[x.size :]
+        return np.array([C @ x + D @ lam + e, lam])
 
     def voltage(self, node):
         """Of a node against ground, or one of its part of the circuit."""

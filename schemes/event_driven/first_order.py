@@ -147,7 +147,8 @@ def _is_exact(records, options, layout):
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
     can = is_constant(layout) and (is_circuit(records) or not any(each.any() for each in varies))
-    may = options["flow"].item() in (b"auto", b"exact") and options["hybrid"] != ALWAYS
+    is_asked = options["flow"].item() in (b"auto", b"exact") or (options["flow"].item() == b"radau" and is_circuit(records))
+    may = is_asked and options["hybrid"] != ALWAYS
     return bool(can and (layout.constraints["y"] != ABSENT).all() and may)
 
 
@@ -229,7 +230,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     if p.is_driven != 0:
         drive(t, p, s.relations, mem, work, iwork)
         note_size(p, work)
-    work[p.step], work[p.event], work[p.rounding] = 0.0, -np.inf, 0.0
+    work[p.step], work[p.long], work[p.event], work[p.rounding] = 0.0, 0.0, -np.inf, 0.0
     iwork[p.n_hidden], iwork[p.open] = 0, -1
     wind_up(t, options.h, s.times, p, work, iwork)
     return CONVERGED

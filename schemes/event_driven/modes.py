@@ -18,6 +18,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny
 from nsds.model.layout import table
+from nsds.schemes.event_driven.collocation import LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
 from nsds.schemes.event_driven.polynomials import NO_ROOT, first_root
 from nsds.schemes.problem.box import ULPS, solve
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
@@ -30,7 +31,8 @@ LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that tells the modes, i
 # Of n states and m rows. Operators, with M^-1; raw_B without it; near_x, near_s, near_lam: what of x, s and lambda is in w of the choice of
 # modes, for each of its lengths. State, source, coefficients of the motion, and of a guard. Elimination: rows and their columns of lambda,
 # of x, constants, sizes; constant input. In a mode: L, l, Y = C + D L, y0; rate and constant of the motion. The largest |x| so far, and the
-# terms that each coefficient of the motion could have, which tell what rounding is. Of each row and mode that it left: last time, two times
+# terms that each coefficient of the motion could have, which tell what rounding is. Of long steps: length, that whose matrix is inverted,
+# t unknowns of all stages. Of each row and mode that it left: last time, two times
 # of flight, the longest, and the state then. Numbers: next step, end of an accumulation, time of the last event.
 _ARRAYS = {
     "A": "nn", "B": "nm", "raw_B": "nm", "C": "mn", "D": "mm", "mass": "nn", "e": "m", "near_x": "mn", "near_s": "mn",
@@ -38,17 +40,19 @@ _ARRAYS = {
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
     "mark": "", "handed": "", "handed_to": "", "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
+    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
 # zero; near, whether y is next to zero between events; row and column in the elimination. pending, whether an event is; frozen, whether
 # an accumulation is waited for; counts; culprit.
 _ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
-_WHOLE = ("pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden")
+_WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden")
 # Of circuits: n_own of the states are the system's, those of sources follow; bounds of lambda while switches are open; the next corner.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(
     "n",
     "m",
+    "n_stages",
     "n_own",
     "is_driven",
     "is_controlled",
@@ -57,6 +61,7 @@ PLAN = table(
     *_WHOLE,
     *_PROBLEM,
     *COLUMNS,
+    "stage_pivots",
     "bounds_lower",
     "bounds_upper",
     "open_lower",
@@ -66,7 +71,6 @@ _ON_IT = 1e-12  # of the largest terms of y: what is smaller is zero
 _NEAR_IT = 16.0 * _ON_IT  # what soon will be, where events come again closer together
 _NO_VALUE = 1e-13  # of the terms of a guard: what is smaller starts from zero
 _ROUNDED = 1e-10  # of them: what is below zero by less than this is so by the rounding of a choice of modes, and starts from zero, too
-_NOISE = 1e-12  # of the terms that a coefficient could have: what is smaller is their rounding
 _NO_SLOPE = 1e-9  # of the terms of its derivatives
 _NO_CHANGE, _MOST_CHANGE = 1e-14, 1e-9  # of its terms, where nothing moves: what it changes by less in a step; ten times as much each time
 _ENOUGH = 1e-8  # residual with which modes are tried where rounding of W decides between them; wrong ones end at once, and others are tried
@@ -74,6 +78,7 @@ _SHORT = 1e-4  # of the time in which B changes what D gives at once: the first 
 _STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
 _VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
 _OFF = 1e-9  # of the terms of what is held: how far it may be from 0
+_NO_SIZE = 1e-140  # of a state: what is smaller is 0, up to what a projection leaves
 _NOTHING = 1e-14
 _NO_PIVOT = 1e-11
 _NO_ENTRY = 1e-13
@@ -93,9 +98,10 @@ class Flow(NamedTuple):
 
 def place_arrays(p, n, m, work, iwork):
     """Reserve what is not stored in advance."""
-    sizes = {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3}
+    p["n_stages"] = STAGES * n if n <= LARGEST else 0
+    sizes = {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3, "t": int(p["n_stages"][0])}
     work.place(p, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items() if name not in STORED})
-    iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1))
+    iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1), stage_pivots=sizes["t"])
 
 
 STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s", "near_lam")
@@ -124,7 +130,7 @@ def multiplier(i, p, work):
 def note_size(p, work):
     """Note how large the state is."""
     for j in range(p.n):
-        work[p.x_size + j] = max(work[p.x_size + j], abs(work[p.x + j]))
+        work[p.x_size + j] = max(work[p.x_size + j], abs(work[p.x + j]), _NO_SIZE)
 
 
 @kernel
@@ -317,6 +323,7 @@ def solve_modes(flow, work, iwork):
     if p.is_driven != 0:
         _without_rounding(p.y0, p.Y, p, work)
     _substitute(n, p.s, p.A, p.B, p.constant, p.rate, p, work)
+    forget_long_steps(p, work, iwork)
 
 
 @kernel
@@ -542,9 +549,33 @@ def _pivot(done, count, p, work, iwork):
 def move(h_most, flow, work, iwork):
     """One step of the motion in the present modes, at most h_most, or to the first event in it. Returns (h, whether an event ends it).
 
-    The motion is its Taylor series, to rounding: x at theta is ``sum_j c_j theta^j``; h is as long as the last terms are lost.
+    The motion is its Taylor series, to rounding: x at theta is ``sum_j c_j theta^j``; h is as long as the last terms are lost. Many short
+    steps are one of collocation, which may be longer than h_most.
     """
     p, n = flow.plan[0], flow.plan[0].n
+    h = take_long_step(h_most, SERIES_DEGREE, p, work, iwork)
+    is_long = h > 0.0
+    if not is_long:
+        h = _short_step(h_most, p, work)
+    end = min(h_most / h, 1.0) if is_long else 1.0
+    theta = _first_event(end, p, work, iwork)
+    is_event = theta != NO_ROOT
+    if not is_event:
+        theta = end
+    if is_long:
+        move_to(theta, p, work)
+    for a in range(0 if is_long else n):
+        x = work[p.poly + SERIES_DEGREE * n + a]
+        for j in range(SERIES_DEGREE - 1, -1, -1):
+            x = x * theta + work[p.poly + j * n + a]
+        work[p.x + a] = x
+    note_size(p, work)
+    return theta * h if is_event or h < h_most else h_most, is_event
+
+
+@kernel
+def _short_step(h_most, p, work):
+    """Coefficients of the motion over a step of its series, whose length is returned."""
     h, growth = h_most if work[p.step] <= 0.0 else min(h_most, work[p.step]), 1.0
     for _ in range(_ATTEMPTS):
         growth = _series(h, p, work)
@@ -552,17 +583,7 @@ def move(h_most, flow, work, iwork):
             break
         h *= max(0.9 * growth, 0.02)
     work[p.step] = h * min(growth, 4.0)
-    theta = _first_event(p, work, iwork)
-    is_event = theta != NO_ROOT
-    if not is_event:
-        theta = 1.0
-    for a in range(n):
-        x = work[p.poly + SERIES_DEGREE * n + a]
-        for j in range(SERIES_DEGREE - 1, -1, -1):
-            x = x * theta + work[p.poly + j * n + a]
-        work[p.x + a] = x
-    note_size(p, work)
-    return theta * h, is_event
+    return h
 
 
 @kernel
@@ -595,8 +616,8 @@ def _series(h, p, work):
 
 
 @kernel
-def _first_event(p, work, iwork):
-    """The first theta at which a guard comes to zero, or NO_ROOT. Out: which do so, in iwork[p.fired:]."""
+def _first_event(end, p, work, iwork):
+    """The first theta, up to end, at which a guard comes to zero, or NO_ROOT. Out: which do so, in iwork[p.fired:]."""
     best, no_change = NO_ROOT, min(_NO_CHANGE * 10.0 ** iwork[p.n_still], _MOST_CHANGE) if iwork[p.n_still] > 0 else 0.0
     for i in range(p.m):
         work[p.w + i] = NO_ROOT
@@ -604,14 +625,14 @@ def _first_event(p, work, iwork):
         if work[p.bounds_lower + i] == work[p.bounds_upper + i]:
             continue
         if mode != HELD:
-            work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, no_change, p, work)
+            work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, end, no_change, p, work)
             best = min(best, work[p.w + i])
             continue
         at, lower, upper = p.L + i * p.n, work[p.bounds_lower + i], work[p.bounds_upper + i]
         if lower > -math.inf:
-            work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, no_change, p, work)
+            work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, end, no_change, p, work)
         if upper < math.inf:
-            work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, no_change, p, work))
+            work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, end, no_change, p, work))
         best = min(best, work[p.w + i])
     for i in range(p.m):
         iwork[p.fired + i] = 1 if best != NO_ROOT and work[p.w + i] <= best + _TOGETHER else 0
@@ -619,7 +640,7 @@ def _first_event(p, work, iwork):
 
 
 @kernel
-def _root(row, sign, constant, bound, no_change, p, work):
+def _root(row, sign, constant, bound, end, no_change, p, work):
     """First root of ``sign (row x + constant - bound)`` along the motion; coefficients that are rounding count as zero at the start."""
     zeros, is_start, size = 0, True, 0.0
     for j in range(SERIES_DEGREE + 1):
@@ -635,10 +656,10 @@ def _root(row, sign, constant, bound, no_change, p, work):
         if j == 0:
             is_start, size = -_ROUNDED * terms <= g <= max(_NO_VALUE, no_change) * terms, terms
         else:
-            is_start &= abs(g) <= max(_NO_SLOPE * terms, _NOISE * reach, no_change * size)
+            is_start &= abs(g) <= max(_NO_SLOPE * terms, NOISE * reach, no_change * size)
         zeros += 1 if is_start else 0
         work[p.guard + j] = g
-    return first_root(SERIES_DEGREE, p.guard, zeros, 0.0, 1.0, work)
+    return first_root(SERIES_DEGREE, p.guard, zeros, 0.0, end, work)
 
 
 @kernel

@@ -1,0 +1,157 @@
+"""Long steps of a linear motion ``x' = R x + c`` where what is fast has died away: collocation at Radau's points, damped at infinity.
+
+A series ends where the fastest term of the motion is no longer small, whether that term moves anything or not, as through a diode that
+leaks into an inductor. x is here the polynomial of degree `STAGES` that solves the equations at Radau's points (Hairer and Wanner,
+Solving Ordinary Differential Equations II, IV.5), of order 13 at its end; it is taken where its last terms are rounding, so that it is
+exact as series are. A motion that grows fast is not smooth, and is left to series. p is a row of the table of the motion.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from nsds._jit import kernel
+from nsds.schemes.linear_algebra import invert_in_place
+
+STAGES = 7
+LARGEST = 48  # states: beyond, the matrix of all stages is as large as what it saves
+NOISE = 1e-12  # of the terms that a coefficient could have: what is smaller is their rounding
+_PATIENCE = 64  # short steps in the same modes before a long one is tried; of so many it takes the place, or it costs more than they do
+_AGAIN = 4096  # short steps after it was tried in vain
+_LONGER = 1.0 + 2.0**-10  # than what is left, so that the next step of that length, up to rounding, has the same matrix
+_TRIES, _SHORTER = 4, 2.0**-4
+_SMALL = 2.0**-50  # last terms, of the largest x so far or in the step
+_OFTEN, _EASY, _GROWTH = (
+    8,
+    0.1,
+    4.0,
+)  # so often a step is longer by that factor, where last terms are less than that part of what they may be
+_GRAIN = 2.0**-50  # of x: rounding at the points
+
+
+def _points():
+    """Radau's points in (0, 1], the last of which is 1."""
+    of_legendre = np.zeros(STAGES + 1)
+    of_legendre[-2:] = -1.0, 1.0
+    points = (np.sort(np.polynomial.legendre.legroots(of_legendre).real) + 1.0) / 2.0
+    points[-1] = 1.0
+    return points
+
+
+def _tables():
+    """(slopes at the points, coefficients of theta, theta^2, ...) of a polynomial that is 0 at 0, by its values at the points; exact."""
+    points = [Fraction(0), *(Fraction(point) for point in _points())]
+    coefficients, slopes = np.zeros((STAGES, STAGES)), np.zeros((STAGES, STAGES))
+    for j in range(1, STAGES + 1):
+        polynomial = [Fraction(1)]  # of Lagrange, lowest first
+        for k in range(STAGES + 1):
+            if k != j:
+                scale = 1 / (points[j] - points[k])
+                shifted = [Fraction(0), *polynomial]
+                polynomial = [scale * (a - points[k] * b) for a, b in zip(shifted, [*polynomial, Fraction(0)], strict=True)]
+        coefficients[:, j - 1] = [float(c) for c in polynomial[1:]]
+        for i in range(1, STAGES + 1):
+            slopes[i - 1, j - 1] = float(sum(k * c * points[i] ** (k - 1) for k, c in enumerate(polynomial) if k > 0))
+    return slopes, coefficients
+
+
+_POINTS = np.append(0.0, _points())
+_SLOPES, _COEFFICIENTS = _tables()
+_SIZES = abs(_COEFFICIENTS).sum(axis=1)
+
+
+@kernel
+def forget_long_steps(p, work, iwork):
+    """Other modes: another matrix, and fast terms to wait for."""
+    iwork[p.n_short], work[p.inverted] = 0, 0.0
+
+
+@kernel
+def take_long_step(h_most, degree, p, work, iwork):
+    """Coefficients of the motion over a long step into p.poly, what they could have into p.c_size. Returns its length, or 0: none is.
+
+    The length may be more than h_most.
+    """
+    iwork[p.n_short] += 1
+    least = _PATIENCE * work[p.step]
+    if p.n_stages == 0 or iwork[p.n_short] <= _PATIENCE or not 0.0 < least < h_most:
+        return 0.0
+    h = work[p.long] if least < work[p.long] < h_most else h_most * _LONGER if work[p.long] < h_most else work[p.long]
+    for _ in range(_TRIES):
+        if h < least or not _invert(h, p, work, iwork):
+            break
+        error = _collocate(h, degree, p, work)
+        if error <= 1.0:
+            grows = error < _EASY and h < h_most and iwork[p.n_short] % _OFTEN == 0
+            work[p.long] = _GROWTH * h if grows else h
+            return h
+        h *= _SHORTER
+    iwork[p.n_short], work[p.long] = _PATIENCE - _AGAIN, 0.0
+    return 0.0
+
+
+@kernel
+def _invert(h, p, work, iwork):
+    """The inverse of ``A^-1 - h R`` of all stages, A that of Butcher, into p.stages, unless it is there. False where it is singular."""
+    if work[p.inverted] == h:
+        return True
+    n, m = p.n, p.n_stages
+    for k in range(m * m):
+        work[p.stages + k] = 0.0
+    for i in range(STAGES):
+        for a in range(n):
+            row = p.stages + (i * n + a) * m
+            for b in range(n):
+                work[row + i * n + b] = -h * work[p.rate + a * n + b]
+            for j in range(STAGES):
+                work[row + j * n + a] += _SLOPES[i, j]
+            size = 0.0
+            for k in range(m):
+                size += abs(work[row + k])
+            work[p.stage_size + i * n + a] = size
+    work[p.inverted] = h if invert_in_place(m, p.stages, p.stage_size, work, iwork, p.stage_pivots) else 0.0
+    return work[p.inverted] == h
+
+
+@kernel
+def _collocate(h, degree, p, work):
+    """Coefficients of the motion over h. Returns the size of their last terms, in what is allowed; no number where they are none."""
+    n, m, error, zero = p.n, p.n_stages, 0.0, 0.0
+    for a in range(n):
+        rate = work[p.constant + a]
+        for b in range(n):
+            rate += work[p.rate + a * n + b] * work[p.x + b]
+        work[p.spare + a] = h * rate
+    for row in range(m):
+        value = 0.0
+        for i in range(STAGES):
+            for a in range(n):
+                value += work[p.stages + row * m + i * n + a] * work[p.spare + a]
+        work[p.stage_value + row] = value
+    for a in range(n):
+        size = work[p.x_size + a]
+        for i in range(STAGES):
+            size = max(size, abs(work[p.x + a] + work[p.stage_value + i * n + a]))
+        work[p.poly + a], work[p.c_size + a] = work[p.x + a], work[p.x_size + a] if a >= p.n_own else abs(work[p.x + a])
+        for j in range(degree):
+            c = 0.0
+            for i in range(STAGES if j < STAGES else 0):
+                c += _COEFFICIENTS[j, i] * work[p.stage_value + i * n + a]
+            work[p.poly + (j + 1) * n + a] = c
+            work[p.c_size + (j + 1) * n + a] = _GRAIN / NOISE * _SIZES[j] * size if j < STAGES else 0.0
+        last, before = work[p.poly + STAGES * n + a], work[p.poly + (STAGES - 1) * n + a]
+        last, before = abs(last) * 2.0 ** (1 - 2 * STAGES), abs(before + 0.5 * STAGES * last) * 2.0 ** (3 - 2 * STAGES)  # of Chebyshev
+        error = max(error, max(last, before) / (_SMALL * size))
+        zero += 0.0 * size
+    return error + zero
+
+
+@kernel
+def move_to(theta, p, work):
+    """x at theta of a long step, by the values at its points: of the coefficients' rounding much would be left."""
+    for i in range(STAGES + 1):
+        weight = 1.0
+        for k in range(STAGES + 1):
+            weight *= (theta - _POINTS[k]) / (_POINTS[i] - _POINTS[k]) if k != i else 1.0
+        for a in range(p.n if i > 0 else 0):
+            work[p.x + a] += weight * work[p.stage_value + (i - 1) * p.n + a]
