@@ -398,17 +398,32 @@ def curve(t, moment, which, r, f, p, functions, mem, imem, work):
         for i in range(r.m):
             work[r.curvature + i] = 0.0
         return
+    by_rates = r.h_function == ABSENT or (r.H_function != ABSENT and (r.rate == ABSENT or r.h_t_function != ABSENT))
+    if r.rate != ABSENT and not by_rates:
+        size = max(size, _distance(r, work))
     s = _WAY * size / fastest if moves else math.inf
     side = 0
     if r.rate != ABSENT:
         s = min(s, moment)
         side = side_of(t, s, f, work)
-    if r.h_function == ABSENT or (r.H_function != ABSENT and (r.rate == ABSENT or r.h_t_function != ABSENT)):
+    if by_rates:
         _difference_of_rates(t, s, side, r, p, functions, mem, work)
     else:
         _difference_of_outputs(t, s, side, r, functions, p, mem, work)
     for j in range(r.n):
         work[r.x + j] = mem[coordinate(r, j)]
+
+
+@tiny
+def _distance(r, work):
+    """How far the coordinates are from y = 0, about: where a belt has run far, y is rounded to that."""
+    most = 0.0
+    for i in range(r.m):
+        slope = 0.0
+        for j in range(r.n):
+            slope = max(slope, abs(work[r.H + i * r.n + j]))
+        most = max(most, abs(work[r.h + i]) / slope if slope > 0.0 else 0.0)
+    return most
 
 
 @kernel

@@ -35,7 +35,7 @@ def place_branches(plan, n, work, iwork):
 
 def places_of_open(tables):
     """The words of iwork in which the first problem of a run notes what it leaves open: one of each table of problems that may."""
-    return np.array([table["open"][0] for table in leaves(tables) if "open" in (table.dtype.names or ())], np.int64)
+    return np.array([table["open"][0] for table in leaves(tables) if table.dtype.names and "open" in table.dtype.names], np.int64)
 
 
 @kernel

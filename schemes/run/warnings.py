@@ -89,12 +89,13 @@ def warn_of_edges(records, h, t_end):
 
 def warn_of_open_starts(records, prepared):
     """Warn of a relay that may begin at either of its bounds, of which lambda of the record chooses none; what was noted is forgotten."""
-    noted = prepared.iwork[:, places_of_open(prepared.tables)].max(axis=1, initial=0)
-    if not (noted > 0).any():
+    places = places_of_open(prepared.tables)
+    if not places.size or not (prepared.iwork[:, places] > 0).any():
         return
     from nsds.schemes.event_driven.driven import is_circuit
 
-    prepared.iwork[:, places_of_open(prepared.tables)] = 0
+    noted = prepared.iwork[:, places].max(axis=1)
+    prepared.iwork[:, places] = 0
     member = int((noted > 0).argmax())
     row, is_high = divmod(int(noted[member]) - 1, 2)
     constraints = next(table for table in leaves(prepared.tables) if {"lam", "entry"} <= set(table.dtype.names or ()))

@@ -71,3 +71,21 @@ def test_friction_on_a_lever_whose_arm_changes(H, flow):
     np.testing.assert_allclose(u**2 + 2.0 * f * np.sin(q), v * v, rtol=0, atol=1e-8)
     assert q[-1] == pytest.approx(math.asin(v * v / (2.0 * f)), abs=1e-7)
     assert is_event(rows["status"]).sum() == 2
+
+
+def spring(t, q, v, z, out):
+    out[0] = q[0]
+
+
+def fast_belt(t, q, z, out):
+    out[0] = q[0] - z[0] * t
+
+
+@pytest.mark.parametrize("V", [0.2, 2e5])
+def test_a_block_that_a_fast_belt_takes_through_zero(V):
+    """``lambda = q`` of a spring as long as it sticks, however far the belt has run."""
+    block = nsds.lagrangian(mass=[1.0], fint=spring, q=[-2.5 * V], v=[V])
+    drag = nsds.interaction(nsds.rheonomous(fast_belt, m=1, z=[V]), nsds.dry_friction(5.0 * V), on="block")
+    rows = run(nsds.system(block=block, drag=drag), 7.0, 0.25)
+    assert is_event(rows["status"]).sum() == 0
+    np.testing.assert_allclose(rows["drag"]["lambda"] / V, rows["t"] - 2.5, rtol=0, atol=1e-6)
