@@ -16,6 +16,7 @@ _HALVINGS = 8
 _FAR = 1e9  # times the first state, or 1: what is farther has drifted away
 _SINGULAR = 1e-13  # 1 over the condition of Newton's equations: below it they are singular
 _STRETCH = 4.0  # by how much a step of Newton's method may change a period: another would lead to runs without end
+_LATER = (0.29, 0.5, 0.79)  # of a period: from where a cycle is looked for again
 _SHORT = 2.0**-17  # of a period: the step of differences in time
 
 
@@ -165,7 +166,7 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
             returned = section.returns(x[None], [section.values], derive=False)
             require_run(owner, returned, x, section.x)
             x = returned.ends[0]
-        solve = newton_and_period if free_period else newton
+        solve = _cycle if free_period else newton
         x, returned, residual, n_iter = solve(section, x, section.values, tol, max_iter)
         if not residual <= tol:
             refuse(owner, section, x, returned, residual)
@@ -236,6 +237,18 @@ def _solved(A, b):
     if lapack.dgecon(factors, abs(A).sum(axis=0).max())[0] > _SINGULAR:
         return lapack.dgetrs(factors, pivots, b)[0]
     return np.linalg.lstsq(A, b, rcond=None)[0]
+
+
+def _cycle(section, x, values, tol, max_iter):
+    """`newton_and_period`; where it fails, from states later on the motion: an event may be so near to the first that it passes it."""
+    first = newton_and_period(section, x, values, tol, max_iter)
+    for part in _LATER if not first[2] <= tol else ():
+        later = section.returns(x[None], [part * values], derive=False)
+        if later.status[0] == CONVERGED:
+            found = newton_and_period(section, later.ends[0], values, tol, max_iter)
+            if found[2] <= tol:
+                return found
+    return first
 
 
 def newton_and_period(section, x, values, tol, max_iter):

@@ -14,7 +14,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from scipy.linalg import expm
-from scipy.optimize import root
+from scipy.optimize import brentq, root
 
 import nsds
 from nsds.analysis.maps import section_of
@@ -366,6 +366,27 @@ def test_orbits_whose_period_is_not_known():
     flight = expm(np.array([[0.0, 1.0], [-1.0, 0.2]]) * T)
     v = (1.0 - flight[0, 0]) / flight[0, 1]  # after an impact: from x = 1 to x = 1
     assert abs(-0.5 * (flight[1, 0] + flight[1, 1] * v) - v) < 1e-9
+
+
+@pytest.mark.parametrize("off", [1e-3, 0.0])
+@pytest.mark.parametrize("poles", [(-1.0, -1.0, -1.0), (-1.0, -2.0, -4.0)])
+def test_a_relay_in_a_loop_oscillates_from_where_it_switches(poles, off):
+    """``u = -sgn y`` in a loop of three lags, its start at a switch: Tsypkin's half period, and the multipliers of its saltation matrix."""
+    A, B, C = np.diag(poles) + np.eye(3, k=-1), np.eye(3)[:, :1], np.eye(3)[2:]
+
+    def switch(h):
+        """The state where y rises through 0 after a half period of u = 1, of a motion that is odd from one half to the next."""
+        return np.linalg.solve(np.eye(3) + expm(A * h), np.linalg.solve(A, (expm(A * h) - np.eye(3)) @ B))[:, 0]
+
+    h = brentq(lambda h: switch(h)[2], 0.5, 8.0, xtol=1e-14)
+    x = switch(h)
+    loop = nsds.linear_complementarity_system(A=A, B=B, C=C, x=1.02 * x + off, law=nsds.relay(-1.0, 1.0))
+    found = nsds.orbit(loop, period=2.04 * h, free_period=True)
+    rate = A @ x + B[:, 0]
+    half = (np.eye(3) - np.outer(rate, C) / (C @ rate)) @ expm(A * h)
+    assert found["period"] == pytest.approx(2 * h, rel=1e-10)
+    wanted = sorted([1.0, *sorted(abs(np.linalg.eigvals(half)) ** 2)[1:]])
+    np.testing.assert_allclose(sorted(abs(found["multipliers"])), wanted, rtol=1e-6)
 
 
 def test_basin_of_an_orbit():
