@@ -106,9 +106,8 @@ def prepare(records, layout, options, h, method, work, iwork):
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
     numbers = numbers_of(options)
-    if (is_driven or any(changes)) and numbers[
-        "hybrid"
-    ] == USUAL:  # what looks like many events may be a jump that the user has not told of
+    depends_on_time = is_driven or any(changes)
+    if depends_on_time and numbers["hybrid"] == USUAL:  # what looks like many events may be a jump that the user has not told of
         numbers["hybrid"] = float(NEVER)
     tables = Tables(form, flow, problem, plain, row, column, np.sort(options["time_events"]))
     return prepared._replace(tables=tables, options=Options(h, **numbers), work=more, iwork=imore, stepper=sys.modules[__name__])
