@@ -195,8 +195,9 @@ def test_sensitivity_bouncing_ball():
 
 @pytest.mark.parametrize("jac", [None, nordmark_slope])
 def test_nordmark_period_adding_by_continuation(jac):
+    """With derivatives by finite differences, and of the first alpha with those of a function."""
     case = columns("nordmark_period_adding")
-    for alpha, *edges in zip(case["alpha"], case["rho_pd"], case["rho_bc"], strict=True):
+    for alpha, *edges in list(zip(case["alpha"], case["rho_pd"], case["rho_bc"], strict=True))[: None if jac is None else 1]:
         for m, doubling, border in zip(case["m"].tolist(), *edges, strict=True):
             assert maximal_orbits(alpha, m) == pytest.approx((doubling, border), rel=1e-13)
             start, rho = maximal_orbit(alpha, m, jac)
