@@ -36,7 +36,8 @@ def voltage(system, trajectory, node, reference="0"):
     -------
     numpy.ndarray (rows,)
         Where something jumps, rows of `nsds.event_driven` come in pairs, before it and after it; a row of a step has what is before it.
-        Voltages of a part of the circuit that floats are those against one of its nodes.
+        Voltages of a part of the circuit that floats are those against one of its nodes. The first row of a run by steps has lambda of the
+        record, which says 0 of devices before any step: what they do begins in the next one.
 
     Raises
     ------
@@ -70,7 +71,8 @@ def current(system, trajectory, element):
     Returns
     -------
     numpy.ndarray (rows,)
-        Of a source, the current into its first node. A closed switch takes all of the current of a diode beside it.
+        Of a source, the current into its first node. A closed switch takes all of the current of a diode beside it. The first row of a run
+        by steps is as of `voltage`.
 
     Raises
     ------

@@ -79,7 +79,7 @@ _OWNER = "event_driven"
 _INTERVALS = 64  # of Euler–Moreau, one after the other, at most; they reach the next row long before
 _NEAR_IT = 1e-11  # of the largest w so far: between events that come again closer together, what soon will be no more than errors
 _SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of differences, and of the time: after an event, when bounds that are one may be two
-_SMALLEST = 5e-324
+_SMALLEST = 5e-324  # y of a row of a circuit that is at a bound, where y is 0
 _REST = 1e-3  # of the rate of w at an accumulation: what is smaller at its limit is zero
 _EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
 
@@ -106,8 +106,8 @@ def prepare(records, layout, options, h, method, work, iwork):
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
     numbers = numbers_of(options)
-    depends_on_time = is_driven or any(changes)
-    if depends_on_time and numbers["hybrid"] == USUAL:  # what looks like many events may be a jump that the user has not told of
+    may_jump = is_driven or any(changes)  # what looks like many events may be a jump that the user has not told of
+    if may_jump and numbers["hybrid"] == USUAL:
         numbers["hybrid"] = float(NEVER)
     tables = Tables(form, flow, problem, plain, row, column, np.sort(options["time_events"]))
     return prepared._replace(tables=tables, options=Options(h, **numbers), work=more, iwork=imore, stepper=sys.modules[__name__])

@@ -330,6 +330,7 @@ def test_many_bodies_at_once_are_resolved_as_one_by_one(name):
         (lambda: joints.hinge([0, 0], [0, 0, 1]), r"hinge: point must have shape \(3,\), got \(2,\)"),
         (lambda: joints.prismatic([0, 1]), r"prismatic: axis must have shape \(3,\), got \(2,\)"),
         (lambda: joints.cylindrical([0, 0, np.nan], [0, 0, 1]), "cylindrical: point must be finite"),
+        (lambda: joints.universal([0, 0, 0], [0, 0, 1], [0, 2, 2]), "universal: axis and second_axis must be across .* angle of 45°"),
         (lambda: joints.ball_joint([0, 0, 0], frame="local"), "ball_joint: frame must be one of 'world', 'body', got 'local'"),
         (lambda: joints.hinge_angle([0, 0, 1], lower=1, upper=1), "hinge_angle: lower must be below upper, got 1 and 1"),
         (lambda: joints.slide_along([0, 0, 0]), "slide_along: axis must not be zero"),
