@@ -26,23 +26,25 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
+from nsds.maths.vectors import norm
 from nsds.model.layout import table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, forces, passing, problem, projection
+from nsds.schemes.rigid import blocks, branches, forces, passing, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, force, kinetic_energy, move
 from nsds.schemes.rigid.interactions import evaluate, frame_in, keep_angles, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
-from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
+from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
 
 # Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
 # axes, the controls of the last step, and whether accelerations are to be computed first. before, q without the projection; pushed, by how
-# much this has moved and turned a body (2 each).
-PLAN = table("acc", "A", "change", "smooth", "w_old", "held", "fresh", "before", "pushed")
+# much this has moved and turned a body (2 each). force: F at the start of the step.
+PLAN = table("acc", "A", "change", "smooth", "w_old", "held", "fresh", "before", "pushed", "force")
+_LOST, _OF_TURN = 0.05, 1.0  # of the kinetic energy, and of it times a turn in a step: what joints do in a step on its branch, at most
 _OPENED = 0.5  # of the way that the projection has moved a contact: by how much it may have opened it, as it is straight
 _CLOSE = 1e-13  # of velocities: what the solver may leave in equations
 _WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
@@ -92,7 +94,7 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
     places, n = np.zeros(1, PLAN), lists.bodies.size
-    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, before=7 * n, pushed=2 * n)
+    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, before=7 * n, pushed=2 * n, force=6 * n)
     work.place(places, held=int(lists.bodies["n_u"].sum()))
     work.place(first.plan, v_mid=6 * n)
     problem.follow_turns(lists, motion, first.plan, work)
@@ -114,8 +116,11 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
     keep_angles(form.interactions, mem, work)
     _begin(form.bodies, own, places, mem, work)
+    were_held = _is_held_by_joints(form.interactions, work)
+    were_held = were_held and branches.are_held(options.h, view(work, own.w, 6 * n), form.interactions, work)
     started, is_new = CONVERGED, _hold(form.bodies, places, mem, work)  # accelerations jump with the controls
     if is_new or iwork[places.fresh] != 0:
+        were_held = False  # the forces of the start are not known
         started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     _know_motion(options, own, places, work)
     n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, work, iwork)
@@ -159,9 +164,55 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         status, residual = worse(hit, status), max(residual, error)
         for i in range(6 * n):
             v[i] += work[places.change + i]
+    share = _work_beyond_reason(n_contacts, options.h, s, mem, work, iwork)
+    if were_held and share > 0.0 and status in (CONVERGED, INEXACT):
+        status, residual = LEFT_BRANCH, max(residual, share)
     done = _commit(t_new, n_contacts, s, functions, options, mem, imem, work, iwork)
     iwork[places.fresh] = 0
     return worse(done, status), n_iter, residual
+
+
+@tiny
+def _is_held_by_joints(interactions, work):
+    """Whether some joint is there, and no other equation: a drive does work."""
+    n, others = 0, 0
+    for k in range(interactions.size):
+        if interactions[k].law == EQUALITY and work[interactions[k].off] == 0.0:
+            n, others = n + 1, others + (0 if branches.is_joint(interactions[k]) else 1)
+    return n > 0 and others == 0
+
+
+@kernel
+def _work_beyond_reason(n_contacts, h, s, mem, work, iwork):
+    """Work of joints in the step, of the kinetic energy, where it is more than that of a step on its branch; else 0. Out: force.
+
+    It is what forces do not explain of the change of that energy, but for what they change by in the step. Jumps count where nothing but
+    joints makes velocities jump.
+    """
+    form, places, p, done, energy, bound, turn = s.motion, s.plan[0], s.motion.plan[0], 0.0, 0.0, 0.0, 0.0
+    kept = 0.0 if n_contacts == 0 and _are_joints(form.interactions, s.positions.plan[0], iwork) else 1.0
+    for i in range(p.n_bodies):
+        body, at = form.bodies[i], 6 * i
+        if is_unmoved(body, work):
+            continue
+        for k in range(at, at + 6):
+            v_old, v = mem[body.q + V + k - at], work[p.v + k] - kept * work[places.change + k]
+            done -= 0.5 * h * (work[places.force + k] * v_old + work[p.f + k] * v)
+            bound += 0.5 * h * abs(work[p.f + k] - work[places.force + k]) * (abs(v_old) + abs(v))
+            work[p.w_free + k], work[p.w_end + k], work[places.force + k] = v_old, v, work[p.f + k]
+        before, after = kinetic_energy(body, p.w_free + at, mem, work), kinetic_energy(body, p.w_end + at, mem, work)
+        done, energy = done + after - before, energy + after + before
+        turn = max(turn, h * max(norm(view(work, p.w_free + at + 3, 3)), norm(view(work, p.w_end + at + 3, 3))))
+    return abs(done) / energy if abs(done) > bound + (_LOST + _OF_TURN * turn) * energy else 0.0
+
+
+@tiny
+def _are_joints(interactions, p, iwork):
+    """Whether the interactions that make velocities jump are joints."""
+    others = 0
+    for k in range(interactions.size):
+        others += 1 if iwork[p.begin + k] >= 0 and not branches.is_joint(interactions[k]) else 0
+    return others == 0
 
 
 @kernel
