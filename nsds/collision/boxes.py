@@ -240,7 +240,7 @@ def box_box(size, pose, a, b, margin, found):
     lowest = math.inf
     for k in range(count):
         lowest = min(lowest, found[k * FIELDS + 1])
-    if is_edge_on and count > 0:
+    if is_edge_on and lowest <= apart[axis] + WIDTH * smallest:
         _turn_to(R, n, apart[axis] + WIDTH * smallest, found, count)
         return count
     if separation > 0.0 and lowest > separation + _EXACT * smallest:

@@ -272,7 +272,8 @@ def outline_outline(size, pose, vertices, a, b, margin, found):
             count = _put(found, count, margin, feature, depth - r_a - r_b, sign * nx, sign * ny, x, y)
     if r_a + r_b == 0.0 and count > 0:
         n, most, half_width = stack(3), max(parting, parting_b), _half_width(size, pose, vertices, a, b, nx, ny)
-        if does_touch(most, half_width) and _edge_on(size, pose, vertices, one, other, edge, WIDTH * half_width, n):
+        is_near = does_touch(most, half_width) and nearest <= most + WIDTH * half_width
+        if is_near and _edge_on(size, pose, vertices, one, other, edge, WIDTH * half_width, n):
             _turn_to(sign, n, most + WIDTH * half_width, found, count)
             return count
     if max(parting, parting_b) > -_ALIKE * (size[3 * a] + size[3 * b]):
