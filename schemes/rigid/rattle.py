@@ -213,7 +213,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _forget_first_half(second.h, s, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
-    if _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
+    if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
         _forget_first_half(second.h, s, work)
         _forget_restitution(form, imem, work)
         n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
@@ -473,7 +473,8 @@ def _forget_first_half(h, s, work):
 
 @kernel
 def _forget_restitution(s, imem, work):
-    """Without it impulses found at the end of a step add no energy. Out: aim."""
+    """Without it impulses found at the end of a step add no energy, and there are some. Out: aim, lost."""
+    work[s.plan[0].lost] = 0.0
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m if it.law != FORCE else 0):

@@ -320,9 +320,11 @@ def run_until_failure(system, t_end, h):
         return error.trajectory[:-1], error.status
 
 
-@pytest.mark.parametrize("seed", [16, 60, 73, 82, 83, 176, 185, 200, 239])
+@pytest.mark.parametrize("seed", [16, 60, 73, 82, 83, 176, 185, 200, 239, 453])
 def test_random_machines_that_jam_run_on_or_end_with_their_joints_open(seed):
     """Steps in which no velocity keeps the joints at their positions, or joints drive: their energy grew up to 1e157 times.
+
+    Of 453 an impact has no solution with restitution.
 
     Bodies that begin within each other are raised as they are pushed apart, which velocities do not see. Steps that jam are of order 1.
     """
