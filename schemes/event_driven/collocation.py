@@ -17,9 +17,9 @@ STAGES = 7
 LARGEST = 48  # states: beyond, the matrix of all stages is as large as what it saves
 NOISE = 1e-12  # of the terms that a coefficient could have: what is smaller is their rounding
 _PATIENCE = 64  # short steps in the same modes before a long one is tried; of so many it takes the place, or it costs more than they do
-_AGAIN = 4096  # short steps after it was tried in vain
+_AGAIN = 8192  # short steps after it was tried in vain
 _LONGER = 1.0 + 2.0**-10  # than what is left, so that the next step of that length, up to rounding, has the same matrix
-_TRIES, _SHORTER = 4, 2.0**-4
+_TRIES, _SHORTER = 8, 2.0**-4
 _SMALL = 2.0**-50  # last terms, of the largest x so far or in the step
 _OFTEN, _EASY, _GROWTH = (
     8,

@@ -49,6 +49,7 @@ from nsds.schemes.event_driven.modes import (
     place_arrays,
     put_on_outputs,
     solve_modes,
+    take_back,
 )
 from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
@@ -411,6 +412,8 @@ def _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork):
         if is_start and p.is_driven == 0:
             return off
     solve_modes(s.flow, work, iwork)
+    if not is_afresh and take_back(p, work, iwork):
+        solve_modes(s.flow, work, iwork)
     return off if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0) else status
 
 

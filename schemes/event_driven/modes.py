@@ -327,6 +327,32 @@ def solve_modes(flow, work, iwork):
 
 
 @kernel
+def take_back(p, work, iwork):
+    """Give rows their modes back that were changed too early: whose guard had not come to zero, and that break the law now.
+
+    A choice looks ahead by a step, in which y or lambda may get there. Of rows that D decides. Returns whether there are any.
+    """
+    are_back = False
+    for i in range(p.m):
+        mode, before = iwork[p.mode + i], iwork[p.before + i]
+        fixed = work[p.bounds_lower + i] == work[p.bounds_upper + i] or iwork[p.direct + i] == 0
+        if fixed or mode == before or iwork[p.fired + i] != 0:
+            continue
+        matrix, constant = (p.L, p.l) if mode == HELD else (p.Y, p.y0)
+        value, terms = work[constant + i], abs(work[constant + i])
+        for j in range(p.n):
+            value += work[matrix + i * p.n + j] * work[p.x + j]
+            terms += abs(work[matrix + i * p.n + j]) * work[p.x_size + j]
+        if mode == HELD:
+            off = max(work[p.bounds_lower + i] - value, value - work[p.bounds_upper + i])
+        else:
+            off = -value if mode == LOWER else value
+        if off > _ROUNDED * terms:
+            iwork[p.mode + i], are_back = before, True
+    return are_back
+
+
+@kernel
 def _without_rounding(constant, matrix, p, work):
     """Entries of a column that are rounding of its largest, or of that of C or e, become 0: y and lambda of circuits have one unit."""
     n, m = p.n, p.m

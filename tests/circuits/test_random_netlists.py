@@ -34,3 +34,15 @@ def test_a_leak_decides_for_nanoseconds_which_way_a_diode_goes():
     leak = 8.47 / 30e-6 / 1e7 * 176 / 2476
     conducted = 0.5 * 8.47 / 30e-6 / 2476 / 5.65e-6 / 80.6
     assert closed[0] - 3e-4 == pytest.approx(1.5 * leak / conducted, rel=0.01)
+
+
+def test_a_charge_pump_whose_diodes_stop_within_femtoseconds_of_each_other():
+    """Four stages of Dickson's, each edge of 10 ns: currents that a choice of modes sees end are followed to their ends."""
+    netlist = ["VDD vdd 0 3.3", "VP p 0 PULSE(0 3.3 0 10n 10n 0.49u 1u)", "VN n 0 PULSE(3.3 0 0 10n 10n 0.49u 1u)", "D1 vdd a DS",
+               "C1 a p 100n", "D2 a b DS", "C2 b n 100n", "D3 b c DS", "C3 c p 100n", "D4 c d DS", "C4 d n 100n", "D5 d out DS",
+               "Cout out 0 1u", "RL out 0 100k", ".model DS D(Ron=1 Roff=100meg Vfwd=0.3)"]  # fmt: skip
+    circuit = nsds.circuit(netlist)
+    rows = nsds.simulate(circuit, t_end=3.2e-4, h=1e-5, scheme=nsds.event_driven())
+    stepped = nsds.simulate(circuit, t_end=3.2e-4, h=5e-9, save_every=64_000)
+    last = [nsds.circuits.voltage(circuit, each, "out")[-1] for each in (rows, stepped)]
+    assert last[0] == pytest.approx(last[1], rel=2e-3)
