@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from nsds._jit import caller, inlined, kernel, on_demand, tiny
-from nsds.maths import cholesky
+from nsds.maths import cholesky, superlu
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
 
@@ -342,7 +342,6 @@ def _in_fronts(matrices, last):
 def _sparse_factors(A, where):
     """Diagonal pivots keep the factors of a mass-like matrix sparse; where they lose accuracy, partial pivoting takes over."""
     from scipy.sparse import tril, triu
-    from scipy.sparse.linalg import splu
 
     A = A.tocsc()
     b = A @ np.ones(A.shape[0])
@@ -351,7 +350,7 @@ def _sparse_factors(A, where):
         {"permc_spec": "COLAMD"},
     ):
         try:
-            lu = splu(A, **options)
+            lu = superlu.factorise(A, **options)
         except RuntimeError:
             continue
         x = lu.solve(b)

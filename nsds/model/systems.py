@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from nsds import _checks
-from nsds.maths import cholesky
+from nsds.maths import cholesky, superlu
 from nsds.model.functions import function_name
 from nsds.model.records import pack
 
@@ -153,7 +153,6 @@ def mass_field(owner, name, matrix, n, count, regular):
 def _require_sparse_mass(where, M):
     """By Sylvester's law of inertia: pivots on the diagonal of a symmetric matrix have the signs of its eigenvalues."""
     from scipy.sparse import eye_array
-    from scipy.sparse.linalg import splu
 
     _require_symmetric(where, M, M.T)
     least = M.diagonal().min()
@@ -166,7 +165,7 @@ def _require_sparse_mass(where, M):
             raise ValueError(f"{where} must be positive semidefinite, and has a negative eigenvalue") from None
     elif least >= 0:
         try:
-            factors = splu(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+            factors = superlu.factorise(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError:  # exactly singular: the factorisation of the step decides
             return
         least = factors.U.diagonal().min() if (factors.perm_r == factors.perm_c).all() else 0.0

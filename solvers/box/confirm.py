@@ -4,13 +4,14 @@ from contextlib import suppress
 
 import numpy as np
 
-from nsds.solvers.box.signature import LEVELS, least_data, multiply_exactly, size_beside
+from nsds.maths.superlu import factorise
+from nsds.solvers.box.signature import LEVELS, least_data, multiply_exactly, rounding_of_data, size_beside
 
 _ROUNDING = 2.0**-52
 _LEFT = 1e-3  # of the rounding of a row's terms: what more digits must leave of its error
 _REPEATS = 8
 _SHIFT = 1e-9  # on the diagonal
-_SMALLEST = 1e-14  # singular values, of the largest, that are not 0
+_SMALLEST = (1e-14, 1e-12, 1e-10, 1e-8)  # singular values, of the largest, that are not 0
 _DENSE = 1500  # unknowns up to which a matrix that may be singular is treated as a dense one
 
 
@@ -23,7 +24,7 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
     """
     from scipy.sparse import csr_array, diags_array
 
-    n, w, least = q.size, np.zeros(q.size), least_data(row, M, q)
+    n, w, least = q.size, np.zeros(q.size), least_data(row, column, M, q)
     multiply_exactly(row, column, M, q, z, w)
     whole = csr_array((M, column, row), shape=(n, n))
     parts = csr_array((abs(M), column, row), shape=(n, n))
@@ -32,6 +33,8 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
     data = abs(q) + parts @ np.where(at_bound, abs(z), 0.0)
     for i in np.tile(np.flatnonzero(data == 0.0), LEVELS):
         data[i] = data[i] or size_beside(i, least, row, column, M, data, lower, upper)
+    of_data = [rounding_of_data(i, least, row, column, M, q, lower, upper) for i in range(n)]
+    enough = np.maximum(np.maximum(tol * data, _LEFT * _ROUNDING * terms), of_data)
     B = np.flatnonzero(~at_bound)
     rows, columns = diags_array(1.0 / np.where(terms > 0.0, terms, 1.0)[B]), diags_array(np.where(z == 0.0, 1.0, abs(z))[B])
     A, worst = (rows @ whole[B][:, B] @ columns).tocsc(), np.inf
@@ -44,7 +47,7 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
         error[lower == upper] = 0.0
         if np.isfinite(exact).all():
             worst = min(worst, np.max(error / np.where(data > 0.0, data, 1.0), initial=0.0, where=data > 0.0))
-            if (error <= np.maximum(tol * data, _LEFT * _ROUNDING * terms))[data > 0.0].all():
+            if (error <= enough)[data > 0.0].all():
                 return True, float(worst)
     return False, float(worst)
 
@@ -52,13 +55,14 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
 def _solutions_of(A):
     """Functions that solve a square system, or come nearer: elimination, with a shift where that is singular; that of least norm."""
     from scipy.sparse import diags_array
-    from scipy.sparse.linalg import splu
 
     own = A.diagonal()
     shift = diags_array(_SHIFT * np.where(own > 0.0, own, 1.0)).tocsc()
     for matrix in (A, A + shift):
         with suppress(RuntimeError, ValueError):  # an exact zero, or no unknowns
-            yield splu(matrix).solve
+            yield factorise(matrix).solve
     if A.shape[0] <= _DENSE:
-        inverse = np.linalg.pinv(A.toarray(), rcond=_SMALLEST)
-        yield lambda b: inverse @ b
+        U, sizes, V = np.linalg.svd(A.toarray())
+        for smallest in _SMALLEST:
+            k = int((sizes > smallest * sizes.max(initial=0.0)).sum())
+            yield lambda b, k=k: V[:k].T @ ((U[:, :k].T @ b) / sizes[:k])

@@ -4,6 +4,7 @@ from itertools import chain
 
 import numpy as np
 
+from nsds.maths.superlu import factorise
 from nsds.solvers.box.signature import conclude
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED
 
@@ -122,12 +123,11 @@ class _Search:
     def _factorise(self, D):
         """Factors of ``A + D`` with a small shift; rows and columns of fixed unknowns are those of the identity."""
         from scipy.sparse import diags_array
-        from scipy.sparse.linalg import splu
 
         free = diags_array(np.where(self.fixed, 0.0, 1.0))
         self.exact = (free @ self.A @ free + diags_array(D + self.fixed)).tocsc()
         try:
-            self.factors = splu(self.exact + _SHIFT * self.shift, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.01)
+            self.factors = factorise(self.exact + _SHIFT * self.shift, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.01)
         except (RuntimeError, MemoryError):
             return False
         return True
@@ -196,7 +196,6 @@ class _Search:
 
         Then what is beyond a bound goes there, and what w pulls away from it leaves, as in the primal-dual active set method.
         """
-        from scipy.sparse.linalg import splu
 
         below, above = self._slacks()
         at_low, at_high = (self.has_low & (self.a > below)) | self.fixed, self.has_high & (self.b > above)
@@ -204,7 +203,7 @@ class _Search:
             z = np.where(at_low, self.low, np.where(at_high, self.high, self.z))
             B = np.flatnonzero(~(at_low | at_high))
             try:
-                factors = splu(self.A[B][:, B].tocsc() + shift * self.shift[:, B][B], permc_spec="MMD_AT_PLUS_A") if B.size else None
+                factors = factorise(self.A[B][:, B].tocsc() + shift * self.shift[:, B][B], permc_spec="MMD_AT_PLUS_A") if B.size else None
             except (RuntimeError, MemoryError):
                 return
             z[self.is_idle] = 0.0

@@ -44,8 +44,9 @@ _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
 _SPLITTER = 2.0**27 + 1.0
-_OF_DATA = 2.0**-49  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
+_OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
 _MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
+_MORE = 1.0 + 2.0**-20  # so that a sum of rounding is not missed by its own rounding
 LEVELS = 8  # rows away, from which a row without data takes its size
 
 
@@ -134,13 +135,25 @@ def given(q_i, least):
 
 
 @kernel
-def least_data(row, M, q):
+def least_data(row, column, M, q):
     """The q_i, for rows with entries of 1, below which q_i is rounding beside the largest q: as of ``0.3 - 0.1 - 0.2`` beside 1."""
     most = 0.0
     for i in range(q.size):
-        largest = largest_in_row(row, M, i)
+        largest = 0.0
+        for k in range(row[i], row[i + 1]):
+            if _tells(M[k], column[k], row, column, M):
+                largest = max(largest, abs(M[k]))
         most = max(most, abs(q[i]) / largest if largest > 0.0 else 0.0)
     return _MINOR * most
+
+
+@kernel
+def _tells(part, j, row, column, M):
+    """True when an entry of column j is no rounding beside the largest there, so that q of its row says how large z_j may be."""
+    largest = 0.0
+    for k in range(row[j], row[j + 1]):
+        largest = max(largest, abs(entry(row, column, M, column[k], j)))
+    return abs(part) > _MINOR * largest
 
 
 @kernel
@@ -153,8 +166,9 @@ def _natural_size(j, least, row, column, M, sizes, lower, upper):
     for k in range(row[j], row[j + 1]):
         i = column[k]
         part = abs(entry(row, column, M, i, j))
-        if part > 0.0 and abs(sizes[i]) > least * largest_in_row(row, M, i):
-            size = min(size, abs(sizes[i]) / part)
+        worth = abs(sizes[i])
+        if 0.0 < worth < size * part and worth > least * largest_in_row(row, M, i) and _tells(part, j, row, column, M):
+            size = worth / part  # what costs most to know is asked last
     if size == math.inf:
         for bound in (lower[j], upper[j]):
             size = min(size, abs(bound) if bound != 0.0 else math.inf)
@@ -173,10 +187,17 @@ def size_beside(i, least, row, column, M, sizes, lower, upper):
 
 @kernel
 def rounding_of_data(i, least, row, column, M, q, lower, upper):
-    """What is nothing in w_i, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`."""
-    if abs(q[i]) > least * largest_in_row(row, M, i):
+    """What is nothing in w_i, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`.
+
+    Where nothing tells how large the terms of the row may be, it is all of a q_i that would be rounding beside 1, and with z of 1, too.
+    """
+    largest = largest_in_row(row, M, i)
+    if abs(q[i]) > least * largest:
         return 0.0
-    return _OF_DATA * size_beside(i, least, row, column, M, q, lower, upper)
+    size = size_beside(i, least, row, column, M, q, lower, upper)
+    if size > 0.0:
+        return _OF_DATA * size
+    return _MORE * abs(q[i]) if abs(q[i]) <= _MINOR * min(largest, 1.0) else 0.0
 
 
 @tiny
@@ -222,9 +243,11 @@ def _judged(i, rounding, row, column, M, q, lower, upper, z):
 def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
     """(merit, largest that it may be, clear failures, failures that `_mend` may mend) at a z within its bounds. Out: w.
 
-    The merit is the one of `conclude` without the second look. NaN where anything is NaN or infinite.
+    The merit is the one of `conclude` without the second look. NaN where anything is NaN or infinite. Errors of rows without data may be
+    larger than beside their terms, if z has grown as in the row where it has most.
     """
-    merit = most = total = 0.0
+    merit = most = total = idle = 0.0
+    growth = 1.0
     n_clear = n_mendable = 0
     for i in range(q.size):
         w_i, terms, error, noise, data = _judged(i, rounding, row, column, M, q, lower, upper, z)
@@ -233,12 +256,17 @@ def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
         if noise > 0.0:
             merit += _square(error / terms)
             most += _square(noise / scale_of_row(terms, data))
+            idle += _square(noise / terms) if data == 0.0 else 0.0
+            growth = max(growth, terms / data) if data > 0.0 else growth
             if error > tol * terms:
                 if data == 0.0 or _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
                     n_mendable += 1
                 else:
                     n_clear += 1
-    return math.sqrt(merit) + total, math.sqrt(most), n_clear, n_mendable
+    most = math.sqrt(most)
+    if rounding == 0.0 and idle > 0.0:
+        most = max(most, growth * math.sqrt(idle))
+    return math.sqrt(merit) + total, most, n_clear, n_mendable
 
 
 @kernel
@@ -254,7 +282,7 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     worth beside others, see `size_beside`.
     Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
     """
-    doubt, least = 0.0, -1.0
+    doubt, least, is_open = 0.0, -1.0, False
     for i in range(q.size):
         _, terms = row_sum(i, row, column, M, q, z)
         data = _data(i, rounding, row, column, M, q, lower, upper, z)
@@ -282,13 +310,33 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
             is_missed = rounding == 0.0 and error > _MISSED * data and not _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)
             scale = data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])
             if rounding == 0.0 and error > tol * scale:
-                least = least_data(row, M, q) if least < 0.0 else least
-                size = size_beside(i, least, row, column, M, q, lower, upper) if data == 0.0 else 0.0
-                scale = max(scale, size)
-                error = error if error > rounding_of_data(i, least, row, column, M, q, lower, upper) else 0.0
+                least = least_data(row, column, M, q) if least < 0.0 else least
+                if data == 0.0:
+                    error = w[i] = 0.0  # what it is worth is found below
+                    is_open = True
+                elif error <= rounding_of_data(i, least, row, column, M, q, lower, upper):
+                    error = 0.0
             merit += _square(error / scale)
+    if is_open:
+        merit += _merit_beside(least, row, column, M, q, lower, upper, z, w)
     merit = math.sqrt(merit)
     multiply_exactly(row, column, M, q, z, w)
+    return merit
+
+
+@kernel
+def _merit_beside(least, row, column, M, q, lower, upper, z, w):
+    """Part of the merit of rows with w_i = 0, which have no data and are worth what others leave for them. In: other w are scales."""
+    for i in range(q.size):
+        data = _data(i, 0.0, row, column, M, q, lower, upper, z)
+        w[i] = data if data > 0.0 else abs(w[i])
+    _spread_sizes(least, row, column, M, lower, upper, w)
+    merit = 0.0
+    for i in range(q.size):
+        error = exact_error(i, 0.0, row, column, M, q, lower, upper, z) if w[i] <= 0.0 else 0.0
+        if error > 0.0:
+            _, terms = row_sum(i, row, column, M, q, z)
+            merit += _square(error / (-w[i] if w[i] < 0.0 else terms))
     return merit
 
 
@@ -465,7 +513,7 @@ def clip(lower, upper, z):
 @kernel
 def a_row_is_infeasible(row, column, M, q, lower, upper):
     """True when some w_i has the wrong sign, beyond rounding of its terms and of its data, for every z within the bounds."""
-    found, small = False, least_data(row, M, q)
+    found, small = False, least_data(row, column, M, q)
     for i in range(q.size):
         most = least = q[i]
         terms = abs(q[i])
@@ -490,7 +538,7 @@ def proves_infeasible(row, column, M, q, lower, upper, y, sizes):
     large as the rows ask for (see `_sizes_asked_for`). It is less than what rounding of the data can do. Work: sizes (n,).
     """
     n = q.size
-    value, terms, of_data, least = 0.0, 0.0, 0.0, least_data(row, M, q)
+    value, terms, of_data, least = 0.0, 0.0, 0.0, least_data(row, column, M, q)
     for i in range(n):
         if (y[i] < 0.0 and lower[i] > -math.inf) or (y[i] > 0.0 and upper[i] < math.inf):
             return False
@@ -658,27 +706,33 @@ def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
     A row without data is worth as much as its terms, or as the largest term of a z of `_natural_size` in it, which the rows with data say,
     and rows without from one to the next. Meanwhile w holds these sizes.
     """
-    least = least_data(row, M, q)
+    least = least_data(row, column, M, q)
     for i in range(q.size):
         _, terms, error, _, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
         if data > 0.0 and error > tol * terms and error > rounding_of_data(i, least, row, column, M, q, lower, upper):
             return merit, most
     for i in range(q.size):
         w[i] = _data(i, 0.0, row, column, M, q, lower, upper, z)
-    for _ in range(LEVELS):
-        for i in range(q.size):
-            w[i] = w[i] if w[i] > 0.0 else size_beside(i, least, row, column, M, w, lower, upper)
+    _spread_sizes(least, row, column, M, lower, upper, w)
     new_merit = new_most = 0.0
     for i in range(q.size):
         _, terms, error, noise, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
         is_nothing = error > tol * terms and data > 0.0  # by the first look it is
         if noise > 0.0 and not is_nothing:
-            scale = max(terms, w[i]) if data == 0.0 else terms
+            scale = max(terms, -w[i]) if data == 0.0 else terms
             new_merit += _square(error / scale)
             new_most += _square(noise / (scale if data == 0.0 else scale_of_row(terms, data)))
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
     multiply(row, column, M, q, z, w)
     return (new_merit, new_most) if new_merit <= tol else (merit, most)
+
+
+@kernel
+def _spread_sizes(least, row, column, M, lower, upper, sizes):
+    """Rows that are worth 0 by themselves get, with a minus, what they are worth beside others, from one to the next. In and out: sizes."""
+    for _ in range(LEVELS):
+        for i in range(sizes.size):
+            sizes[i] = sizes[i] if sizes[i] > 0.0 else -size_beside(i, least, row, column, M, sizes, lower, upper)
 
 
 @kernel
@@ -690,7 +744,7 @@ def hides_data(tol, row, column, M, q, lower, upper, z):
         if _ROUNDING * terms > tol * abs(q[i]):
             data = _data(i, 0.0, row, column, M, q, lower, upper, z)
             if data > 0.0 and exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * data:
-                least = least_data(row, M, q) if least < 0.0 else least
+                least = least_data(row, column, M, q) if least < 0.0 else least
                 if data > rounding_of_data(i, least, row, column, M, q, lower, upper):
                     return True
     return False

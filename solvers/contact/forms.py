@@ -7,6 +7,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
+from nsds.maths import superlu
 from nsds.solvers.box import forms
 from nsds.solvers.box.signature import place_of
 
@@ -159,7 +160,7 @@ def factorised(owner, M):
     import scipy.sparse as sp
 
     try:
-        return sp.linalg.splu(sp.csc_array(M)).solve
+        return superlu.factorise(sp.csc_array(M)).solve
     except RuntimeError:
         raise ValueError(f"{owner}: M must be regular, it is singular") from None
 

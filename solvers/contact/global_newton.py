@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, view
+from nsds.maths import superlu
 from nsds.solvers.contact import alart_curnier
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MAX_ITERATIONS, MEMORY, MOST, RELAX, STIFFEN
 from nsds.solvers.contact.signature import natural_maps
@@ -78,7 +79,7 @@ def newton_global(disk, mu, M, H, q, b, W, scale, options, v, r):
         A_all = sp.bsr_array((A.reshape(n, d, d), *blocks))
         B_all = sp.bsr_array((B.reshape(n, d, d), *blocks)) + sigma * A_all @ sp.diags_array(D)
         try:
-            factors = sp.linalg.splu(sp.block_array([[M, -H], [A_all @ transposed, B_all]], format="csc"))
+            factors = superlu.factorise(sp.block_array([[M, -H], [A_all @ transposed, B_all]], format="csc"))
         except RuntimeError:
             if sigma == MOST:
                 status = SINGULAR

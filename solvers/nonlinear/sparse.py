@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import kernel
+from nsds.maths.superlu import factorise
 from nsds.solvers.box import forms
 from nsds.solvers.box.interior_sparse import interior_sparse
 from nsds.solvers.box.signature import Options as BoxOptions
@@ -143,7 +144,6 @@ def _phi(a, b):
 def _newton_step(p, z, F, J):
     """A step on Fischer and Burmeister's map, with the least shift of the Jacobian of which it descends, or against the gradient."""
     from scipy.sparse import diags_array
-    from scipy.sparse.linalg import splu
 
     largest = abs(J).max(axis=1).toarray().ravel()
     unit = 1.0 / np.where(largest > 0.0, largest, 1.0)
@@ -155,7 +155,7 @@ def _newton_step(p, z, F, J):
             d = -gradient
         else:
             try:
-                d = splu((H + diags_array(shift * size * by_f)).tocsc()).solve(-Phi)
+                d = factorise(H + diags_array(shift * size * by_f)).solve(-Phi)
             except RuntimeError:  # singular
                 continue
         slope = gradient @ d

@@ -1,0 +1,446 @@
+"""Random one-step problems of few unknowns: degenerate, singular, badly scaled, with decimals that cancel but for rounding.
+
+``python -m tests.random_problems FIRST LAST`` solves those of some seeds with the defaults. Every claim is judged without the package: what
+is CONVERGED in exact arithmetic, INFEASIBLE and UNBOUNDED by solutions that were there before the problem, or by trying all bases exactly.
+"""
+
+import collections
+import itertools
+import sys
+import time
+import warnings
+from fractions import Fraction
+
+import numpy as np
+
+from nsds import solvers, status
+
+MET = Fraction(1, 10**8)  # of a row's terms
+HIDDEN = Fraction(1, 1000)  # of a row's data: more of it may not be hidden by z that have grown
+LARGE = 10**10
+ROUNDING = Fraction(1, 2**46)
+MOST_BASES = 20000
+WRONG = 1e-6  # of ``||q||``, of a contact; of the units of its residual, of a nonlinear problem
+SOLVABLE, CONTRADICTORY, UNBOUNDED, ANY = "solvable", "contradictory", "unbounded", "any"
+
+
+# ------------------------------------------------------------------------------------------------------------- exact judgement of rows
+
+
+def exactly(x):
+    """Entries of an array as fractions, infinite ones as they are."""
+    return [exactly(y) if np.ndim(y) else Fraction(y) if np.isfinite(y) else float(y) for y in np.asarray(x, float).tolist()]
+
+
+def row_errors(M, q, lower, upper, z):
+    """(error, terms, data) of each row of a box problem, exactly: the part of w_i with a sign that does not go with the place of z_i."""
+    result = []
+    for i, w in enumerate(q):
+        terms = data = abs(w)
+        for j, m in enumerate(M[i]):
+            term = m * z[j]
+            w += term
+            terms += abs(term)
+            data += abs(term) if z[j] in (lower[j], upper[j]) else 0
+        error = max(-w if z[i] < upper[i] else 0, w if z[i] > lower[i] else 0, 0)
+        result.append((error, terms, data))
+    return result
+
+
+def solve_exactly(A, b):
+    """x with ``A x = b`` in fractions, or None where A is singular."""
+    n = len(b)
+    rows = [[*A[i], b[i]] for i in range(n)]
+    for k in range(n):
+        pivot = next((i for i in range(k, n) if rows[i][k]), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(n):
+            if i != k and rows[i][k]:
+                part = rows[i][k] / rows[k][k]
+                rows[i] = [x - part * y for x, y in zip(rows[i], rows[k], strict=True)]
+    return [rows[k][n] / rows[k][k] for k in range(n)]
+
+
+def basic_solutions(M, q, lower, upper):
+    """Exact solutions of a box problem at vertices of its solution set, of which there is one wherever there is a solution.
+
+    Each z_j is at a finite bound (free ones: 0) or basic; basic ones follow from as many rows w = 0. None where these are too many.
+    """
+    n = len(q)
+    places = [[x for x in {lower[j], upper[j]} if abs(x) < np.inf] or [Fraction(0)] for j in range(n)]
+    count = 0
+    for size in range(n + 1):
+        for basis in itertools.combinations(range(n), size):
+            others = [j for j in range(n) if j not in basis]
+            for at in itertools.product(*(places[j] for j in others)):
+                for rows in itertools.combinations(range(n), size):
+                    count += 1
+                    if count > MOST_BASES:
+                        yield None
+                        return
+                    load = [-q[i] - sum(M[i][j] * x for j, x in zip(others, at, strict=True)) for i in rows]
+                    x = solve_exactly([[M[i][j] for j in basis] for i in rows], load)
+                    if x is None:
+                        continue
+                    z = dict(zip((*basis, *others), (*x, *at), strict=True))
+                    z = [z[j] for j in range(n)]
+                    inside = all(lower[j] <= z[j] <= upper[j] for j in range(n))
+                    if inside and not any(error for error, _, _ in row_errors(M, q, lower, upper, z)):
+                        yield z
+
+
+def judge_rows(claim, truth, M, q, lower, upper, z):
+    """What is false in a claim on a box problem; "" where nothing is."""
+    M, q, lower, upper = exactly(M), exactly(q), exactly(lower), exactly(upper)
+    if claim == status.INFEASIBLE:
+        if truth == SOLVABLE:
+            return "infeasible, which it is not by construction"
+        if truth == ANY and any(z and _is_natural(z, M, q) for z in basic_solutions(M, q, lower, upper)):
+            return "infeasible, though a basis solves it exactly"
+    if claim != status.CONVERGED:
+        return ""
+    if truth != ANY and truth != SOLVABLE:
+        return f"converged, though {truth}"
+    if not np.isfinite(z).all():
+        return "converged at NaN or infinity"
+    z = exactly(z)
+    if any(not lower[j] <= z[j] <= upper[j] for j in range(len(z))):
+        return "converged outside the bounds"
+    errors = row_errors(M, q, lower, upper, z)
+    if any(error > MET * terms for error, terms, _ in errors):
+        rounding = _rounding_of_data(M, q)
+        if any(error > max(MET * terms, small) for (error, terms, _), small in zip(errors, rounding, strict=True)):
+            return "converged with a row that is not met"
+    if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data in errors):
+        size = max(map(abs, z))
+        for other in basic_solutions(M, q, lower, upper):
+            if other is None or 100 * max(map(abs, other), default=0) >= size:
+                return ""
+        return "converged with data that grown z hide"
+    return ""
+
+
+def _is_natural(z, M, q):
+    """Whether no z_j is LARGE times what carries alone all that some row is worth, as rounding of nearly singular rows might ask for."""
+    return all(abs(x) <= LARGE * max((abs(b / row[j]) for b, row in zip(q, M, strict=True) if row[j]), default=1) for j, x in enumerate(z))
+
+
+def _rounding_of_data(M, q):
+    """In each row, ROUNDING of the terms that it has with z_j that carry alone what some row is worth: q may come of these."""
+    n = len(q)
+    sizes = [max((abs(q[i] / M[i][j]) for i in range(n) if M[i][j]), default=0) for j in range(n)]
+    return [ROUNDING * sum(abs(M[i][j]) * sizes[j] for j in range(n)) for i in range(n)]
+
+
+# ------------------------------------------------------------------------------------------------------------------------- rows
+
+
+def random_matrix(rng, n):
+    """Integers, decimals or normal numbers; of full or lower rank, semidefinite, skew, indefinite, with zero rows, nearly singular."""
+    kind = rng.integers(8)
+    draw = (lambda *s: rng.integers(-3, 4, s).astype(float), lambda *s: rng.integers(-9, 10, s) / 10, lambda *s: rng.normal(size=s))[
+        rng.integers(3)
+    ]
+    G = draw(rng.integers(1, n + 1), n)
+    if kind == 0:
+        M = G.T @ G
+    elif kind == 1:
+        S = draw(n, n)
+        M = G.T @ G + S - S.T
+    elif kind == 2:
+        M = G.T @ G + np.diag(abs(draw(n)))
+    elif kind == 3:
+        m = rng.integers(0, n)
+        M = np.zeros((n, n))
+        M[m:, :m] = draw(n - m, m)
+        M[:m, m:] = -M[m:, :m].T
+        M[:m, :m] = (lambda F: F.T @ F)(draw(rng.integers(1, n + 1), m))
+    elif kind == 4:
+        M = abs(draw(n, n))
+    elif kind == 5:
+        M = draw(n, 1) @ draw(1, n) + 10.0 ** -rng.integers(3, 14) * draw(n, n)
+    else:
+        M = draw(n, n)
+    if rng.random() < 0.15:
+        M[rng.integers(n)] = M[rng.integers(n)]
+    if rng.random() < 0.1:
+        M[:, rng.integers(n)] = 0.0
+    return M
+
+
+def random_bounds(rng, n):
+    """Of an LCP, of a mixed one, or any: finite, free, equal."""
+    kind = rng.integers(3)
+    lower, upper = np.zeros(n), np.full(n, np.inf)
+    if kind == 1:
+        lower[rng.random(n) < 0.5] = -np.inf
+    elif kind == 2:
+        lower = rng.choice([-np.inf, -1.0, 0.0, 0.1], n)
+        upper = np.where(rng.random(n) < 0.5, np.inf, np.where(np.isfinite(lower), lower, 0.0) + rng.choice([0.0, 1.0, 0.2], n))
+    return lower, upper
+
+
+def random_solution(rng, lower, upper):
+    """(z, w) that obey the law of rows with bounds, w = 0 at a bound at times."""
+    n = lower.size
+    low, high = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 3, -3)), np.where(np.isfinite(upper), upper, 0.0)
+    high = np.where(np.isfinite(upper), high, low + 3)
+    draw = rng.integers(0, 10, n) / 10 if rng.random() < 0.6 else rng.random(n)
+    z = low + draw * (high - low)
+    at = rng.integers(4, size=n)
+    z = np.where((at == 0) & np.isfinite(lower), lower, np.where((at == 1) & np.isfinite(upper), upper, z))
+    push = rng.choice([0.0, 0.3, 1.0], n)
+    w = np.where(z == lower, push, np.where(z == upper, -push, 0.0))
+    return z, np.where(lower == upper, rng.choice([-1.0, 1.0], n) * push, w)
+
+
+def units(rng, n, binary):
+    """Factors of unknowns, or rows: 1, over some decades, or over many."""
+    kind = rng.integers(4)
+    if kind < 2:
+        return np.ones(n)
+    power = rng.integers(-12, 13, n) if kind == 3 else np.full(n, rng.integers(-12, 13))
+    return 2.0 ** (3 * power) if binary else 10.0**power
+
+
+def random_rows(rng):
+    """(truth, M, q, lower, upper)."""
+    n, kind = int(rng.integers(1, 6)), rng.integers(4)
+    if kind == 0 and n > 1:
+        return CONTRADICTORY, *_contradictory_rows(rng, n)
+    M, (lower, upper) = random_matrix(rng, n), random_bounds(rng, n)
+    C = units(rng, n, True)
+    R = C if rng.random() < 0.7 else units(rng, n, True)
+    if kind == 1:
+        q = rng.integers(-3, 4, n) / rng.choice([1, 10])
+        return ANY, R[:, None] * M * C, R * q, lower / C, upper / C
+    z, w = random_solution(rng, lower, upper)
+    q = w - M @ z
+    terms = abs(M) @ abs(z) + abs(w)
+    is_seen = (abs(q) > 1e-9 * terms).any() or not q.any()  # else rounding is all that there is
+    return SOLVABLE if is_seen else ANY, R[:, None] * M * C, R * q, lower / C, upper / C
+
+
+def _contradictory_rows(rng, n):
+    """Whole y with ``y M = 0`` and ``y q = -gap``, of equations and an inequality, in units that are powers of two."""
+    y = np.r_[rng.choice([-2.0, -1, 1, 2], n - 1), 1.0]
+    M, q = rng.integers(-9, 10, (n, n)).astype(float), rng.integers(-4, 5, n).astype(float)
+    M[-1], q[-1] = -y[:-1] @ M[:-1], -y[:-1] @ q[:-1] - 2.0 ** -rng.integers(0, 20)
+    R, C = (2.0 ** rng.integers(-30, 31, n) if rng.random() < 0.3 else np.ones(n) for _ in range(2))
+    lower = np.r_[np.full(n - 1, -np.inf), 0.0]
+    return R[:, None] * M * C, R * q, lower / C, np.full(n, np.inf)
+
+
+def try_rows(rng):
+    """(kind, truth, status, what is false, problem)."""
+    truth, *problem = random_rows(rng)
+    s = solvers.solve_mlcp(*problem, on_failure="continue")
+    return "rows", truth, s, judge_rows(s.status, truth, *problem, s.z), problem
+
+
+# -------------------------------------------------------------------------------------------------------------------- programmes
+
+
+def random_programme(rng):
+    """(truth, P, c, G, g, A, b, lower, upper)."""
+    n, m, k = int(rng.integers(1, 5)), int(rng.integers(0, 4)), int(rng.integers(0, 3))
+    F, (lower, upper) = rng.integers(-2, 3, (rng.integers(0, n + 1), n)).astype(float), random_bounds(rng, n)
+    unit = rng.choice([1, 10])
+    P, G, A = F.T @ F, rng.integers(-2, 3, (m, n)) / unit, rng.integers(-2, 3, (k, n)) / unit
+    if m > 1 and rng.random() < 0.3:
+        G[0] = -G[1]
+    if k > 1 and rng.random() < 0.5:
+        A[0] = 2 * A[1]
+    z, w = random_solution(rng, lower, upper)
+    is_active = rng.random(m) < 0.6
+    g, b, y = G @ z - np.where(is_active, 0.0, 1.0), A @ z, np.where(is_active, rng.choice([0.0, 0.3, 2.0], m), 0.0)
+    c = w - P @ z + G.T @ y + A.T @ (rng.integers(-2, 3, k) / unit)
+    truth = SOLVABLE
+    kind = rng.integers(5)
+    if kind == 0:  # x - x = 1
+        a = rng.integers(-2, 3, n).astype(float)
+        G, g, truth = np.vstack([G, a, -a]), np.r_[g, 0.5, 0.0], CONTRADICTORY
+    elif kind == 1:  # an unknown that costs less the larger it is
+        P, G, A = (np.pad(X, ((0, grown), (0, 1))) for X, grown in ((P, 1), (G, 0), (A, 0)))
+        c, lower, upper, truth = np.r_[c, -1.0], np.r_[lower, 0.0], np.r_[upper, np.inf], UNBOUNDED
+    C, R = units(rng, c.size, True), units(rng, g.size, True)
+    cost = 2.0 ** rng.integers(-30, 31) if rng.random() < 0.3 else 1.0
+    return truth, cost * C[:, None] * P * C, cost * C * c, R[:, None] * G * C, R * g, A * C, b, lower / C, upper / C
+
+
+def try_programme(rng):
+    """As `try_rows`."""
+    truth, P, c, G, g, A, b, lower, upper = random_programme(rng)
+    s = solvers.solve_qp(P, c, G, g, A, b, lower, upper, on_failure="continue")
+    problem = P, c, G, g, A, b, lower, upper
+    m, k = g.size, b.size
+    M = np.block([[P, -G.T, -A.T], [G, np.zeros((m, m + k))], [A, np.zeros((k, m + k))]])
+    low, high = np.r_[lower, np.zeros(m), np.full(k, -np.inf)], np.r_[upper, np.full(m + k, np.inf)]
+    if s.status == status.UNBOUNDED:
+        return "programme", truth, s, "" if truth == UNBOUNDED else f"unbounded, though {truth}", problem
+    if s.status == status.INFEASIBLE and truth == UNBOUNDED:
+        return "programme", truth, s, "infeasible, though it has points", problem
+    z = np.concatenate([s.z, s.multipliers])
+    return "programme", truth, s, judge_rows(s.status, truth, M, np.r_[c, -g, -b], low, high, z), problem
+
+
+# ---------------------------------------------------------------------------------------------------------------------- contacts
+
+
+def random_contacts(rng):
+    """(truth, d, W, q, mu): contacts of a few coordinates, redundant as a rule, each open, sticking or sliding."""
+    nc, d = int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    n = d * nc
+    draw = rng.integers(-2, 3, (int(rng.integers(1, n + 2)), n)) / rng.choice([1, 10])
+    mu = rng.choice([0.0, 0.3, 1.0, 2.0], nc)
+    if rng.random() < 0.1:  # normals that face each other, without friction, and want more room than there is
+        nc, n, mu = 2, 2 * d, np.zeros(2)
+        draw = np.zeros((2, n))
+        draw[:, 0], draw[:, d] = 1.0, -1.0
+        W, q = draw.T @ draw, np.zeros(n)
+        q[0] = -0.25
+        scale = 2.0 ** rng.integers(-30, 31)
+        return CONTRADICTORY, d, scale * W, q, mu
+    r, u = np.zeros((nc, d)), np.zeros((nc, d))
+    for c in range(nc):
+        kind, force = rng.integers(4), rng.choice([0.0, 0.3, 2.0])
+        t = np.array([1.0, 0.0]) if d == 2 else np.array([3.0, 4.0]) / 5.0
+        if kind == 0:
+            u[c, 0], u[c, 1:] = rng.choice([0.0, 0.1, 1.0]), rng.integers(-2, 3, d - 1)
+        elif kind == 1:
+            r[c, 0], r[c, 1:] = force, mu[c] * force * t[: d - 1] * rng.choice([0.0, 0.5, 1.0])
+        else:
+            r[c, 0], r[c, 1:] = force, -mu[c] * force * t[: d - 1]
+            u[c, 1:] = t[: d - 1] * rng.choice([0.1, 1.0])
+    W = draw.T @ draw
+    q = u.ravel() - W @ r.ravel()
+    scale, speed = 2.0 ** rng.integers(-30, 31), 2.0 ** rng.integers(-20, 21)
+    is_seen = abs(q).max() > 1e-9 * (abs(W) @ abs(r.ravel()) + abs(u.ravel())).max()
+    return SOLVABLE if is_seen else ANY, d, scale * W, speed * q, mu
+
+
+def judge_contacts(claim, truth, d, W, q, mu, r):
+    """What is false in a claim on a contact problem; velocities are exact but for roots."""
+    if claim == status.INFEASIBLE and truth == SOLVABLE:
+        return "infeasible, which it is not by construction"
+    if claim != status.CONVERGED:
+        return ""
+    if truth == CONTRADICTORY:
+        return "converged, though contradictory"
+    if not np.isfinite(r).all():
+        return "converged at NaN or infinity"
+    exact_W, exact_r = exactly(W), exactly(r)
+    u = [q_i + sum(a * b for a, b in zip(row, exact_r, strict=True)) for q_i, row in zip(exactly(q), exact_W, strict=True)]
+    u, r = np.array(u, float).reshape(-1, d), r.reshape(-1, d)
+    size = np.linalg.norm(q)
+    for c in range(mu.size):
+        block = np.diag(W)[c * d : c * d + d]
+        D_N, D_T = block[0], block[1:].max()
+        stiff = abs(W[c * d : c * d + d]).max()
+        D_N, D_T = D_N if D_N > 0 else stiff or 1.0, D_T if D_T > 0 else stiff or 1.0
+        radius = mu[c] * r[c, 0]
+        away = D_T * r[c, 1:] - u[c, 1:]
+        slip = np.linalg.norm(away)
+        F_T = D_T * r[c, 1:] - (away if slip <= D_T * radius else away * D_T * radius / slip)
+        error = max(abs(min(D_N * r[c, 0], u[c, 0])), np.linalg.norm(F_T))
+        if error > WRONG * size:
+            return f"converged with an error of {error / size:.1e}"
+    return ""
+
+
+def try_contacts(rng):
+    """As `try_rows`."""
+    truth, d, W, q, mu = random_contacts(rng)
+    s = (solvers.solve_fc2d if d == 2 else solvers.solve_fc3d)(W, q, mu, on_failure="continue")
+    return "contacts", truth, s, judge_contacts(s.status, truth, d, W, q, mu, s.r), (d, W, q, mu)
+
+
+# --------------------------------------------------------------------------------------------------------------------- nonlinear
+
+
+def bent(z, p, out):
+    """``M z + q`` and a cube, p holding M, q and the weights of cubes."""
+    n = z.size
+    for i in range(n):
+        out[i] = p[n * n + i] + p[n * n + n + i] * z[i] ** 3
+        for j in range(n):
+            out[i] += p[i * n + j] * z[j]
+
+
+def bent_jacobian(z, p, out):
+    """Derivatives of `bent`."""
+    n = z.size
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = p[i * n + j]
+        out[i, i] += 3.0 * p[n * n + n + i] * z[i] ** 2
+
+
+def try_bent(rng):
+    """As `try_rows`, of rows with cubes: a mixed complementarity problem, or a variational inequality over a polyhedron."""
+    n = int(rng.integers(1, 5))
+    M, (lower, upper) = random_matrix(rng, n), random_bounds(rng, n)
+    z, w = random_solution(rng, lower, upper)
+    cubes = rng.choice([0.0, 0.5, 1.0], n)
+    m = int(rng.integers(0, 3))
+    G = rng.integers(-2, 3, (m, n)).astype(float)
+    y = rng.choice([0.0, 1.0], m)
+    g = G @ z - np.where(y > 0.0, 0.0, rng.choice([0.0, 1.0], m))
+    q = w - M @ z - cubes * z**3 + G.T @ y
+    p = np.concatenate([M.ravel(), q, cubes])
+    z0 = np.clip(rng.normal(size=n), lower, upper)
+    if m == 0:
+        s = solvers.solve_mcp(bent, z0, lower, upper, bent_jacobian, p, on_failure="continue")
+        y = np.zeros(0)
+    else:
+        s = solvers.solve_vi(bent, z0, lower, upper, G, g, jac=bent_jacobian, parameters=p, on_failure="continue")
+        y = s.multipliers
+    return "nonlinear", SOLVABLE, s, _judge_bent(s, M, q, cubes, G, g, lower, upper, y), (M, q, cubes, G, g, lower, upper, z0)
+
+
+def _judge_bent(s, M, q, cubes, G, g, lower, upper, y):
+    if s.status == status.INFEASIBLE:
+        return "infeasible, which it is not by construction"
+    if s.status != status.CONVERGED:
+        return ""
+    z = s.z.astype(np.longdouble)
+    F = M @ z + q + cubes * z**3 - G.T @ y
+    scale = (abs(M) + np.diag(3 * cubes * s.z**2)) @ (1 + abs(s.z)) + abs(G.T) @ (1 + abs(y))
+    error = np.maximum(np.minimum(F / np.where(scale > 0, scale, 1), (z - lower) / (1 + abs(z))), (z - upper) / (1 + abs(z)))
+    slack = (G @ z - g) / np.where(G.any(axis=1), abs(G) @ (1 + abs(s.z)), 1.0)
+    missing = np.minimum(slack, y / (1 + abs(y)))
+    worst = max(abs(error).max(), abs(missing).max(initial=0.0))
+    return f"converged with an error of {float(worst):.1e}" if not worst <= WRONG else ""
+
+
+TRIES = (try_rows, try_rows, try_rows, try_programme, try_programme, try_contacts, try_contacts, try_bent)
+
+
+def tried(seed):
+    """The outcome of the problem of a seed: (kind, truth, solution, what is false, problem)."""
+    return TRIES[seed % len(TRIES)](np.random.default_rng(seed))
+
+
+def main(first, last):
+    """Solve the problems of some seeds; tell false claims, and how many were solved."""
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    counts, slow = collections.Counter(), collections.Counter()
+    for seed in range(first, last):
+        began = time.perf_counter()
+        kind, truth, s, false, _ = tried(seed)
+        slow[kind] += time.perf_counter() - began
+        counts[kind, truth, int(s.status)] += 1
+        if false:
+            counts["false claims"] += 1
+            print(f"{seed}: {kind}, {truth}, {s.method}: {false}", flush=True)
+        if (seed + 1) % 20000 == 0:
+            print(f"... {seed + 1}", dict(counts), dict(slow), flush=True)
+    for key, count in sorted(counts.items(), key=str):
+        print(key, count)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""What is claimed of a problem is true: solved, or without a solution, as exact arithmetic and rounding of the data have it."""
+
+import numpy as np
+import pytest
+
+from nsds import solvers, status
+from tests import random_problems
+
+
+@pytest.mark.parametrize("method", ["auto", "lemke", "newton_fb", "enumerate", "interior_point"])
+def test_an_entry_that_is_rounding_makes_no_data_of_another_row_rounding(method):
+    """Row 1 would ask for z_0 of 1e16, and so say that the 0.2 of row 0 is nothing: z_0 = 0 misses row 0 by all of it."""
+    for part in (-2.7e-17, 2.7e-17, 1e-20):
+        s = solvers.solve_mlcp([[0.7, 0.0], [part, 0.0]], [-0.2, -0.3], [0.0, -np.inf], [1.0, 0.0], method, on_failure="continue")
+        assert s.status != status.CONVERGED or abs(s.z[0] - 2.0 / 7.0) <= 1e-9
+
+
+@pytest.mark.parametrize("method", ["auto", "newton_fb", "interior_point", "proximal"])
+def test_rows_without_data_do_not_hide_what_others_lack(method):
+    """Equations of which ``y M = 0`` and ``y q < 0``, one with q = 0, in units of rows and unknowns that are powers of two."""
+    n_asked = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 6))
+        M, q, lower, upper = random_problems._contradictory_rows(rng, n)
+        if (q == 0.0).any():
+            n_asked += 1
+            assert solvers.solve_mlcp(M, q, lower, upper, method, on_failure="continue").status != status.CONVERGED
+    assert n_asked > 10
+
+
+@pytest.mark.parametrize("q", [8.9e-16, -8.9e-16, 2.8e-17])
+@pytest.mark.parametrize("others", [0, 3])
+def test_rounding_of_equations_proves_nothing_where_no_other_row_tells_sizes(q, others):
+    """``1.2 a + 1.1 b + q = 0`` with a, b >= 0, and a = b too but for rounding, beside rows that have data, but of other unknowns."""
+    A = np.zeros((2 + others, 2 + others))
+    A[0, :2], A[1, :2] = [1.2, 1.1], [1.0, -1.0]
+    A[2:, 2:] = np.eye(others)
+    b = np.r_[-q, -0.5 * q, np.full(others, 3.0)]
+    s = solvers.solve_qp(np.eye(2 + others), np.full(2 + others, -1.0), A=A, b=b, lower=0.0, on_failure="continue")
+    if others:  # which say that q is rounding
+        assert s.status == status.CONVERGED
+        assert abs(s.z[:2]).max() <= 2e-15
+
+
+def test_random_problems_of_few_unknowns():
+    """No false claim; `tests.random_problems` has a million of them."""
+    with np.errstate(all="ignore"):
+        for seed in (*range(300), 2568, 8233):
+            *_, false, _ = random_problems.tried(seed)
+            assert not false, f"{seed}: {false}"
+
+
+def test_random_problems_are_judged():
+    """The judge sees a row that is missed, a contradiction that is solved, and one that is claimed where there is a solution."""
+    M, q, lower, upper = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-3.0, -3.0]), np.zeros(2), np.full(2, np.inf)
+    assert not random_problems.judge_rows(status.CONVERGED, random_problems.ANY, M, q, lower, upper, np.ones(2))
+    assert random_problems.judge_rows(status.CONVERGED, random_problems.ANY, M, q, lower, upper, np.array([1.0, 1.0 + 1e-7]))
+    assert random_problems.judge_rows(status.INFEASIBLE, random_problems.ANY, M, q, lower, upper, np.zeros(2))
+    assert random_problems.judge_rows(status.CONVERGED, random_problems.CONTRADICTORY, M, q, lower, upper, np.ones(2))
+    W, mu = np.eye(2), np.array([0.5])
+    for r, is_false in (([1.0, 0.5], False), ([1.0, 0.4], True), ([0.9, 0.45], True)):
+        q = np.array([-1.0, -3.0])
+        assert bool(random_problems.judge_contacts(status.CONVERGED, random_problems.ANY, 2, W, q, mu, np.array(r))) == is_false
