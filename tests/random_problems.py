@@ -18,6 +18,7 @@ from nsds import solvers, status
 MET = Fraction(1, 10**8)  # of a row's terms
 HIDDEN = Fraction(1, 1000)  # of a row's data: more of it may not be hidden by z that have grown
 LARGE = 10**10
+ROUNDING = Fraction(1, 2**46)
 MOST_BASES = 20000
 WRONG = 1e-6  # of ``||q||``, of a contact; of the units of its residual, of a nonlinear problem
 SOLVABLE, CONTRADICTORY, UNBOUNDED, ANY = "solvable", "contradictory", "unbounded", "any"
@@ -109,8 +110,8 @@ def judge_rows(claim, truth, M, q, lower, upper, z):
         return "converged outside the bounds"
     errors = row_errors(M, q, lower, upper, z)
     if any(error > MET * terms for error, terms, _ in errors):
-        beside = _sizes_of_rows(M, q)
-        if any(error > MET * max(terms, size) for (error, terms, _), size in zip(errors, beside, strict=True)):
+        rounding = _rounding_of_data(M, q)
+        if any(error > max(MET * terms, small) for (error, terms, _), small in zip(errors, rounding, strict=True)):
             return "converged with a row that is not met"
     if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data in errors):
         size = max(map(abs, z))
@@ -126,11 +127,11 @@ def _is_natural(z, M, q):
     return all(abs(x) <= LARGE * max((abs(b / row[j]) for b, row in zip(q, M, strict=True) if row[j]), default=1) for j, x in enumerate(z))
 
 
-def _sizes_of_rows(M, q):
-    """The largest term that each row has with z_j that carry alone what some row is worth."""
+def _rounding_of_data(M, q):
+    """In each row, ROUNDING of the terms that it has with z_j that carry alone what some row is worth: q may come of these."""
     n = len(q)
-    sizes = [min((abs(q[i] / M[i][j]) for i in range(n) if M[i][j] and q[i]), default=0) for j in range(n)]
-    return [max((abs(M[i][j]) * sizes[j] for j in range(n)), default=0) for i in range(n)]
+    sizes = [max((abs(q[i] / M[i][j]) for i in range(n) if M[i][j]), default=0) for j in range(n)]
+    return [ROUNDING * sum(abs(M[i][j]) * sizes[j] for j in range(n)) for i in range(n)]
 
 
 # ------------------------------------------------------------------------------------------------------------------------- rows
@@ -226,7 +227,7 @@ def _contradictory_rows(rng, n):
     """Whole y with ``y M = 0`` and ``y q = -gap``, of equations and an inequality, in units that are powers of two."""
     y = np.r_[rng.choice([-2.0, -1, 1, 2], n - 1), 1.0]
     M, q = rng.integers(-9, 10, (n, n)).astype(float), rng.integers(-4, 5, n).astype(float)
-    M[-1], q[-1] = -y[:-1] @ M[:-1], -y[:-1] @ q[:-1] - 2.0 ** -rng.integers(0, 24)
+    M[-1], q[-1] = -y[:-1] @ M[:-1], -y[:-1] @ q[:-1] - 2.0 ** -rng.integers(0, 20)
     R, C = (2.0 ** rng.integers(-30, 31, n) if rng.random() < 0.3 else np.ones(n) for _ in range(2))
     lower = np.r_[np.full(n - 1, -np.inf), 0.0]
     return R[:, None] * M * C, R * q, lower / C, np.full(n, np.inf)

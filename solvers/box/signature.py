@@ -166,8 +166,9 @@ def _natural_size(j, least, row, column, M, sizes, lower, upper):
     for k in range(row[j], row[j + 1]):
         i = column[k]
         part = abs(entry(row, column, M, i, j))
-        if part > 0.0 and abs(sizes[i]) > least * largest_in_row(row, M, i) and _tells(part, j, row, column, M):
-            size = min(size, abs(sizes[i]) / part)
+        worth = abs(sizes[i])
+        if 0.0 < worth < size * part and worth > least * largest_in_row(row, M, i) and _tells(part, j, row, column, M):
+            size = worth / part  # what costs most to know is asked last
     if size == math.inf:
         for bound in (lower[j], upper[j]):
             size = min(size, abs(bound) if bound != 0.0 else math.inf)
@@ -188,12 +189,15 @@ def size_beside(i, least, row, column, M, sizes, lower, upper):
 def rounding_of_data(i, least, row, column, M, q, lower, upper):
     """What is nothing in w_i, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`.
 
-    Where nothing tells how large the terms of the row may be, it is all of q_i.
+    Where nothing tells how large the terms of the row may be, it is all of a q_i that would be rounding beside 1, and with z of 1, too.
     """
-    if abs(q[i]) > least * largest_in_row(row, M, i):
+    largest = largest_in_row(row, M, i)
+    if abs(q[i]) > least * largest:
         return 0.0
     size = size_beside(i, least, row, column, M, q, lower, upper)
-    return _OF_DATA * size if size > 0.0 else _MORE * abs(q[i])
+    if size > 0.0:
+        return _OF_DATA * size
+    return _MORE * abs(q[i]) if abs(q[i]) <= _MINOR * min(largest, 1.0) else 0.0
 
 
 @tiny
