@@ -240,10 +240,9 @@ def way_of_forces(h, bodies, p, mem, work):
     The forecast ``y + gamma h ydot`` leaves out what forces do to it, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
     of solvers have opened, is closed by this. Out: moved (n_bodies,).
     """
+    share = contacts.WAY * h * h
     for i in range(p.n_bodies):
-        work[p.moved + i] = (
-            0.0 if bodies[i].fixed else contacts.WAY * h * h * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + MASS]
-        )
+        work[p.moved + i] = 0.0 if bodies[i].fixed else share * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + MASS]
 
 
 @kernel
