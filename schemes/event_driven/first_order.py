@@ -412,7 +412,7 @@ def _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork):
         if is_start and p.is_driven == 0:
             return off
     solve_modes(s.flow, work, iwork)
-    if not is_afresh and take_back(p, work, iwork):
+    if not is_afresh and iwork[p.is_off] == 0 and take_back(p, work, iwork):
         solve_modes(s.flow, work, iwork)
     return off if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0) else status
 
