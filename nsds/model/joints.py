@@ -371,7 +371,7 @@ def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
     1
     """
     geometry = {} if point is None else {"point": point}
-    return _coordinate("slide_along", "universal", lower, upper, frame, axis=axis, **geometry)
+    return _coordinate("slide_along", lower, upper, frame, axis=axis, **geometry)
 
 
 def distance(point, second, length=None, lower=None, upper=None, frame="world"):

@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import by_reference, kernel, stack, tiny, view
+from nsds._jit import by_reference, kernel, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
@@ -67,6 +67,7 @@ _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the
 _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _PUSHED = 0.5  # of the friction of a contact: if it has less in the first half, the push is most of what the contact does there
+_FAR_MORE = 100.0  # times the kinetic energy: what no step adds but one that is no motion
 _GAIN = 0.1  # of the kinetic energy, which joints and contacts may add in a step
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
 
@@ -188,7 +189,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _anticipate(t, first, form, functions, mem, work, iwork)
     status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
     way, before = p.v, _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
-    is_found = status in (CONVERGED, INEXACT)
+    is_found = status == CONVERGED or (status == INEXACT and not _is_beyond_reason(before, form, imem, mem, work))
     if not is_found or _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
         way = s.plan[0].way
         n_tried = n_iter
@@ -400,6 +401,30 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
 
 
 @kernel
+def _is_beyond_reason(before, s, imem, mem, work):
+    """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give.
+
+    Joints close for turns by many radians, too, near which Newton's iteration ends at times where there is no nearer solution.
+    """
+    p, after, mass, push = s.plan[0], 0.0, 0.0, 0.0
+    for i in range(s.bodies.size if before < math.inf else 0):
+        if not s.bodies[i].fixed:
+            after += kinetic_energy(s.bodies[i], p.v + 6 * i, mem, work)
+            mass += mem[s.bodies[i].q + MASS]
+    if not after > _FAR_MORE * before:
+        return False
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
+            push = max(push, -work[it.aim + i])
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(imem[c.n]):
+            push = max(push, -work[c.aim + c.each * i])
+    return after > _FAR_MORE * (before + 0.5 * mass * push * push)
+
+
+@kernel
 def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
     """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies."""
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
@@ -487,14 +512,11 @@ def _forget_restitution(s, imem, work):
 
 @kernel
 def _least_energy(h, body, p, i, mem, work):
-    """What forces give in a step to a body at rest, and what closes a joint that is open by little."""
+    """What forces at t_k give in a step to a body at rest, and what closes a joint that is open by little."""
     m, I = mem[body.q + MASS], view(mem, body.q + INERTIA, 9)
     inertia = (I[0] + I[4] + I[8]) / 3.0
-    F = stack(6)
-    for k in range(6):
-        F[k] = work[p.f + 6 * i + k] - work[p.load + 6 * i + k]
-    speed = h * norm(view(F, 0, 3)) / m + _OPEN * norm(view(work, p.q_old + 7 * i, 3)) / h
-    turning = h * norm(view(F, 3, 3)) / inertia + _OPEN / h
+    speed = h * norm(view(work, p.f_old + 6 * i, 3)) / m + _OPEN * norm(view(work, p.q_old + 7 * i, 3)) / h
+    turning = h * norm(view(work, p.f_old + 6 * i + 3, 3)) / inertia + _OPEN / h
     return 0.5 * (m * speed * speed + inertia * turning * turning)
 
 
