@@ -17,7 +17,7 @@ from typing import NamedTuple
 _OWNER = "circuit"
 _ONE = ("one",)
 _NO_PIVOT = Fraction(1, 10**6)  # of the largest factor of a state: one that follows by a gain of amplifiers would take rounding with it
-_FAR = 10**9  # Roff / Ron from which digits are lost where a current is measured by what it would do to the leak
+_FAR = 10**11  # Roff / Ron from which digits are lost where a current is measured by what it would do to the leak
 _MOST = Fraction(1, 1000)  # of the leak: resistances that currents of inductors and sources meet below that do not flow through it
 _MOST_CHOICES = 4096  # of voltages and currents of devices, where the first choice fails
 

@@ -186,7 +186,10 @@ def _matrices(owner, record, layout, constants, h):
 
 def _require_complementarity(owner, layout):
     """Refuse operators and bounds that change, and rows of other laws."""
-    if not is_constant(layout) or any((layout.relations[f"{field}_function"] != ABSENT).any() for field in ("e", "bounds")):
+    for name, row in zip(layout.relation_names, layout.relations, strict=True):
+        if row["bounds_function"] != ABSENT:
+            raise ValueError(f"{owner}: interaction '{name}' has bounds that are a function of time: take another scheme")
+    if not is_constant(layout) or (layout.relations["e_function"] != ABSENT).any():
         raise ValueError(f"{owner}: A, the relations and their e must be linear and constant in time")
     rows = layout.constraints["y"] != ABSENT
     other = ~rows | (layout.lower != 0).any(axis=0) | np.isfinite(layout.upper).any(axis=0)

@@ -75,7 +75,7 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
     >>> blocks = nsds.examples.box_stack()
     >>> found = list(nsds.one_step_problems(blocks, t_end=0.05, h=5e-3))
     >>> found[-1].problem.name, found[-1].problem.n_contacts
-    ('step-10-1', 10)
+    ('step-10-1', 8)
     >>> hardest = max(found, key=lambda one: one.n_iter)
     >>> W, q, mu, *_ = hardest.problem[1:]
     >>> bool(nsds.solvers.solve_fc3d(W, q, mu, method="interior_point").residual < 1e-8)

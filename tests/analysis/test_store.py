@@ -208,7 +208,7 @@ def test_ensembles_that_cannot_be_kept(tmp_path):
 
 def test_bad_arguments(tmp_path):
     for options, error, words in (
-        ({"store": 3}, TypeError, "store must be a folder"),
+        ({"store": 3}, TypeError, "store must be a path"),
         ({"client": object(), "store": tmp_path}, ValueError, "distributed.Client"),
         ({"client": object()}, ValueError, "store="),
     ):
