@@ -69,6 +69,19 @@ IMPACTS = {"multiple": nsds.solvers.solve_multiple_impact, "poisson": nsds.solve
 _WITH_ALL_SOLVERS = ("impacting_stick", "relay_oscillator", "box_stack")
 
 
+def market(z, out):
+    """Supply and demand: quantity and price."""
+    out[0] = 2.0 + z[0] ** 1.5 - z[1]
+    out[1] = z[0] - 5.0 / (1.0 + z[1])
+
+
+def schmitt_trigger():
+    """An oscillation that a relay with hysteresis, D < 0, follows."""
+    relation = nsds.first_order_linear_relation(C=[[1.0, 0.0]], D=[[-0.5]], B=[[0.0], [0.1]])
+    plant = nsds.first_order_linear(A=[[0.0, 1.0], [-1.0, 0.0]], x=[1.0, 0.0])
+    return nsds.system(plant=plant, relay=nsds.interaction(relation, nsds.relay(-1, 1), on="plant"))
+
+
 def cases():
     """(group, name, function that raises where something is wrong)."""
     for name, scene in SCENES.items():
@@ -86,6 +99,9 @@ def cases():
     for name, build in RUBBING.items():
         yield "event by event", name, partial(_event_by_event, build, nsds.event_driven(), 0.02)
     yield "event by event", "forces that jump again", partial(_event_by_event, nsds.examples.cam_follower, nsds.event_driven(), 0.8)
+    radau = nsds.event_driven(flow="radau")
+    for build in (nsds.examples.relay_oscillator, nsds.examples.friction_oscillator):
+        yield "event by event", f"{build.__name__} by radau", partial(_event_by_event, build, radau, 0.3)
     hybrid = nsds.event_driven(hybrid=True, max_events=1, accumulation=0.0)
     for name, build in HANDED_OVER.items():
         yield "event by event", f"handed over, {name}", partial(_event_by_event, build, hybrid, 0.1)
@@ -109,6 +125,9 @@ def cases():
         yield "machines", f"in the plane {name}", partial(nsds.simulate, build(), t_end=0.02, h=5e-3, scheme=scheme, progress=False)
     yield "machines", "rope", partial(nsds.simulate, rope(), t_end=0.4, h=1e-2, progress=False)
     yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
+    yield "hysteresis", "steps", partial(nsds.simulate, schmitt_trigger(), t_end=4.0, h=0.1, scheme=nsds.euler_moreau(), progress=False)
+    for method in nsds.solvers.methods("ncp"):
+        yield "problems of functions", method, partial(nsds.solvers.solve_ncp, market, z0=[1.0, 1.0], method=method, on_failure="continue")
     for name, analyse in TANGENTS.items():
         yield "tangent maps", name, analyse
     for module in MODULES:
