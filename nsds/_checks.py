@@ -172,6 +172,11 @@ def text(owner, field, value):
     return value
 
 
+def of_member(member, n_members):
+    """Which member of an ensemble a message is about; nothing where there is one record."""
+    return f" of member {member}" if n_members > 1 else ""
+
+
 def path(owner, field, value):
     """The name of a file or folder, as a str."""
     name = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None

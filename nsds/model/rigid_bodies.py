@@ -196,7 +196,7 @@ def require_values(owner, part, bodies, n_members=1):
         if not holds.all():
             member, body = np.argwhere(~holds)[0].tolist()
             of_body = f" of body {body}" if mass.shape[1] > 1 else ""
-            of_member = f" of member {member}" if n_members > 1 else ""
+            of_member = _checks.of_member(member, n_members)
             raise ValueError(f"{owner}: {part}{field} must be {want}, got one{of_body}{of_member} of {got} {values[member, body]:.9g}")
 
 

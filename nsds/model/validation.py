@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds import _checks
 from nsds.collision.groups import has_groups, kinds_that_meet
 from nsds.collision.kinds import NAMES, PLANAR, POLYHEDRA, SHAPES
 from nsds.collision.pairs import SUPPORTED, require_supported
@@ -232,7 +233,7 @@ def _raise_range(owner, rules, mem):
                 low, high = (np.broadcast_to(bound, (size,))[entry].item() for bound in (low, high))
                 where = f" at entry {entry}" if size > 1 else ""
                 where += f" of element {element}" if count > 1 else ""
-                where += f" of member {member}" if mem.shape[0] > 1 else ""
+                where += _checks.of_member(member, mem.shape[0])
                 raise ValueError(
                     f"{owner}: {name}{'.' if name else ''}{field} must be {_wanted_range(kind, low, high)}, got {given}{where}"
                 )

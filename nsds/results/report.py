@@ -212,7 +212,7 @@ def _worst(rows, size, start):
     start = min(start, rows.shape[1] - 1)
     size = np.where(np.isnan(size), -1.0, size).reshape(*rows.shape, -1)[:, start:].max(axis=2)
     member, row = np.unravel_index(size.argmax(), size.shape)
-    of_member = f" of member {member}" if rows.shape[0] > 1 else ""
+    of_member = _checks.of_member(member, rows.shape[0])
     return size.max() if size.max() >= 0 else np.nan, f" at t = {rows['t'][member, row + start]:g} s{of_member}"
 
 

@@ -21,11 +21,8 @@ _AGAIN = 8192  # short steps after it was tried in vain
 _LONGER = 1.0 + 2.0**-10  # than what is left, so that the next step of that length, up to rounding, has the same matrix
 _TRIES, _SHORTER = 8, 2.0**-4
 _SMALL = 2.0**-50  # last terms, of the largest x so far or in the step
-_OFTEN, _EASY, _GROWTH = (
-    8,
-    0.1,
-    4.0,
-)  # so often a step is longer by that factor, where last terms are less than that part of what they may be
+_OFTEN, _GROWTH = 8, 4.0  # so often a step is longer by that factor,
+_EASY = 0.1  # where last terms are less than that part of what they may be
 _GRAIN = 2.0**-50  # of x: rounding at the points
 
 

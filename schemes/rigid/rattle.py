@@ -189,7 +189,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _anticipate(t, first, form, functions, mem, work, iwork)
     status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
     way, before = p.v, _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
-    is_found = status == CONVERGED or (status == INEXACT and not _is_beyond_reason(before, form, imem, mem, work))
+    is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, imem, mem, work))
     if not is_found or _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
         way = s.plan[0].way
         n_tried = n_iter
@@ -385,6 +385,15 @@ def _energy_before(h, n_contacts, n_blocks, s, mem, work, iwork):
 
 
 @kernel
+def _energy_after(s, mem, work):
+    """Kinetic energy with the velocities v of the problem that was solved."""
+    after = 0.0
+    for i in range(s.bodies.size):
+        after += kinetic_energy(s.bodies[i], s.plan[0].v + 6 * i, mem, work) if not s.bodies[i].fixed else 0.0
+    return after
+
+
+@kernel
 def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
     """Whether most of the kinetic energy after the first half, and more than there was, is work of joints: ``r^T H (w + w_k) / 2``.
 
@@ -394,25 +403,20 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
     if before == math.inf:
         return False
     done = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, work, iwork)
-    after = 0.0
-    for i in range(form.bodies.size if done > before else 0):
-        after += kinetic_energy(form.bodies[i], p.v + 6 * i, mem, work) if not form.bodies[i].fixed else 0.0
-    return done > max(before, 0.5 * after)
+    return done > max(before, 0.5 * _energy_after(form, mem, work))
 
 
 @kernel
-def _is_beyond_reason(before, s, imem, mem, work):
+def _has_far_more_energy(before, s, imem, mem, work):
     """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give.
 
     Joints close for turns by many radians, too, near which Newton's iteration ends at times where there is no nearer solution.
     """
-    p, after, mass, push = s.plan[0], 0.0, 0.0, 0.0
-    for i in range(s.bodies.size if before < math.inf else 0):
-        if not s.bodies[i].fixed:
-            after += kinetic_energy(s.bodies[i], p.v + 6 * i, mem, work)
-            mass += mem[s.bodies[i].q + MASS]
+    after, mass, push = _energy_after(s, mem, work), 0.0, 0.0
     if not after > _FAR_MORE * before:
         return False
+    for i in range(s.bodies.size):
+        mass += mem[s.bodies[i].q + MASS] if not s.bodies[i].fixed else 0.0
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m if it.always == 0 else 0):

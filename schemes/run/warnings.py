@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from nsds import _checks
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.kinds import NAMES as NETLIST
@@ -41,7 +42,7 @@ def warn_of_violations(prepared, trajectory):
     if len(worst) > 1:
         _, y, name, member, element, row = worst
         where = f"{name}[{element}]" if trajectory.dtype[name].shape else name
-        who = f" of member {member}" if trajectory.shape[0] > 1 else ""
+        who = _checks.of_member(member, trajectory.shape[0])
         warnings.warn(
             f"the bilateral constraint '{where}', row {row}{who}, is violated at the start, y = {y:.3g}; "
             f"nsds.consistent(system) moves the system onto its constraints",
@@ -56,7 +57,7 @@ def warn_of_hand_overs(prepared, rows):
     stepped = is_event(rows["status"]) & (rows["status"] & TIME_STEPPED != 0)
     if stepped.any():
         member, row = np.unravel_index(stepped.argmax(), stepped.shape)
-        who = f" of member {member}" if rows.shape[0] > 1 else ""
+        who = _checks.of_member(member, rows.shape[0])
         warnings.warn(
             f"event_driven: {np.count_nonzero(stepped)} interval(s) were handed over to time stepping, the first{who} up to "
             f"t = {rows['t'][member, row]:.9g}: {advice(int(rows['status'][member, row]))}; hybrid=False ends the run there instead",
@@ -103,7 +104,7 @@ def warn_of_open_starts(records, prepared):
     what = f"row {at} of interaction '{name}'"
     if is_circuit(records):
         what = records["names"]["row_names"][member].decode().split()[at]
-    who = f" of member {member}" if records.size > 1 else ""
+    who = _checks.of_member(member, records.size)
     warnings.warn(
         f"{what}{who} may begin at either bound of lambda, between which lambda of the record lies: it begins at the "
         f"{'upper' if is_high else 'lower'} one; put the one that is meant into the record",
@@ -143,7 +144,7 @@ def warn_of_penetration(records, given=None):
         if moved.max() > _VIOLATION:
             member, element, entry = np.unravel_index(moved.argmax(), moved.shape)
             where = f"{name}[{element}]" if records.dtype[name].shape else name
-            who = f" of member {member}" if records.size > 1 else ""
+            who = _checks.of_member(member, records.size)
             warnings.warn(
                 f"'{where}'{who} begins in penetration: its contacts have moved it out before the first row, q[{entry}] by "
                 f"{moved.max():.3g}; nsds.consistent(system) moves the system onto its constraints",

@@ -1,5 +1,7 @@
 """Functions of Lagrangian systems that jump at times that are declared: each is called on its own side of them."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -29,8 +31,10 @@ def before_alone(t, z, out):
     out[0] = 0.0 if t <= 0.5 else 1.0
 
 
-@pytest.mark.parametrize("ground", ["nothing", "dry", "plane"])
-@pytest.mark.parametrize("flow", ["dopri5", "radau", "exact"])
+@pytest.mark.parametrize(
+    ("ground", "flow"),
+    [*itertools.product(["nothing", "dry"], ["dopri5", "radau", "exact"]), ("plane", "dopri5"), ("plane", "radau")],
+)
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("h", [0.1, 0.5])
 def test_a_pull_that_jumps(ground, flow, side, h):
@@ -40,8 +44,6 @@ def test_a_pull_that_jumps(ground, flow, side, h):
     if ground == "dry":
         parts["ground"] = nsds.interaction(linear(H=[[1.0]]), nsds.dry_friction(friction), on="block")
     if flow == "exact":
-        if n > 1:
-            pytest.skip("one coordinate is enough")
         block = nsds.lagrangian_linear(M=[[1.0]], fext={"after": after_alone, "before": before_alone}[side], q=[0.0], v=[0.0])
     else:
         block = nsds.lagrangian(np.ones(n), fint=PULLS[side, n], q=np.zeros(n), v=np.zeros(n))
