@@ -109,3 +109,8 @@ def test_tests_and_examples_in_pages_are_there(path):
     known = {file.name for file in (ROOT / "tests").rglob("test_*.py")}
     assert set(re.findall(r"`(?:tests/\S*/)?(test_\w+\.py)`", text)) <= known
     assert set(re.findall(r"example `(\w+)`", text)) <= set(nsds.examples.EXAMPLES)
+
+
+def test_what_is_cited_is_what_is_released():
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited.group(1) == nsds.__version__
