@@ -12,9 +12,9 @@ from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
+from nsds._jit.mistakes import users_callback
 from nsds.solvers.box import own_law as box_own_law
 from nsds.solvers.box import signature as box_signature
 from nsds.solvers.contact import own_law as own_law_of_contacts
@@ -345,10 +345,7 @@ def _law_compiled(owner, name, one):
         if len(inspect.signature(getattr(function, "py_func", function)).parameters) != _n_arguments(module.ARGUMENTS):
             what = "rows with bounds, without friction" if one is CLASSES["box"] else "contacts with friction"
             raise TypeError(f"{owner}: the law {function.__name__} is not for this system, which has {what}: it wants {wanted}")
-        try:
-            law = _jit.callback(module.LAW, function).address
-        except (NumbaError, TypeError) as error:
-            raise TypeError(f"{owner}: the function {function.__name__} does not compile as {wanted}: {error}") from error
+        law = users_callback(f"{owner}: the function {function.__name__} does not compile as {wanted}", module.LAW, function).address
         one.own[name] = Method(name, module.sweeps, "what its author says", one.kinds, (), room=module.work_size, law=law)
     return one.own[name]
 
@@ -428,12 +425,8 @@ def _compiled(owner, name, one):
         return _law_compiled(owner, name, one)
     if name not in one.own:
         function, (floats, integers) = _BROUGHT[name]
-        try:
-            kernel = _jit.callback(one.signature.SOLVER, function)
-        except (NumbaError, TypeError) as error:
-            raise TypeError(
-                f"{owner}: the function {function.__name__} does not compile as solver({one.arguments}), returning a status: {error}"
-            ) from error
+        about = f"{owner}: the function {function.__name__} does not compile as solver({one.arguments}), returning a status"
+        kernel = users_callback(about, one.signature.SOLVER, function)
 
         def room(size, row, column):
             n = (row.size - 1) * (1 if one is CLASSES["box"] else size)

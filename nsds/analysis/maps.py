@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 from numba import float64, types
-from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
 from nsds._jit import kernel, view
 from nsds._jit.cache import fingerprint
+from nsds._jit.mistakes import users_callback
 from nsds.analysis.parameters import label_of, one_record
 from nsds.analysis.sections import Returned, SectionMap
 from nsds.analysis.tangent import log_of_determinant, multiply, orthonormalise
@@ -33,9 +33,9 @@ class IteratedMap:
     def __init__(self, function, x, p, jac, modulo, border):
         self.function, self.jac, self.x, self.p, self.modulo, self.border, self.n = function, jac, x, p, modulo, border, x.size
         self.turns = modulo if modulo.any() else None
-        self.callbacks = [_compiled(function, "x, p, cleared(out)")]
+        self.callbacks = [_compiled("f", function, "x, p, cleared(out)")]
         if jac is not None:
-            self.callbacks.append(_compiled(jac, "x, p, matrix(cleared(out), (x.size, x.size))"))
+            self.callbacks.append(_compiled("jac", jac, "x, p, matrix(cleared(out), (x.size, x.size))"))
 
     def addresses(self):
         """Where the map and its Jacobian are called; 0 of a Jacobian that is not given."""
@@ -54,9 +54,10 @@ class IteratedMap:
 
 
 @cache
-def _compiled(function, arguments):
+def _compiled(name, function, arguments):
     """A user's function with an address, called with these arguments."""
-    return _jit.callback(_MAP, function, "x, p, out", arguments)
+    about = f"iterated_map: the function {function.__qualname__} does not compile as {name}(x, p, out)"
+    return users_callback(about, _MAP, function, "x, p, out", arguments)
 
 
 def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
@@ -123,10 +124,7 @@ def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
     for name, given, shape in (("f", function, x.size), ("jac", jacobian, (x.size, x.size)), ("border", border, 1)):
         if given is not None:
             try_once(owner, name, given, x.copy(), p.copy(), np.zeros(shape))
-    try:
-        return IteratedMap(function, x, p, jacobian, modulo, border)
-    except NumbaError as error:
-        raise TypeError(f"{owner}: f or jac does not compile: {error}") from error
+    return IteratedMap(function, x, p, jacobian, modulo, border)
 
 
 def try_once(owner, name, function, *arguments):

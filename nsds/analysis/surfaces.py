@@ -4,10 +4,10 @@ import inspect
 from functools import cache
 
 import numpy as np
-from numba.core.errors import NumbaError
 
-from nsds import _checks, _jit
+from nsds import _checks
 from nsds._jit.cache import fingerprint
+from nsds._jit.mistakes import users_callback
 from nsds.analysis.maps import try_once
 from nsds.analysis.tangent import SURFACE
 
@@ -26,15 +26,12 @@ class Surface:
     def check(self, t, x, p):
         """Refuse a function that fails, or gives no number, at a state x (n,) with the numbers p that are varied; and compile it."""
         try_once(self.owner, "record", self.function, t, x.copy(), p.copy(), np.zeros(1))
-        try:
-            _compiled(self.function)
-        except NumbaError as error:
-            raise TypeError(f"{self.owner}: record does not compile: {error}") from error
+        _compiled(self.owner, self.function)
 
     @property
     def address(self):
         """Where the function is called."""
-        return int(_compiled(self.function).address)
+        return int(_compiled(self.owner, self.function).address)
 
     def __reduce__(self):
         return Surface, (self.owner, self.function, self.crossing)
@@ -45,5 +42,6 @@ class Surface:
 
 
 @cache
-def _compiled(function):
-    return _jit.callback(SURFACE, function, "t, x, p, out", "t, x, p, cleared(out)")
+def _compiled(owner, function):
+    about = f"{owner}: the function {function.__qualname__} does not compile as record(t, x, p, out)"
+    return users_callback(about, SURFACE, function, "t, x, p, out", "t, x, p, cleared(out)")

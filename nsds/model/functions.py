@@ -16,10 +16,10 @@ from functools import cache, partial
 import numpy as np
 from numba import float64, types
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
+from nsds._jit.mistakes import users_callback
 from nsds.model.kinds import AT_T, RELATIONS
 
 _vector = float64[::1]
@@ -146,7 +146,9 @@ def function_name(function, kind, field):
 def _require_signature(function, kind, field):
     signature = wanted(kind, field)
     if not isinstance(function, python_types.FunctionType):
-        raise TypeError(f"{kind}: {field}: expected an array or a function {signature}, got {_checks.shortened(function)}")
+        is_object = callable(function) and not isinstance(function, (type, np.ufunc, python_types.BuiltinFunctionType))
+        hint = "; write a plain function, and pass what the object holds in z" if is_object else ""
+        raise TypeError(f"{kind}: {field}: expected an array or a function {signature}, got {_checks.shortened(function)}{hint}")
     try:
         inspect.signature(function).bind(*range(signature.count(",") + 1))
     except TypeError:
@@ -237,14 +239,8 @@ def _compile(function, kind, field):
         _, x, lam, *_ = parameters.split(", ")
         shape = _SHAPES[field].replace("x.", f"{x}.").replace("lam.", f"{lam}.")
         inner = inner.replace("cleared(out)", f"matrix(cleared(out), ({shape}))")
-    try:
-        return _jit.callback(_CALLBACK, function, parameters, inner)
-    except (NumbaError, TypeError) as error:
-        out = "a matrix" if field in _SHAPES else "a vector"
-        raise TypeError(
-            f"{kind}: {field}: the function {function.__qualname__} does not compile as {wanted(kind, field)} "
-            f"(t a float, the last argument {out}, the others float64 vectors, nothing returned): {error}"
-        ) from error
+    about = f"{kind}: {field}: the function {function.__qualname__} does not compile as {wanted(kind, field)}"
+    return users_callback(about, _CALLBACK, function, parameters, inner)
 
 
 def try_once(part, name, kind, field, t, x, lam, z, out):
@@ -262,12 +258,15 @@ def try_once(part, name, kind, field, t, x, lam, z, out):
         raise ValueError(f"{about} fails at the start, with the shapes {_shapes(kind, field, arguments)}: {error}") from None
     if result is not None:
         raise TypeError(f"{about} must write its result into its last argument and return nothing, got {_checks.shortened(result)}")
-    if _binds(function, _last_parameter(function)):
+    last = _last_parameter(function)
+    how = f"must write into its last argument, as {last}[0] = ..., or {last}[:] = ..."
+    if _binds(function, last):
         trial = (*arguments[:-1], np.full(out.size, np.nan))
         _run(function, kind, field, trial)
         if out.size and np.isnan(trial[-1]).all():
-            name = _last_parameter(function)
-            raise TypeError(f"{about} must write into its last argument, as {name}[0] = ..., or {name}[:] = ...; '{name} = ...' is lost")
+            raise TypeError(f"{about} {how}; '{last} = ...' is lost")
+    elif kind not in _IN_PLACE and not _uses(function, last):
+        raise TypeError(f"{about} {how}, and never does")
     is_wrong = np.isnan if field in ("bounds", "on_contact") else lambda out: ~np.isfinite(out)
     if is_wrong(arguments[-1]).any():
         raise ValueError(f"{about} gives NaN or infinity at the start")
@@ -275,6 +274,14 @@ def try_once(part, name, kind, field, t, x, lam, z, out):
 
 def _last_parameter(function):
     return function.__code__.co_varnames[function.__code__.co_argcount - 1]
+
+
+def _uses(function, name):
+    """Whether a function reads one of its variables, as whoever writes into an array does."""
+    return any(
+        "LOAD" in instruction.opname and name in (instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,))
+        for instruction in dis.get_instructions(function)
+    )
 
 
 def _binds(function, name):

@@ -5,10 +5,10 @@ import inspect
 import types as python_types
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
+from nsds._jit.mistakes import NOT_COMPILED
 from nsds.solvers.nonlinear.signature import CALLBACK
 
 _compiled = {}
@@ -49,7 +49,7 @@ class Function:
         out = "matrix(cleared(out), (z.size, z.size))" if self._is_matrix else "cleared(out)"
         try:
             return _jit.callback(CALLBACK, self._function, "z, p, out", f"z, p, {out}" if self._with_parameters else f"z, {out}")
-        except (NumbaError, AttributeError, TypeError, ValueError):
+        except (*NOT_COMPILED, AttributeError, ValueError):
             return None
 
     def _own_callback(self):

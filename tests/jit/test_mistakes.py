@@ -1,0 +1,230 @@
+"""Mistakes in users' functions: each is answered in at most three lines, with what is wrong, where, and what to write instead."""
+
+import functools
+import math
+import random
+
+import numpy as np
+import pytest
+import scipy.special
+from scipy.interpolate import interp1d
+
+import nsds
+from nsds import solvers
+
+TABLE, LIST, CURVE, count = {"a": 1.0}, [1.0, 2.0], interp1d([0, 1], [0, 1]), 0
+
+
+class Motor:
+    torque = 1.0
+
+    def __call__(self, t, z, out):
+        out[0] = self.torque
+
+    def push(self, t, z, out):
+        out[0] = self.torque
+
+
+MOTOR = Motor()
+
+
+def returns(t, z, out):
+    return np.cos(t)
+
+
+def yields(t, z, out):
+    yield t
+
+
+def never_writes(t, z, out):
+    math.cos(t)
+
+
+def binds(t, z, out):
+    out = np.array([t])  # noqa: F841
+
+
+def reads_dict(t, z, out):
+    out[0] = TABLE["a"]
+
+
+def reads_list(t, z, out):
+    out[0] = LIST[0]
+
+
+def reads_curve(t, z, out):
+    out[0] = CURVE(t)
+
+
+def reads_object(t, z, out):
+    out[0] = MOTOR.torque
+
+
+def reads_nothing(t, z, out):
+    out[0] = undefined  # noqa: F821
+
+
+def closure():
+    held = {"k": 1.0}
+
+    def of_a_dict(t, z, out):
+        out[0] = held["k"]
+
+    return of_a_dict
+
+
+def formats(t, z, out):
+    print(f"{t:.3f}")
+    out[0] = t
+
+
+def percent(t, z, out):
+    print("%g" % t)  # noqa: UP031
+    out[0] = t
+
+
+def appends(t, z, out):
+    out.append(t)
+
+
+def writes_list(t, z, out):
+    out[0] = [1.0, 2.0]
+
+
+def writes_text(t, z, out):
+    out[0] = "1.0"
+
+
+def writes_complex(t, z, out):
+    out[0] = complex(t, 1.0)
+
+
+def two_indices(t, z, out):
+    out[0, 0] = t
+
+
+def beyond(t, z, out):
+    out[3] = t
+
+
+def catches(t, z, out):
+    try:
+        out[0] = 1.0 / t
+    except ZeroDivisionError:
+        out[0] = 0.0
+
+
+def imports(t, z, out):
+    from math import cos
+
+    out[0] = cos(t)
+
+
+def opens(t, z, out):
+    with open("x") as file:
+        out[0] = float(file.read())
+
+
+def bessel(t, z, out):
+    out[0] = scipy.special.jv(0, t)
+
+
+def sums(t, z, out):
+    out[0] = sum(x * t for x in (1.0, 2.0))
+
+
+def counts(t, z, out):
+    global count
+    count = count + 1
+    out[0] = count
+
+
+def whole_numbers(t, z, out):
+    out[:] = np.array([[1]]) @ z
+
+
+def by_axis(t, z, out):
+    out[:] = np.linalg.norm([1.0, t], axis=0)
+
+
+def raises(t, z, out):
+    raise ValueError("no")
+
+
+def nan(t, z, out):
+    out[0] = math.nan
+
+
+WRITE = "out[0] = ..."
+Z = "pass what changes in z"
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (returns, ["it returns a value", WRITE, "test_mistakes.py, line", "def returns(t, z, out):"]),
+        (yields, ["it yields", WRITE]),
+        (never_writes, ["never does", WRITE]),
+        (binds, ["'out = ...' is lost", WRITE]),
+        (reads_dict, ["it reads TABLE, a dict", Z]),
+        (reads_list, ["it reads LIST, a list", Z]),
+        (reads_curve, ["it reads CURVE", "interp1d", "np.interp"]),
+        (reads_object, ["it reads MOTOR", "Motor", Z]),
+        (reads_nothing, ["undefined is not defined"]),
+        (closure(), ["it reads held, a dict", Z]),
+        (formats, ["it formats text", 'print(f"{t:.3f}")']),
+        (percent, ["it formats text", "print("]),
+        (appends, ["it uses .append", "out.append(t)"]),
+        (writes_list, ["it writes a list", "one number", "out[0] = [1.0, 2.0]"]),
+        (writes_text, ["it writes text", 'out[0] = "1.0"']),
+        (writes_complex, ["complex number", "out[0] = complex(t, 1.0)"]),
+        (two_indices, ["1 dimensions at 2 indices", "out[0, 0] = t"]),
+        (beyond, ["index 3 is out of bounds", "out (1,)"]),
+        (catches, ["it catches errors", "if t != 0.0"]),
+        (imports, ["it imports", "top of the module"]),
+        (opens, ["with block"]),
+        (bessel, ["scipy.special.jv", "np.interp"]),
+        (sums, ["generator", "write a loop"]),
+        (counts, ["changes a global", "nsds.sampled_control"]),
+        (whole_numbers, ["whole numbers with floats", "np.array([[1]]) @ z"]),
+        (by_axis, ["no compiled function takes norm(", "axis"]),
+        (raises, ["fails at the start", "no"]),
+        (nan, ["NaN"]),
+        (lambda t, out: None, ["(t, out)"]),
+        (MOTOR, ["plain function", "in z"]),
+        (MOTOR.push, ["plain function", "in z"]),
+        (functools.partial(returns, 1.0), ["plain function", "in z"]),
+        (Motor, ["expected an array or a function"]),
+        (np.cos, ["expected an array or a function", "cos"]),
+        ("push", ["array of real numbers", "'push'"]),
+    ],
+)
+def test_forces(function, words):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        nsds.system(mass=nsds.lagrangian_linear(M=[1.0], fext=function, q=[0.1], v=[0.0], z=[2.0]))
+    said = str(caught.value)
+    assert "fext" in said
+    assert all(word in said for word in words), said
+    assert len(said.splitlines()) <= 3, said
+    assert caught.value.__cause__ is None or caught.value.__suppress_context__  # no page of a compiler before it
+
+
+def test_maps_and_surfaces():
+    def step(x, p, out):
+        return p[0] * x[0]
+
+    with pytest.raises((TypeError, ValueError), match="return nothing"):
+        nsds.iterated_map(step, x=[0.5], p=[1.0])
+
+    def by_table(x, p, out):
+        out[0] = TABLE["a"] * x[0]
+
+    with pytest.raises(TypeError, match=r"by_table does not compile as f\(x, p, out\): it reads TABLE, a dict"):
+        nsds.iterated_map(by_table, x=[0.5], p=[1.0])
+
+
+def test_what_numba_cannot_compile_runs_in_python_for_single_problems():
+    def residual(z, out):
+        out[0] = z[0] ** 3 - float(f"{2.0:.1f}") + 0.0 * random.Random(0).random()
+
+    assert solvers.solve_ncp(residual, z0=np.ones(1)).z[0] == pytest.approx(2 ** (1 / 3))
