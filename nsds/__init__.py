@@ -26,8 +26,11 @@ local frames
     The normal component comes first: constraints of a contact with friction are (normal, tangents), ``||lambda_t|| <= mu lambda_n``.
 """
 
-import importlib
+import importlib.util
 import sys
+
+if importlib.util.find_spec("nsds.solvers") is None:  # it lies beside this folder until the package is installed
+    raise ImportError(f"nsds is not installed, {__file__} is its source: pip install -e {__path__[0].rpartition('nsds')[0] or '.'}")
 
 from nsds import solvers
 from nsds.maths import rotations

@@ -68,7 +68,7 @@ def _parser():
         for key, default in defaults.items():
             kind = _truth if isinstance(default, bool) else type(default)
             how.add_argument(_flag(key), type=kind, default=default, help=f"nsds.{scheme.__name__}: {_said(scheme, key)}")
-        how.add_argument("--plot", metavar="FILE", help="picture of the run (needs the extra nsds[plot])")
+        how.add_argument("--plot", metavar="FILE", help="picture of the run (needs matplotlib)")
         how.add_argument("--save", metavar="FILE", help="file for trajectory and system, ending in .npz")
         how.add_argument("--no-progress", action="store_true", help="no progress bar")
     return parser

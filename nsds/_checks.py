@@ -185,10 +185,10 @@ def path(owner, field, value):
     return os.fsdecode(name)
 
 
-def require_extra(module, extra, need):
-    """Raise an ImportError that names the extra of the package with which a module comes, where it is not installed."""
+def require_package(module, packages, need):
+    """Raise an ImportError with the command that installs the packages of a module, where that is not installed."""
     if importlib.util.find_spec(module) is None:
-        raise ImportError(f"{need}: pip install 'nsds[{extra}]'")
+        raise ImportError(f"{need}: pip install {packages}")
 
 
 def may_use_threads():

@@ -109,4 +109,4 @@ def test_a_failed_run_saves_what_it_has(tmp_path, capsys):
 def test_missing_matplotlib_is_named_before_the_run(monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main(["run", "bouncing_ball", "--plot", "x.png", "--no-progress"]) == 2
-    assert "nsds[plot]" in capsys.readouterr().err
+    assert "pip install matplotlib" in capsys.readouterr().err

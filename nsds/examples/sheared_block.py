@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from nsds import _checks
 from nsds.model.assembly import system
 from nsds.model.interactions import interaction
 from nsds.model.laws import newton_impact_friction
@@ -85,12 +86,11 @@ def sheared_block(n=4, mu=0.5, pressure=2e4, shear=0.8):
 
 def _elements(n):
     """(mesh, mass, stiffness) of the block."""
-    try:
-        import skfem
-        from skfem.helpers import dot
-        from skfem.models.elasticity import lame_parameters, linear_elasticity
-    except ImportError:
-        raise ImportError("sheared_block: mesh and matrices are made by scikit-fem: pip install 'nsds[fem]'") from None
+    _checks.require_package("skfem", "scikit-fem", "sheared_block: mesh and matrices are made by scikit-fem")
+    import skfem
+    from skfem.helpers import dot
+    from skfem.models.elasticity import lame_parameters, linear_elasticity
+
     mesh = skfem.MeshHex.init_tensor(*(np.linspace(0.0, length, k + 1) for length, k in ((SIDE, n), (SIDE, n), (HEIGHT, n // 2))))
     basis = skfem.Basis(mesh, skfem.ElementVector(skfem.ElementHex1()), intorder=2)
     K = linear_elasticity(*lame_parameters(_YOUNGS_MODULUS, _POISSON)).assemble(basis)

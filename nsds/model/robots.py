@@ -173,7 +173,7 @@ def _read(urdf, folder):
     if root.tag != "robot":
         raise ValueError(f"{_OWNER}: urdf must have the root element <robot>, got <{_checks.shortened(root.tag)[1:-1]}>")
     _require_named(root)
-    _checks.require_extra("yourdfpy", "urdf", f"{_OWNER}: descriptions are read by yourdfpy")
+    _checks.require_package("yourdfpy", "yourdfpy trimesh", f"{_OWNER}: descriptions are read by yourdfpy")
     from yourdfpy import urdf as library
 
     try:

@@ -425,7 +425,7 @@ def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1
     hull = _checks.flag("from_file", "hull", hull)
     if not os.path.isfile(path):
         raise ValueError(f"from_file: path: there is no file '{path}'")
-    _checks.require_extra("trimesh", "meshes", "from_file: files of meshes are read by trimesh")
+    _checks.require_package("trimesh", "trimesh", "from_file: files of meshes are read by trimesh")
     import trimesh
 
     try:

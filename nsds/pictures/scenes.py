@@ -309,8 +309,8 @@ def _figure(columns, size=4.8):
 
 
 def require_matplotlib():
-    """Raise an ImportError that names the extra ``nsds[plot]`` where matplotlib is not installed."""
-    _checks.require_extra("matplotlib", "plot", "pictures need matplotlib")
+    """Raise an ImportError with the command that installs it, where matplotlib is not installed."""
+    _checks.require_package("matplotlib", "matplotlib", "pictures need matplotlib")
 
 
 def snapshots(system, trajectory, count=3, *, shapes=None, elev=None, azim=None):

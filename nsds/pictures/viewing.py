@@ -52,7 +52,7 @@ def view(system, trajectory=None, *, port=8080, shapes=None, fps=30.0, host="127
     host = _checks.text("view", "host", host)
     if trajectory is not None:
         trajectory = require_rows("view", trajectory, (1,))
-    _checks.require_extra("viser", "view", "the view in a browser needs viser")
+    _checks.require_package("viser", "viser", "the view in a browser needs viser")
     placed = placed_shapes(system, shapes)
     if not placed:
         raise ValueError("view: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")

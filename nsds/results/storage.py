@@ -510,10 +510,9 @@ def computed_with(kernels):
 
 
 def _h5py(owner):
-    try:
-        import h5py
-    except ImportError:
-        raise ImportError(f"{owner}: runs in files need h5py: pip install 'nsds[io]'") from None
+    _checks.require_package("h5py", "h5py", f"{owner}: runs in files need h5py")
+    import h5py
+
     return h5py
 
 

@@ -35,7 +35,7 @@ def to_pandas(trajectory):
     (['ball.q[0]', 'ball.q[1]', 'ball.q[2]'], 't')
     """
     trajectory = require_rows("to_pandas", trajectory, (1, 2))
-    _checks.require_extra("pandas", "pandas", "to_pandas needs pandas")
+    _checks.require_package("pandas", "pandas", "to_pandas needs pandas")
     import pandas as pd
 
     columns = {name: trajectory[name].reshape(-1) for name, _ in ROW_HEAD[1:]}
@@ -79,7 +79,7 @@ def to_xarray(trajectory):
     (('t', 'ball.q_0'), 0.804)
     """
     trajectory = require_rows("to_xarray", trajectory, (1, 2))
-    _checks.require_extra("xarray", "xarray", "to_xarray needs xarray")
+    _checks.require_package("xarray", "xarray", "to_xarray needs xarray")
     import xarray as xr
 
     rows = ("t",) if trajectory.ndim == 1 else ("member", "row")

@@ -198,10 +198,9 @@ def _named(owner):
 
 
 def _h5py():
-    try:
-        import h5py
-    except ImportError:
-        raise ImportError("FCLIB files need h5py: pip install 'nsds[io]'") from None
+    _checks.require_package("h5py", "h5py", "FCLIB files need h5py")
+    import h5py
+
     return h5py
 
 
