@@ -12,7 +12,7 @@ from nsds.analysis.orbits import multipliers_of
 from nsds.analysis.parameters import Parameter, one_record
 from nsds.analysis.sections import difference
 from nsds.analysis.stepped import carried
-from nsds.schemes.run.pieces import bar
+from nsds.schemes.run.progress import Progress
 from nsds.status import CONVERGED
 
 UNDECIDED, ENDED, NOT_RUN = -1, -2, -3  # labels that are no attractors
@@ -90,7 +90,7 @@ def basins(system, *, grid, period=None, transient=300, keep=16, tol=1e-4, schem
     runs = of(owner, system, list(grid), period, scheme, h)
     starts = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     labels, found = np.full(len(starts), NOT_RUN), []
-    with bar(progress, len(starts)) as shown:
+    with Progress(progress, len(starts)) as shown:
         try:
             for first in range(0, len(starts), _MEMBERS):
                 part = slice(first, first + _MEMBERS)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import sys
 import zipfile
 import zlib
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds.schemes.run.progress import Progress
 from nsds.schemes.run.simulation import on_one_core
 
 _RETRIES = 3  # of a piece whose worker dies
@@ -92,17 +92,10 @@ def finish_all(work, pieces, names, store, client, progress):
     ``work.compute(piece, states)`` gives the rows of a piece and the states at their ends, from the states at which it begins, None for
     those of the system; ``work.identity()`` is made of all that decides this but the piece.
     """
-    with bar(progress, sum(piece.periods.size for piece in pieces)) as shown:
+    with Progress(progress, sum(piece.periods.size for piece in pieces)) as shown:
         for k, rows in _on_cluster(work, pieces, names, store, client) if client else _here(work, pieces, names, store):
             shown.update(pieces[k].periods.size)
             yield k, rows
-
-
-def bar(progress, total):
-    """A progress bar, where one is wanted."""
-    from tqdm.auto import tqdm
-
-    return tqdm(total=total, disable=progress is False or (progress is None and not sys.stderr.isatty()), delay=0.0 if progress else 0.5)
 
 
 def names_of(work, pieces, store):

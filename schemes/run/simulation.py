@@ -2,7 +2,6 @@
 
 import math
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import several
 from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
+from nsds.schemes.run.progress import Progress
 from nsds.schemes.run.recording import (
     DONE,
     FAILED,
@@ -515,11 +515,10 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
     """
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     is_ending, before = pauses is not None and pauses.until is not None, None
-    bar = _progress_bar(progress, n_steps)
     done, n, births = 0, max(1, 64 // run.records.size), Births(run.records, run.prepared, recorder.dtype)
     seconds, workers = 0.0, min(run.records.size, cores())  # of work, before it is shared
     try:
-        with shares(run.records.size) as in_shares:
+        with Progress(progress, n_steps, " steps") as shown, shares(run.records.size) as in_shares:
             _note_state(raised, run, 1)
             given = copied(run.records) if hasattr(run.prepared.stepper, "opening") else None
             run = _advance(run, recorder, in_shares, seconds, interrupts, 0, n_steps, stop)
@@ -539,7 +538,7 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
                 run = _advance(run, recorder, in_shares, seconds, interrupts, until, due, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 work = elapsed if seconds < THREADS_FROM else workers * elapsed
-                bar.update(n)
+                shown.update(n)
                 is_over = is_ending and recorder.end_where(pauses.until, before)
                 births.note(recorder)
                 if is_over:
@@ -559,8 +558,6 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
         if is_ending:  # rows beyond the end may have been computed
             recorder.end_where(pauses.until, before)
         raise
-    finally:
-        bar.close()
     births.warn()
     warn_of_passing(run.records, run.prepared)
     return run
@@ -655,22 +652,6 @@ def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop
 def edition(run):
     """Fingerprint of the compiled code that a run consists of, but the solver of its one-step problems."""
     return fingerprint(march_of(run.prepared.stepper), {})[:16]
-
-
-class _NoBar:
-    def update(self, n):
-        pass
-
-    def close(self):
-        pass
-
-
-def _progress_bar(progress, n_steps):
-    if progress is False or (progress is None and not sys.stderr.isatty()):
-        return _NoBar()
-    from tqdm.auto import tqdm
-
-    return tqdm(total=n_steps, unit=" steps", unit_scale=True, delay=0.0 if progress else 0.5)
 
 
 def _report_failure(run, recorder, shape, on_failure):

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import nsds
 from nsds import status
+from nsds.schemes.run.progress import Progress
 
 ball = nsds.examples.bouncing_ball
 relation = nsds.lagrangian_linear_relation
@@ -252,6 +253,17 @@ def test_progress_bar_counts_the_steps():
     with contextlib.redirect_stderr(shown):
         nsds.simulate(ball(), t_end=1.0, h=1e-3, progress=True)
     assert "1.00k/1.00k" in shown.getvalue()
+
+
+def test_the_progress_bar_begins_after_what_may_be_compiled():
+    shown = io.StringIO()
+    with contextlib.redirect_stderr(shown), Progress(True, 100) as bar:
+        assert shown.getvalue() == ""
+        bar.update(40)
+        bar.update(60)
+    first, *_ = shown.getvalue().strip("\r").split("\r")
+    assert "40.0/100" in first
+    assert "100/100" in shown.getvalue()
 
 
 def test_step_agrees_with_simulate_bit_for_bit():
