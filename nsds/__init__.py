@@ -130,7 +130,7 @@ _LATER = {
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module 'nsds' has no attribute {name!r}")
+        raise AttributeError(f"module 'nsds' has no attribute {name!r}", name=name, obj=sys.modules[__name__])  # Python suggests names
     module = importlib.import_module(_LATER[name])
     value = globals()[name] = module if module.__name__ == f"nsds.{name}" else getattr(module, name)
     return value

@@ -1,12 +1,19 @@
-"""Types of the public functions. Made from the docstrings by ``python -m tests.stubs``."""
+"""Types of the package. Made from the docstrings by ``python -m tests.stubs``."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from nsds import circuits as circuits
+from nsds import examples as examples
+from nsds import joints as joints
+from nsds import plotting as plotting
+from nsds import rotations as rotations
+from nsds import shapes as shapes
+from nsds import solvers as solvers
 
 __version__: str
 
@@ -20,9 +27,7 @@ class SimulationError(RuntimeError):
     cause: Any
 
 class SimulationInterrupted(KeyboardInterrupt):
-    trajectory: Any
-    n_rows: Any
-    place: Any
+    solution: Any
 
 def advice(status: Any) -> Any: ...
 def basins(
@@ -44,9 +49,6 @@ def circuit(
     integrals: Sequence[str] | None = ...,
     t: float = ...,
 ) -> np.ndarray: ...
-
-circuits: ModuleType
-
 def collisions(
     shapes: dict[str, Any],
     law: dict[str, Any],
@@ -106,7 +108,7 @@ def continue_orbit(
     scheme: Any = ...,
 ) -> np.ndarray: ...
 def d1_minus_linear(level: str = ...) -> np.ndarray: ...
-def describe(what: np.ndarray) -> Any: ...
+def describe(what: np.ndarray | dict[str, Any]) -> Any: ...
 def dry_friction(limit: float | ArrayLike) -> Any: ...
 def energy(system: np.ndarray, trajectory: np.ndarray, theta: float = ..., *, functions: Sequence[Any] | None = ...) -> np.ndarray: ...
 def equality() -> Any: ...
@@ -137,9 +139,6 @@ def event_driven(
     time_events: ArrayLike = ...,
     hybrid: bool | None = ...,
 ) -> np.ndarray: ...
-
-examples: ModuleType
-
 def first_order(
     f: Callable[..., Any],
     jac_f: Callable[..., Any] | None = ...,
@@ -215,9 +214,6 @@ def iterated_map(
     modulo: ArrayLike | None = ...,
     border: Callable[..., Any] | None = ...,
 ) -> Any: ...
-
-joints: ModuleType
-
 def lagrangian(
     mass: ArrayLike | Callable[..., Any],
     fint: Callable[..., Any] | None = ...,
@@ -376,9 +372,6 @@ def planar_bodies(
     z: ArrayLike | None = ...,
     count: int | None = ...,
 ) -> dict[str, Any]: ...
-
-plotting: ModuleType
-
 def poisson_impact(e: float | ArrayLike) -> Any: ...
 def poisson_impact_friction(e: float | ArrayLike, mu: float | ArrayLike, dimension: int | None = ...) -> Any: ...
 def prescribed_velocity(
@@ -460,9 +453,6 @@ def robot(
     self_contacts: bool = ...,
     folder: PathLike[str] | None = ...,
 ) -> dict[str, Any]: ...
-
-rotations: ModuleType
-
 def sampled_control(
     control: Callable[..., Any],
     *,
@@ -485,9 +475,6 @@ def sensitivity(
     scheme: np.ndarray | None = ...,
     h: float | None = ...,
 ) -> np.ndarray: ...
-
-shapes: ModuleType
-
 def simulate(
     system: np.ndarray,
     *,
@@ -510,9 +497,6 @@ def simulate(
     client: Any = ...,
     mapped: bool = ...,
 ) -> np.ndarray: ...
-
-solvers: ModuleType
-
 def spring_damper(stiffness: float | ArrayLike, damping: float | ArrayLike = ...) -> Any: ...
 def step(
     system: Any,

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 import nsds
+from nsds import _checks
 from nsds.examples import EXAMPLES
 from nsds.pictures.axes import require_matplotlib
 from nsds.schemes.run.simulation import cores
@@ -120,7 +121,10 @@ def _warm_up(arguments):
     """Take the first steps of examples in processes of their own; kernels that are compiled there are kept for all."""
     unknown = [name for name in arguments.examples if name not in EXAMPLES]
     if unknown or arguments.processes < 1:
-        print(f"nsds: {f'no example {unknown[0]!r}' if unknown else '--processes must be at least 1'}", file=sys.stderr)
+        print(
+            f"nsds: {f'no example {unknown[0]!r}{_checks.meant(unknown[0], EXAMPLES)}' if unknown else '--processes must be at least 1'}",
+            file=sys.stderr,
+        )
         return 2
     names = arguments.examples or list(EXAMPLES)
 

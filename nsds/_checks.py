@@ -131,8 +131,17 @@ def made(owner, field, value, key, known, makers):
 def choice(owner, field, value, known):
     """One of some words."""
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{owner}: {field} must be one of {', '.join(map(repr, known))}, got {shortened(value)}")
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"{owner}: {field} must be one of {listed}, got {shortened(value)}{meant(value, known)}")
     return value
+
+
+def meant(value, known):
+    """The question whether a name that is near was meant, for the end of a message; nothing where none is."""
+    from difflib import get_close_matches  # of errors alone
+
+    near = get_close_matches(value, list(known), 1) if isinstance(value, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def flag(owner, field, value):

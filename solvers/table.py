@@ -360,7 +360,9 @@ def record_of(owner, method, tol=None, max_iter=None, inexact=0.1, work_size=(0,
     named = [one.methods[method] for one in CLASSES.values() if isinstance(method, str) and method in one.methods]
     if not named and (not isinstance(method, str) or method not in _BROUGHT):
         known = dict.fromkeys(name for one in CLASSES.values() for name in one.methods)
-        raise ValueError(f"{owner}: method must be one of {', '.join(known)}, got {_checks.shortened(method)}")
+        raise ValueError(
+            f"{owner}: method must be one of {', '.join(known)}, got {_checks.shortened(method)}{_checks.meant(method, known)}"
+        )
     record = np.zeros((), OPTIONS)
     record["method"] = method.encode()
     record["tol"] = 0.0 if tol is None else _tolerance(owner, tol)
@@ -459,6 +461,7 @@ def find(name, kind, owner="solver"):
     if not treats(name, kind):
         known = [each.methods[name] for each in (one, *CLASSES.values()) if isinstance(name, str) and name in each.methods]
         why = f", which is for {', '.join(known[0].kinds)}" if known else ""
+        why = why or _checks.meant(name, methods(kind))
         raise ValueError(f"{owner}: method must be one of {', '.join(methods(kind))}, got {_checks.shortened(name)}{why}")
     if name in ("nsgs_parallel", "nsgs_bodies"):
         _checks.require_threads("solver", name)

@@ -5,23 +5,17 @@ They stand in a stub: annotations in the sources would be one more place to stat
 
 import inspect
 import re
+from pathlib import Path
+
+import numpy as np
 
 import nsds
 from tests.paths import ROOT
 
-STUB = ROOT / "nsds" / "__init__.pyi"
-_HEAD = '''"""Types of the public functions. Made from the docstrings by ``python -m tests.stubs``."""
-
-from collections.abc import Callable, Sequence
-from os import PathLike
-from types import ModuleType
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike
-
-__version__: str
-'''
+_IMPORTS = (  # those that a stub uses
+    ("collections.abc", ("Callable", "Sequence")), ("os", ("PathLike",)),
+    ("typing", ("Any", "NamedTuple")), ("", ("np",)), ("numpy.typing", ("ArrayLike",)),
+)  # fmt: skip
 # What stands in the type of a parameter -> its type; the first that a phrase contains counts.
 _TYPES = (
     (r"sequence of str\b", "Sequence[str]"), (r"(sequence|list) of\b", "Sequence[Any]"), (r"\bdict\b", "dict[str, Any]"),
@@ -29,34 +23,80 @@ _TYPES = (
     (r"numpy\.void", "np.void"), (r"scipy\.sparse", "Any"), (r"\bfloat\b", "float"), (r"\bint\b", "int"), (r"\bbool\b", "bool"),
     (r"\b[Pp]ath\b", "PathLike[str]"), (r"\bstr\b|\"", "str"),
 )  # fmt: skip
+_FIELDS = {np.ndarray: "np.ndarray", int: "int", float: "float", str: "str", bool: "bool", list: "list[Any]", dict: "dict[str, Any]"}
+_PROPERTIES = {"success": "bool", "message": "str"}
 _PLAIN = ("numpy.ndarray", "bool", "float", "int", "str", "dict", "callable")
 
 
-def stub():
-    """Text of the stub."""
-    lines, functions = [_HEAD], [value for value in (getattr(nsds, name) for name in nsds.__all__) if inspect.isfunction(value)]
+def stubs():
+    """{path of a stub: its text}: of the package, and of its public modules where users import them from."""
+    modules = {name: getattr(nsds, name) for name in nsds.__all__ if inspect.ismodule(getattr(nsds, name))}
+    files = {ROOT / "nsds" / "__init__.pyi": _text(nsds, modules)}
+    for name, module in modules.items():
+        is_package = Path(module.__file__).name == "__init__.py"
+        path = Path(module.__file__).with_suffix(".pyi") if is_package else ROOT / "nsds" / f"{name}.pyi"
+        files[path] = _text(module)
+    return files
+
+
+def _agreed(functions):
+    """{parameter: type} of those that have one type wherever these functions tell it."""
     told = [pair for function in functions for pair in _parameters(inspect.getdoc(function)).items()]
     told = [(name, kind.removesuffix(" | None")) for name, kind in told]  # a default that is None says so itself
-    shared = {name: kind for name, kind in told if all(other == kind for same, other in told if same == name)}
-    for name in nsds.__all__:
-        value = getattr(nsds, name)
-        if inspect.ismodule(value):
-            lines.append(f"{name}: ModuleType")
-        elif inspect.isclass(value):
-            fields = re.findall(
-                r"^(\w+(?:, \w+)*)(?: : .*)?$", inspect.getdoc(value).partition("Attributes\n----------\n")[2], re.MULTILINE
-            )
-            known = [field for line in fields for field in line.split(", ")] or ["trajectory", "n_rows", "place"]
-            lines.append(f"class {name}({value.__base__.__name__}):\n" + "\n".join(f"    {field}: Any" for field in known))
+    return {name: kind for name, kind in told if all(other == kind for same, other in told if same == name)}
+
+
+def _text(module, modules=()):
+    """Text of the stub of a module."""
+    values = {name: getattr(module, name) for name in module.__all__ if name not in modules}
+    shared = _agreed([value for value in values.values() if inspect.isfunction(value)])
+    lines = [f"from nsds import {name} as {name}" for name in modules] + ["__version__: str"] * bool(modules)
+    for name, value in values.items():
+        if inspect.isclass(value):
+            lines.append(_class(name, value))
+        elif isinstance(value, dict):
+            lines.append(f"{name}: dict[str, Any]")
         else:
-            lines.append(_function(name, value, shared))
-    return "\n".join(lines) + "\n"
+            lines.append(_function(name, getattr(value, "py_func", value), shared))
+    text = "\n".join(lines) + "\n"
+    used = [(place, [name for name in names if re.search(rf"\b{name}\b", text)]) for place, names in _IMPORTS]
+    imports = [f"from {place} import {', '.join(names)}" if place else "import numpy as np" for place, names in used if names]
+    what = "the package" if modules else "a public module"
+    title = f'"""Types of {what}. Made from the docstrings by ``python -m tests.stubs``."""'
+    return "\n".join([title, *imports, text])
+
+
+def _class(name, value):
+    """Lines of a class: its fields and what it does."""
+    if hasattr(value, "_fields"):  # a named tuple, whose children may have more fields than it: each is stated as a whole
+        kinds = {field: kind for base in reversed(value.__mro__) for field, kind in getattr(base, "__annotations__", {}).items()}
+        fields = [
+            f"{field}: {_FIELDS.get(kinds.get(field), 'Any')}" + (" = ..." if field in value._field_defaults else "")
+            for field in value._fields
+        ]
+        base = "NamedTuple"
+    else:
+        told = re.findall(r"^(\w+(?:, \w+)*)(?: : .*)?$", inspect.getdoc(value).partition("Attributes\n----------\n")[2], re.MULTILINE)
+        fields = [f"{field}: Any" for line in told for field in line.split(", ")]
+        base = value.__base__.__name__
+    members = {key: item for one in reversed(value.__mro__[:-1]) if one.__module__.startswith("nsds") for key, item in vars(one).items()}
+    for key, item in members.items():
+        if isinstance(item, property):
+            fields.append(f"@property\n    def {key}(self) -> {_PROPERTIES.get(key, 'Any')}: ...")
+        elif inspect.isfunction(item) and (not key.startswith("_") or (key == "__init__" and base == "object")):
+            types = _parameters(inspect.getdoc(value)) if key == "__init__" else {}
+            fields.append(_function(key, item, types).replace("-> Any", "-> None") if key == "__init__" else _function(key, item, types))
+    return f"class {name}({base}):\n".replace("(object)", "") + "\n".join(f"    {field}" for field in fields or ["solution: Any"])
 
 
 def _function(name, function, shared):
     """A line of the stub; shared: types of parameters, for those that a docstring refers to another one for."""
-    types, parts, starred = shared | _parameters(inspect.getdoc(function)), [], False
+    text = inspect.getdoc(function) or ""
+    types, parts, starred = shared | _parameters(text), [], False
     for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == "self":
+            parts.append("self")
+            continue
         if parameter.kind == parameter.KEYWORD_ONLY and not starred:
             parts.append("*")
         starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
@@ -65,7 +105,7 @@ def _function(name, function, shared):
         if parameter.default is None and kind != "Any" and not kind.endswith("None"):
             kind += " | None"
         parts.append(f"{mark}{parameter.name}: {kind}" + (" = ..." if parameter.default is not parameter.empty else ""))
-    return f"def {name}({', '.join(parts)}) -> {_returned(inspect.getdoc(function))}: ..."
+    return f"def {name}({', '.join(parts)}) -> {_returned(text)}: ..."
 
 
 def _parameters(text):
@@ -94,4 +134,5 @@ def _returned(text):
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub())
+    for path, text in stubs().items():
+        path.write_text(text)

@@ -27,12 +27,14 @@ class Parameter:
         self.index = tuple(int(i) for i in re.findall(r"\d+", indices))
         names = record.dtype.names
         if part not in names or record.dtype[part].base.names is None:
-            known = ", ".join(name for name in names if record.dtype[name].names)
-            raise ValueError(f"{owner}: {label}: {_checks.shortened(path)} names no part; there are {known}")
+            known = [name for name in names if record.dtype[name].names]
+            hint = f"there are {', '.join(known)}{_checks.meant(part, known)}"
+            raise ValueError(f"{owner}: {label}: {_checks.shortened(path)} names no part; {hint}")
         fields = record.dtype[part].base
         if field not in fields.names or fields[field].base.kind != "f":
-            known = ", ".join(name for name in fields.names if fields[name].base.kind == "f")
-            raise ValueError(f"{owner}: {label}: {path!r} names no field of numbers; '{part}' has {known}")
+            known = [name for name in fields.names if fields[name].base.kind == "f"]
+            hint = f"'{part}' has {', '.join(known)}{_checks.meant(field, known)}"
+            raise ValueError(f"{owner}: {label}: {path!r} names no field of numbers; {hint}")
         values = record.reshape(-1)[:1][part][field]
         try:
             places = np.zeros(values.shape)[(0, *self.index)]

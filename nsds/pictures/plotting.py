@@ -44,7 +44,8 @@ def _part(owner, trajectory, what, name, *fields):
     held = [part for part in trajectory.dtype.names if set(fields) <= set(trajectory.dtype[part].base.names or ())]
     if not isinstance(name, str) or name not in held:
         wanted = f"recorded with {' and '.join(fields)}" if fields else "recorded"
-        raise ValueError(f"{owner}: {what} must be one of the parts {wanted}, {', '.join(held) or 'none'}, got {_checks.shortened(name)}")
+        got = f"{_checks.shortened(name)}{_checks.meant(name, held)}"
+        raise ValueError(f"{owner}: {what} must be one of the parts {wanted}, {', '.join(held) or 'none'}, got {got}")
     return trajectory[name]
 
 

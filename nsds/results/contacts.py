@@ -53,8 +53,10 @@ def contact_intervals(system, trajectory, name):
     trajectory = of_system(owner, system, trajectory)
     known = [line[0] for line in model_of(system) if _is_unilateral(line, system)]
     if _checks.text(owner, "name", name) not in known:
-        listed = ", ".join(known) or "none"
-        raise ValueError(f"{owner}: name must be one of the contacts of a mechanical system, {listed}, got {_checks.shortened(name)}")
+        listed, got = ", ".join(known) or "none", f"{_checks.shortened(name)}{_checks.meant(name, known)}"
+        raise ValueError(
+            f"{owner}: name must be one of the contacts of a mechanical system, {listed}, got {_checks.shortened(name)}{_checks.meant(name, known)}"
+        )
     if name not in trajectory.dtype.names or "lambda" not in trajectory.dtype[name].base.names:
         raise ValueError(f"{owner}: the trajectory must hold {name}.lambda, which was not recorded")
     _, relation, law, *_ = next(line for line in model_of(system) if line[0] == name)

@@ -1,6 +1,7 @@
-"""What a record or a trajectory holds, in a table that a person reads."""
+"""What a record, a trajectory or a result holds, in a table that a person reads."""
 
 import html
+import inspect
 
 import numpy as np
 
@@ -46,12 +47,13 @@ class Description:
 
 
 def describe(what):
-    """What a system, or a trajectory, holds: parts, laws, sizes and values, in a table.
+    """What a system, a trajectory, a part, a scheme or a result holds: parts, laws, sizes and values, in a table.
 
     Parameters
     ----------
-    what : numpy.ndarray
-        A record from `nsds.system`, an ensemble of them, or rows from `nsds.simulate`.
+    what : numpy.ndarray, dict or tuple
+        A record from `nsds.system`, an ensemble of them, or rows from `nsds.simulate`; what constructors of parts, relations, laws, shapes,
+        schemes and solvers return; results of analysis (`nsds.orbit`, branches, `nsds.lyapunov`, ...) and of solvers.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def describe(what):
     Raises
     ------
     TypeError, ValueError
-        Neither a record nor rows of a run.
+        None of these, or no rows.
 
     Examples
     --------
@@ -77,13 +79,53 @@ def describe(what):
                                                       fext   [-9.81 0 0]
     floor  lagrangian_linear_relation, newton_impact  H      [[1 0 0]]
            on ball                                    e      0.9
+    >>> nsds.describe(nsds.newton_impact(e=0.8))
+    newton_impact
+    field  value
+    e      0.8
     """
     names = getattr(getattr(what, "dtype", None), "names", None) or ()
     if "model" in names:
         return _of_system(valid("describe", what))
     if isinstance(what, (np.ndarray, np.void)) and {name for name, _ in ROW_HEAD} <= set(names):
         return _of_rows(require_rows("describe", what, None))
-    raise TypeError(f"describe: expected a record of nsds.system or rows of nsds.simulate, got {_checks.shortened(what)}")
+    if isinstance(what, dict) and what:
+        kind = next((what[key] for key in ("kind", "relation", "law", "shape", "joint") if isinstance(what.get(key), str)), "dict")
+        return Description(kind, ("field", "value"), list(_told(what, kind)))
+    if names:
+        named = next((name for name in ("scheme", "method") if name in names and what.ndim == 0), None)
+        title = f"{named} {_text(what[named])}" if named else "result" if what.ndim == 0 else f"result, {' x '.join(map(str, what.shape))}"
+        return Description(title, ("field", "value"), list(_told({name: what[name] for name in names if name != named}, "")))
+    if isinstance(what, tuple) and hasattr(what, "_fields"):
+        return Description(type(what).__name__, ("field", "value"), list(_told(what._asdict(), "")))
+    raise TypeError(f"describe: expected a system, rows, a part, a scheme or a result, got {_checks.shortened(what)}")
+
+
+def _told(fields, kind):
+    """(name, value) of the fields that are given; those of a part's record stand beside its own."""
+    for name, value in fields.items():
+        if value is None or (isinstance(value, str) and value == kind):
+            continue
+        if isinstance(value, dict):
+            yield from ((f"{name}.{inner}", said) for inner, said in _told(value, ""))
+        elif getattr(getattr(value, "dtype", None), "names", None):
+            yield from ((inner, _text(value[inner])) for inner in value.dtype.names)
+        else:
+            yield name, _text(value)
+
+
+def _text(value):
+    """A value in a few words: numbers of an array by their range where there are many."""
+    if callable(value):
+        return f"{getattr(value, '__name__', value)}{inspect.signature(value) if inspect.isfunction(value) else ''}"
+    values = np.asarray(value) if isinstance(value, (np.ndarray, np.generic, int, float, bool)) else None
+    if values is None or values.dtype.kind not in "fiubcS":
+        return _checks.shortened(value)
+    if values.dtype.kind == "S":
+        return ", ".join(text.decode(errors="replace") for text in values.reshape(-1)[:_MOST].tolist())
+    if values.dtype.kind == "c":
+        return f"{values.item():.6g}" if values.size == 1 else _line(values.reshape(-1)[:_MOST])
+    return _array(values.astype(float)) if values.size else "none"
 
 
 def _of_system(records):

@@ -64,3 +64,24 @@ def test_in_a_notebook_it_is_a_table_without_markup_of_its_own():
 def test_text_of_a_record_is_no_markup():
     circuit = nsds.circuit([("V<b>", "a", 0, 1.0), ("R1", "a", 0, 1.0)])
     assert "<b>" not in nsds.describe(circuit)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("what", "title", "cell"),
+    [
+        (nsds.moreau_jean(theta=0.75), "scheme moreau_jean", ("theta", "0.75")),
+        (nsds.solvers.solver("lemke", tol=1e-8), "method lemke", ("tol", "1e-08")),
+        (nsds.newton_impact_friction(e_n=0.5, mu=0.3), "newton_impact_friction", ("mu", "0.3")),
+        (nsds.shapes.box([1.0, 2.0, 3.0]), "box", ("size", "[1 2 3]")),
+        (nsds.joints.hinge([0, 0, 0], [0, 1, 0]), "joint", ("axis", "[0 1 0]")),
+        (nsds.lagrangian_linear(M=[2.0], q=[1.0], v=[0.0]), "lagrangian_linear", ("M", "2")),
+        (nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.5), on="m"), "interaction", ("law.e", "0.5")),
+        (nsds.solvers.solve_lcp(np.eye(2), np.array([-1.0, 1.0])), "Solution", ("z", "[1 0]")),
+        (nsds.orbit(nsds.iterated_map(lambda x, p, out: out.fill(0.5 * x[0]), x=[0.1])), "result", ("residual", "0")),
+    ],
+)
+def test_parts_schemes_and_results_are_described(what, title, cell):
+    described = nsds.describe(what)
+    assert described.title == title
+    assert cell in described.rows
+    assert all(name in repr(described) for name in cell)
