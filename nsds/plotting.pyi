@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 def animate(
-    system: np.ndarray,
+    system: np.ndarray | dict[str, Any],
     trajectory: np.ndarray,
     path: str | PathLike[str],
     *,
@@ -49,8 +49,8 @@ def phase_plane(
     trajectory: np.ndarray, part: str, coordinate: int = ..., *, other: int | None = ..., after: float = ..., ax: Any = ...
 ) -> Any: ...
 def scene(
-    system: np.ndarray,
-    row: np.ndarray | None = ...,
+    system: np.ndarray | dict[str, Any],
+    row: np.ndarray | dict[str, Any] | None = ...,
     *,
     ax: Any = ...,
     shapes: dict[str, Any] | None = ...,
@@ -59,7 +59,7 @@ def scene(
     azim: float | None = ...,
 ) -> Any: ...
 def snapshots(
-    system: np.ndarray,
+    system: np.ndarray | dict[str, Any],
     trajectory: np.ndarray,
     count: int = ...,
     *,

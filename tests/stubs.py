@@ -19,6 +19,7 @@ _IMPORTS = (  # those that a stub uses
 # What stands in the type of a parameter -> its type; the first that a phrase contains counts.
 _TYPES = (
     (r"sequence of str\b", "Sequence[str]"), (r"(sequence|list) of\b", "Sequence[Any]"), (r"\bdict\b", "dict[str, Any]"),
+    (r"^shape\b", "dict[str, Any]"),
     (r"\bfunctions?\b", "Callable[..., Any]"), ("map from", "Any"), ("array_like", "ArrayLike"), (r"numpy\.ndarray", "np.ndarray"),
     (r"numpy\.void", "np.void"), (r"scipy\.sparse", "Any"), (r"\bfloat\b", "float"), (r"\bint\b", "int"), (r"\bbool\b", "bool"),
     (r"\b[Pp]ath\b", "PathLike[str]"), (r"\bstr\b|\"", "str"),
