@@ -127,9 +127,8 @@ def mean(system, trajectory, reading, start, end):
     known = [name.lower() for name in names]
     if not isinstance(reading, str) or "".join(reading.split()).lower() not in known:
         there = ", ".join(names) or "of which there are none"
-        raise ValueError(
-            f"mean: reading must be one of the circuit's integrals, {there}, got {_checks.shortened(reading)}{_checks.meant(reading, names)}"
-        )
+        got = f"{_checks.shortened(reading)}{_checks.meant(reading, names)}"
+        raise ValueError(f"mean: reading must be one of the circuit's integrals, {there}, got {got}")
     place = known.index("".join(reading.split()).lower()) - len(known)
     values = []
     for name, time in (("start", start), ("end", end)):

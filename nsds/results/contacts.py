@@ -54,9 +54,7 @@ def contact_intervals(system, trajectory, name):
     known = [line[0] for line in model_of(system) if _is_unilateral(line, system)]
     if _checks.text(owner, "name", name) not in known:
         listed, got = ", ".join(known) or "none", f"{_checks.shortened(name)}{_checks.meant(name, known)}"
-        raise ValueError(
-            f"{owner}: name must be one of the contacts of a mechanical system, {listed}, got {_checks.shortened(name)}{_checks.meant(name, known)}"
-        )
+        raise ValueError(f"{owner}: name must be one of the contacts of a mechanical system, {listed}, got {got}")
     if name not in trajectory.dtype.names or "lambda" not in trajectory.dtype[name].base.names:
         raise ValueError(f"{owner}: the trajectory must hold {name}.lambda, which was not recorded")
     _, relation, law, *_ = next(line for line in model_of(system) if line[0] == name)
