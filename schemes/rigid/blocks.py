@@ -246,6 +246,27 @@ def _apply(stride, A, x, y):
 
 
 @tiny
+def block_norm(stride, inverse, side, other):
+    """Norm of the 3 × 3 block of one inverse that gives velocities of a side, translation or rotation, by impulses of the other."""
+    if stride == 10:
+        return 0.0 if side != other else inverse[0] if side == 0 else math.sqrt(_dot_9(view(inverse, 1, 9)))
+    s = 0.0
+    for i in range(3 * side, 3 * side + 3):
+        for j in range(3 * other, 3 * other + 3):
+            s += inverse[6 * i + j] ** 2
+    return math.sqrt(s)
+
+
+@tiny
+def _dot_9(A):
+    """Sum of the squares of nine numbers."""
+    s = 0.0
+    for i in range(9):
+        s += A[i] ** 2
+    return s
+
+
+@tiny
 def complete_blocks(d, stride, inverse, stated, G):
     """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 

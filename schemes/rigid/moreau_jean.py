@@ -246,7 +246,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     largest of the three. Bodies lie where the motion ends, but those of RATTLE, which moves them itself.
     """
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
-    if p.linear != 0 and options.is_explicit == 0.0:
+    if n_blocks == 0 if options.is_explicit != 0.0 else p.linear != 0:
         return solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     m, t_force = p.n_bodies, t_new + 0.5 * options.span  # of both halves of RATTLE, of whose first one t_new is the start
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
@@ -257,8 +257,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, 1.0, 0, 0, math.inf, 0
     tol, enough = max(options.tol, ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
-    is_linear = is_free and options.is_explicit != 0.0 and options.span == 0.0 and n_blocks > 0  # but for choices of rows, and rounding
-    is_exact, at_once = options.is_explicit != 0.0 and n_blocks == 0, False
+    is_linear, at_once = is_free and options.is_explicit != 0.0 and options.span == 0.0, False  # but for choices of rows, and rounding
     is_pressed = options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
     tol_of_equations, negligible = max(tol, enough), _NEGLIGIBLE * enough
     if problem.has_matrix(n_contacts, n_blocks, p):
@@ -305,7 +304,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
                 n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork
             )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
-        at_once = work[p.info] == 0.0 and work[p.info + 1] <= tol if is_linear else is_exact and solved == CONVERGED
+        at_once = is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol
         if at_once:
             status, residual, n_iter = solved, 0.0, n_iter + 1
             break
@@ -339,9 +338,9 @@ def _balance(n_iter, before, tol, options, bodies, p, v, impulse, R_free, mem, w
     return residual
 
 
-@tiny
+@kernel
 def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """`iterate` where forces depend on t alone, and H on nothing: one problem, whose residual is that of the step."""
+    """`iterate` where forces depend on t alone, or are known, and H on nothing: one problem, whose residual is that of the step."""
     p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, ROUNDING)
     m = p.n_bodies
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
@@ -352,13 +351,13 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_opti
     problem.state_blocks(t_new, True, n_contacts, n_blocks, options, s.interactions, p, functions, mem, imem, work, iwork)
     free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
     solved, residual = SINGULAR_STEP, 0.0
-    if invert(t_force, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work):
+    if options.is_explicit != 0.0 or invert(t_force, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work):
         solved = problem.solve(
             n_contacts, n_blocks, True, options.is_half != 0.0, s, solver, solver_options, tol, 1.0, mem, imem, work, iwork
         )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
-    if options.span == 0.0:
+    if options.span == 0.0 and not _stays(options):
         problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
     return verdict(solved, solved, 1, residual, solver_options.inexact), 1, residual
 
@@ -514,34 +513,13 @@ def speeds(bodies, p, v, inverse, mem, work, speed):
             speed[at] = norm(view(v, 6 * i + 3 * side, 3)) + norm(view(work, v_old + 3 * side, 3))
             speed[at + 2] = work[p.worth + 2 * i + side]
             for other in range(2):
-                size = block_norm(p.stride, view(inverse, p.stride * i, p.stride), side, other)
+                size = blocks.block_norm(p.stride, view(inverse, p.stride * i, p.stride), side, other)
                 speed[at] += size * (work[p.h_size + 2 * i + other] + norm(view(work, p_i + 3 * other, 3)))
                 speed[at + 2] += size * work[p.impulses + 2 * i + other]
         for at in range(4 * i, 4 * i + 4 if not bodies[i].fixed else 4 * i, 2):
             radius = radius_of_gyration(bodies[i], mem)
             speed[at] += radius * speed[at + 1]
             speed[at + 1] = speed[at] / radius
-
-
-@tiny
-def block_norm(stride, inverse, side, other):
-    """Norm of the 3 × 3 block of one inverse that gives velocities of a side, translation or rotation, by impulses of the other."""
-    if stride == 10:
-        return 0.0 if side != other else inverse[0] if side == 0 else math.sqrt(dot_9(view(inverse, 1, 9)))
-    s = 0.0
-    for i in range(3 * side, 3 * side + 3):
-        for j in range(3 * other, 3 * other + 3):
-            s += inverse[6 * i + j] ** 2
-    return math.sqrt(s)
-
-
-@tiny
-def dot_9(A):
-    """Sum of the squares of nine numbers."""
-    s = 0.0
-    for i in range(9):
-        s += A[i] ** 2
-    return s
 
 
 @tiny

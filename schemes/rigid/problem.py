@@ -19,7 +19,7 @@ from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem import friction
 from nsds.schemes.problem.contact import can_go_on
-from nsds.schemes.rigid import blocks, equations, forces, passing, redundancy
+from nsds.schemes.rigid import blocks, equations, forces, guess, passing, redundancy
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import move
@@ -27,7 +27,7 @@ from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.auto import BRIEF
+from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
@@ -82,6 +82,9 @@ _LEAST_OF_MOTION = 1e-13  # and where bounds of impulses are far above what they
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
+# What is all but solved, up to so many times the tolerance, is solved to a share of it, if sweeps halve the residual in so many of them:
+# what is left of forces of contacts at rest adds up, step by step, until their last impulses are no solution any more.
+_NEARBY, _FINE, _FINE_SWEEPS, _FINE_PATIENCE = 1e3, 1e-2, 20.0, 2.0
 EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -334,7 +337,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
     q_bar = view(work, p.q_bar, 7 * m)
     if moves and (p.linear == 0 or options.is_explicit != 0.0):
         move_all(options.q_star * options.h, options, interactions, p, q_bar, mem, imem, work)
-    elif is_new:
+    elif is_new and n_blocks > 0:
         for i in range(7 * m):
             q_bar[i] = work[p.q_old + i]
     stated = stated_blocks(n_contacts, n_blocks, p, work, iwork)
@@ -618,10 +621,24 @@ def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share
 
 @kernel
 def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork):
-    """As `solve`, by a method for contact problems.
+    """As `solve`, by a method for contact problems, unless contacts have impulses that solve it already.
 
     aim: the tolerance that the method is asked for, unless equations want less.
     """
+    p, left, is_steady = s.plan[0], math.inf, False
+    if n_blocks == 0 and p.at_once != 0 and p.bounded == 0:
+        total_impulse(n_contacts, 0, p, work, iwork)
+        left, is_steady = guess.error(aim, n_contacts, s.collisions, p, work, iwork)
+        work[p.info], work[p.info + 1] = 0.0, left
+    if left <= aim and is_steady:
+        return CONVERGED
+    is_near = left <= _NEARBY * aim
+    return _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
+
+
+@kernel
+def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork):
+    """As `solve_with_matrix`; is_near: whether the impulses that are there all but solve it."""
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
@@ -670,8 +687,13 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
-    own = changed(options, aim, most_iterations(p, options, work), 0.0)
-    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    status = UNSUITED
+    if is_near:
+        own = changed(options, max(_FINE * aim, _CLOSEST), _FINE_SWEEPS, _FINE_PATIENCE)
+        status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    if not (is_near and info[1] <= aim):
+        own = changed(options, aim, most_iterations(p, options, work), 0.0)
+        status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     if info[1] > options.enough and info[1] * size_of(q) <= blocks.rounding(d, stated, view(work, p.w_free, 6 * m), _ULPS):
         info[1] = options.tol  # nothing moves against anything, and q is what rounding left
     note_lost(p, options, work)

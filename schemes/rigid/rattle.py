@@ -39,6 +39,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import by_reference, kernel, tiny, view
+from nsds.maths import rotations
 from nsds.maths.vectors import norm
 from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
@@ -180,17 +181,19 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     plain.begin(t, first, form, functions, mem, work)
     for i in range(6 * p.n_bodies):
         work[s.plan[0].w_old + i], work[s.plan[0].v_old + i] = work[p.w + i], work[p.v + i]
-    _scale_impulses(0.5, form, mem, imem, work)
-    n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
-    if p.unilateral != 0:
-        _note_approach(t, s, first, functions, mem, imem, work)
-        _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, mem, imem, work)
-    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
+    n_contacts, n_blocks, is_alone = 0, 0, form.interactions.size == 0 and not _are_contacts_listed(form.collisions, imem)
+    if not is_alone:
+        _scale_impulses(0.5, form, mem, imem, work)
+        n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
+        if p.unilateral != 0:
+            _note_approach(t, s, first, functions, mem, imem, work)
+            _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, mem, imem, work)
+    if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
     status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
-    way, before = p.v, _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
+    way, before = p.v, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
     is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, imem, mem, work))
-    if not is_found or _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
+    if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork)):
         way = s.plan[0].way
         n_tried = n_iter
         n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
@@ -200,6 +203,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _scale_impulses(2.0, form, mem, imem, work)
         restore_angles(form.interactions, mem, work)
         return CAPACITY, n_iter, residual
+    if is_alone and not _are_contacts_found(form.collisions, iwork):
+        return worse(status, _end_alone(t_new, s, functions, options, mem, imem, work)), n_iter, residual
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     opening = _opening(form, mem, imem, work)
     residual = max(residual, opening)
@@ -208,7 +213,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     _turn_over(second.h, s, work)
     keep_angles(form.interactions, mem, work)  # the second half moves nothing
     if p.unilateral != 0:
-        plain.invert_masses(t_new, second, form, functions, mem, work)
+        if p.linear == 0:  # else the first half has inverted them
+            plain.invert_masses(t_new, second, form, functions, mem, work)
         _aim_at_velocities(s, mem, imem, work)
     if is_pushed:
         _forget_first_half(second.h, s, work)
@@ -224,10 +230,66 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
 
+@tiny
+def _are_contacts_listed(collisions, imem):
+    """Whether there are contacts in the record, closed or near."""
+    n = 0
+    for k in range(collisions.size):
+        n += imem[collisions[k].n]
+    return n > 0
+
+
+@tiny
+def _are_contacts_found(collisions, iwork):
+    """Whether there are contacts where the first half ends."""
+    n = 0
+    for k in range(collisions.size):
+        n += iwork[collisions[k].found]
+    return n > 0
+
+
+@kernel
+def _end_alone(t_new, s, functions, options, mem, imem, work):
+    """The second half and the new state, in mem, of bodies on which forces act alone. Returns CONVERGED or NON_FINITE."""
+    form, p, m = s.motion, s.motion.plan[0], s.motion.plan[0].n_bodies
+    q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
+    for i in range(m):
+        rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
+        for k in range(6):
+            mem[form.bodies[i].q + P + k] = 0.0
+    for i in range(7 * m):
+        work[p.q_old + i] = q[i]
+    for i in range(6 * m):
+        work[p.v_old + i], work[p.f_old + i] = v[i], work[p.f + i]
+    _fall(t_new, options.second, form, functions, mem, imem, work)
+    is_finite = plain.keep_state(form, q, v, mem, imem, work)
+    plain.to_inertial(m, R, v, view(work, p.w, 6 * m))
+    return CONVERGED if is_finite else NON_FINITE
+
+
+@kernel
+def _fall(t, options, s, functions, mem, imem, work):
+    """A half in which forces act alone, that depend on t alone or are those of the first half: as `plain.iterate`, at once."""
+    p, m = s.plan[0], s.plan[0].n_bodies
+    q, v, w, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)
+    R_free, impulse, inverse = view(work, p.R_free, 6 * m), view(work, p.p, 6 * m), view(work, p.inverse, p.stride * m)
+    problem.clear(p, work)
+    if options.is_explicit == 0.0 or p.linear == 0:
+        plain.invert_masses(t, options, s, functions, mem, work)
+    plain.evaluate_forces(True, t + 0.5 * options.span, options, s, q, v, functions, mem, imem, work)
+    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
+    plain.change_velocities(p, R, R_free, impulse, inverse, w, v, work)
+    return CONVERGED, 1, 0.0
+
+
 @kernel
 def _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """In the velocities that joints leave free, where they form a tree; else as `plain.iterate`."""
     form, n_tried = s.motion, 0
+    if n_blocks == 0 and (options.is_explicit != 0.0 or form.plan[0].linear != 0):
+        if n_contacts == 0:
+            return _fall(t, options, form, functions, mem, imem, work)
+        return plain.solve_at_once(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork)
     n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
     if n_laws >= 0:
         if options.span > 0.0:

@@ -423,9 +423,9 @@ def _hidden(factor, disk, mu, row, column, W, q, r):
 
 
 @tiny
-def _most_hidden(factor, mu, W, q, r):
-    """A bound of `_hidden` that takes less to find."""
-    n, scale, most_q, total = q.size, largest(W), largest(q), 0.0
+def most_hidden(factor, mu, scale, q, r):
+    """A bound of `_hidden` that takes less to find; scale: no entry of W is larger."""
+    n, most_q, total = q.size, largest(q), 0.0
     for i in range(n):
         total += abs(r[i])
     in_sums, in_disks = factor * (n + 1) * (most_q + scale * total), factor * scale * (1.0 + largest(mu)) * total
@@ -494,7 +494,7 @@ def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info):
     factor, size = _norm_of_data(row, column, W, q, r)
     error = _error(False, factor, disk, mu, row, column, W, q, r, u) / size
     if error <= options.tol:
-        hidden = _most_hidden(factor, mu, W, q, r) / size
+        hidden = most_hidden(factor, mu, largest(W), q, r) / size
         if not hidden <= options.tol:
             hidden = _hidden(factor, disk, mu, row, column, W, q, r) / size
         if not hidden <= options.tol:

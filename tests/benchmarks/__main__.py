@@ -31,6 +31,7 @@ from tests.benchmarks import ensembles, floors, history, machine
 from tests.benchmarks.workloads import (
     WORKLOADS,
     calls,
+    failed_steps,
     first_result,
     first_results_of_schemes,
     keep_memory,
@@ -152,7 +153,7 @@ def main():
     members, processes = [], {}
     if not arguments.only:
         members = list(ensembles.show(ensembles.rows_of()))
-        processes = calls() | threads() | one_off_solves() | first_result(3)
+        processes = calls() | threads() | failed_steps() | one_off_solves() | first_result(3)
     _print(processes)
     if arguments.history and rows:
         history.append(arguments.history, entries, history.entry(versions, rows))

@@ -604,6 +604,6 @@ def test_the_bound_of_what_rounding_hides_is_one(p, size, seed):
     r = 10.0**size * rng.normal(size=p.q.size)
     row, column, W = forms.block_rows(p.W, p.d)
     hidden = signature._hidden(1.0, p.disk, p.mu.ravel(), row, column, W, p.q, r)
-    bound = signature._most_hidden(1.0, p.mu.ravel(), W, p.q, r)
+    bound = signature.most_hidden(1.0, p.mu.ravel(), signature.largest(W), p.q, r)
     assert hidden <= bound * (1 + 1e-12)
     assert bound <= 1e3 * hidden
