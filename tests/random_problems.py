@@ -19,6 +19,7 @@ MET = Fraction(1, 10**8)  # of a row's terms
 HIDDEN = Fraction(1, 1000)  # of a row's data: more of it may not be hidden by z that have grown
 LARGE = 10**10
 ROUNDING = Fraction(1, 2**46)
+NOISE, LEAST = 2.0**-48, 1e-140  # of a row's terms: more than floating point loses in few of them; what has products that are not lost
 MOST_BASES = 20000
 WRONG = 1e-6  # of ``||q||``, of a contact; of the units of its residual, of a nonlinear problem
 SOLVABLE, CONTRADICTORY, UNBOUNDED, ANY = "solvable", "contradictory", "unbounded", "any"
@@ -91,12 +92,16 @@ def basic_solutions(M, q, lower, upper):
                         yield z
 
 
-def judge_rows(claim, truth, M, q, lower, upper, z):
-    """What is false in a claim on a box problem; "" where nothing is."""
-    M, q, lower, upper = exactly(M), exactly(q), exactly(lower), exactly(upper)
+def judge_rows(claim, truth, M, q, lower, upper, z, known=0.0):
+    """What is false in a claim on a box problem; "" where nothing is.
+
+    known: sizes of the z from which the data were computed, whose rounding they have. Floating point decides what its rounding cannot
+    change; the rest is exact.
+    """
     if claim == status.INFEASIBLE:
         if truth == SOLVABLE:
             return "infeasible, which it is not by construction"
+        M, q, lower, upper = exactly(M), exactly(q), exactly(lower), exactly(upper)
         if truth == ANY and any(z and _is_natural(z, M, q) for z in basic_solutions(M, q, lower, upper)):
             return "infeasible, though a basis solves it exactly"
     if claim != status.CONVERGED:
@@ -105,12 +110,15 @@ def judge_rows(claim, truth, M, q, lower, upper, z):
         return f"converged, though {truth}"
     if not np.isfinite(z).all():
         return "converged at NaN or infinity"
-    z = exactly(z)
-    if any(not lower[j] <= z[j] <= upper[j] for j in range(len(z))):
+    if (z < lower).any() or (z > upper).any():
         return "converged outside the bounds"
+    if _is_met(truth, M, q, lower, upper, z):
+        return ""
+    rounding = exactly(float(ROUNDING) * (abs(M) @ np.broadcast_to(known, q.size)))
+    M, q, lower, upper, z = exactly(M), exactly(q), exactly(lower), exactly(upper), exactly(z)
     errors = row_errors(M, q, lower, upper, z)
     if any(error > MET * terms for error, terms, _ in errors):
-        rounding = _rounding_of_data(M, q)
+        rounding = map(max, rounding, _rounding_of_data(M, q))
         if any(error > max(MET * terms, small) for (error, terms, _), small in zip(errors, rounding, strict=True)):
             return "converged with a row that is not met"
     if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data in errors):
@@ -120,6 +128,16 @@ def judge_rows(claim, truth, M, q, lower, upper, z):
                 return ""
         return "converged with data that grown z hide"
     return ""
+
+
+def _is_met(truth, M, q, lower, upper, z):
+    """Whether floating point, whose rounding is bounded, says that all rows are met, and that no data are hidden."""
+    w, terms = M @ z + q, abs(M) @ abs(z) + abs(q)
+    data = abs(q) + abs(M) @ np.where((z == lower) | (z == upper), abs(z), 0.0)
+    error = np.maximum(np.where(z < upper, -w, 0.0), np.where(z > lower, w, 0.0)) + NOISE * terms
+    is_clear = ((terms == 0.0) | (terms > LEAST)).all() and ((z == 0.0) | (abs(z) > LEAST)).all()
+    is_hidden = truth == ANY and ((error > 0.5 * float(HIDDEN) * data) & (data > 0.0)).any()
+    return is_clear and (error <= 0.5 * float(MET) * terms).all() and not is_hidden
 
 
 def _is_natural(z, M, q):
@@ -244,7 +262,7 @@ def try_rows(rng):
 
 
 def random_programme(rng):
-    """(truth, P, c, G, g, A, b, lower, upper)."""
+    """(truth, P, c, G, g, A, b, lower, upper, sizes of the z from which g and b are computed)."""
     n, m, k = int(rng.integers(1, 5)), int(rng.integers(0, 4)), int(rng.integers(0, 3))
     F, (lower, upper) = rng.integers(-2, 3, (rng.integers(0, n + 1), n)).astype(float), random_bounds(rng, n)
     unit = rng.choice([1, 10])
@@ -264,15 +282,15 @@ def random_programme(rng):
         G, g, truth = np.vstack([G, a, -a]), np.r_[g, 0.5, 0.0], CONTRADICTORY
     elif kind == 1:  # an unknown that costs less the larger it is
         P, G, A = (np.pad(X, ((0, grown), (0, 1))) for X, grown in ((P, 1), (G, 0), (A, 0)))
-        c, lower, upper, truth = np.r_[c, -1.0], np.r_[lower, 0.0], np.r_[upper, np.inf], UNBOUNDED
+        c, lower, upper, z, truth = np.r_[c, -1.0], np.r_[lower, 0.0], np.r_[upper, np.inf], np.r_[z, 0.0], UNBOUNDED
     C, R = units(rng, c.size, True), units(rng, g.size, True)
     cost = 2.0 ** rng.integers(-30, 31) if rng.random() < 0.3 else 1.0
-    return truth, cost * C[:, None] * P * C, cost * C * c, R[:, None] * G * C, R * g, A * C, b, lower / C, upper / C
+    return truth, cost * C[:, None] * P * C, cost * C * c, R[:, None] * G * C, R * g, A * C, b, lower / C, upper / C, abs(z) / C
 
 
 def try_programme(rng):
     """As `try_rows`."""
-    truth, P, c, G, g, A, b, lower, upper = random_programme(rng)
+    truth, P, c, G, g, A, b, lower, upper, known = random_programme(rng)
     s = solvers.solve_qp(P, c, G, g, A, b, lower, upper, on_failure="continue")
     problem = P, c, G, g, A, b, lower, upper
     m, k = g.size, b.size
@@ -283,7 +301,8 @@ def try_programme(rng):
     if s.status == status.INFEASIBLE and truth == UNBOUNDED:
         return "programme", truth, s, "infeasible, though it has points", problem
     z = np.concatenate([s.z, s.multipliers])
-    return "programme", truth, s, judge_rows(s.status, truth, M, np.r_[c, -g, -b], low, high, z), problem
+    known = np.r_[known, np.zeros(m + k)]
+    return "programme", truth, s, judge_rows(s.status, truth, M, np.r_[c, -g, -b], low, high, z, known), problem
 
 
 # ---------------------------------------------------------------------------------------------------------------------- contacts
@@ -331,10 +350,19 @@ def judge_contacts(claim, truth, d, W, q, mu, r):
         return "converged, though contradictory"
     if not np.isfinite(r).all():
         return "converged at NaN or infinity"
-    exact_W, exact_r = exactly(W), exactly(r)
-    u = [q_i + sum(a * b for a, b in zip(row, exact_r, strict=True)) for q_i, row in zip(exactly(q), exact_W, strict=True)]
-    u, r = np.array(u, float).reshape(-1, d), r.reshape(-1, d)
     size = np.linalg.norm(q)
+    noise = np.sqrt(d) * NOISE * (abs(q) + abs(W) @ abs(r)).max()  # the error changes no more than u does
+    error = _error_of_contacts(d, W, mu, r, q + W @ r)
+    if not error + noise <= WRONG * size:
+        exact_W, exact_r = exactly(W), exactly(r)
+        u = [q_i + sum(a * b for a, b in zip(row, exact_r, strict=True)) for q_i, row in zip(exactly(q), exact_W, strict=True)]
+        error = _error_of_contacts(d, W, mu, r, np.array(u, float))
+    return f"converged with an error of {error / size:.1e}" if error > WRONG * size else ""
+
+
+def _error_of_contacts(d, W, mu, r, u):
+    """The largest velocity by which a contact misses its law."""
+    u, r, worst = u.reshape(-1, d), r.reshape(-1, d), 0.0
     for c in range(mu.size):
         block = np.diag(W)[c * d : c * d + d]
         D_N, D_T = block[0], block[1:].max()
@@ -344,10 +372,8 @@ def judge_contacts(claim, truth, d, W, q, mu, r):
         away = D_T * r[c, 1:] - u[c, 1:]
         slip = np.linalg.norm(away)
         F_T = D_T * r[c, 1:] - (away if slip <= D_T * radius else away * D_T * radius / slip)
-        error = max(abs(min(D_N * r[c, 0], u[c, 0])), np.linalg.norm(F_T))
-        if error > WRONG * size:
-            return f"converged with an error of {error / size:.1e}"
-    return ""
+        worst = max(worst, abs(min(D_N * r[c, 0], u[c, 0])), np.linalg.norm(F_T))
+    return worst
 
 
 def try_contacts(rng):

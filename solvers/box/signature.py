@@ -160,15 +160,21 @@ def _tells(part, j, row, column, M):
 def _natural_size(j, least, row, column, M, sizes, lower, upper):
     """The least z_j that carries alone what a row is worth, ``min_k sizes_k / |M_kj|``; else its nearest bound but 0; 0: nothing tells.
 
-    Rows that are worth ``least`` times their largest entry, or less, do not count.
+    Rows that are worth ``least`` times their largest entry, or less, do not count; those whose entry is rounding beside others of its
+    column, or in a small unit, only where no others tell.
     """
-    size = math.inf
+    size = by_small = math.inf
     for k in range(row[j], row[j + 1]):
         i = column[k]
         part = abs(entry(row, column, M, i, j))
         worth = abs(sizes[i])
-        if 0.0 < worth < size * part and worth > least * largest_in_row(row, M, i) and _tells(part, j, row, column, M):
-            size = worth / part  # what costs most to know is asked last
+        if 0.0 < worth < size * part and worth > least * largest_in_row(row, M, i):
+            if _tells(part, j, row, column, M):
+                size = worth / part  # what costs most to know is asked last
+            else:
+                by_small = min(by_small, worth / part)
+    if size == math.inf:
+        size = by_small
     if size == math.inf:
         for bound in (lower[j], upper[j]):
             size = min(size, abs(bound) if bound != 0.0 else math.inf)
@@ -326,7 +332,7 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
 
 @kernel
 def _merit_beside(least, row, column, M, q, lower, upper, z, w):
-    """Part of the merit of rows with w_i = 0, which have no data and are worth what others leave for them. In: other w are scales."""
+    """Part of the merit of rows with w_i = 0, which have no data, but for rounding of what others leave for them. In: other w are scales."""
     for i in range(q.size):
         data = _data(i, 0.0, row, column, M, q, lower, upper, z)
         w[i] = data if data > 0.0 else abs(w[i])
@@ -334,9 +340,9 @@ def _merit_beside(least, row, column, M, q, lower, upper, z, w):
     merit = 0.0
     for i in range(q.size):
         error = exact_error(i, 0.0, row, column, M, q, lower, upper, z) if w[i] <= 0.0 else 0.0
-        if error > 0.0:
+        if error > _OF_DATA * -w[i]:
             _, terms = row_sum(i, row, column, M, q, z)
-            merit += _square(error / (-w[i] if w[i] < 0.0 else terms))
+            merit += _square(error / (min(-w[i], terms) if w[i] < 0.0 else terms))
     return merit
 
 
@@ -585,9 +591,10 @@ def _slope(j, row, column, M, y):
 
 @kernel
 def _sizes_asked_for(row, column, M, q, y, sizes):
-    """The largest z_j that a row of a proof asks for: to carry its q alone, then what z_k that are known by then are in it. Out: sizes.
+    """The largest z_j that a row asks for: to carry its q alone, then what z_k that are known by then are in it. Out: sizes.
 
-    So what a chain moves at one end moves it as a whole, whatever its stiffness. Parts of a column that are rounding ask for nothing.
+    So what a chain moves at one end moves it as a whole, whatever its stiffness; these are rows of the proof. q counts in all rows, as what
+    another asks for may be what makes the proof's rounding good. Parts of a column that are rounding ask for nothing.
     """
     for j in range(q.size):
         sizes[j] = 0.0
@@ -605,11 +612,14 @@ def _sizes_asked_for(row, column, M, q, y, sizes):
 @kernel
 def _size_asked_for(j, is_first, row, column, M, q, y, sizes):
     """The largest z_j that one row asks for; is_first: by its q alone."""
-    most, least = 0.0, _ROUNDING * _slope(j, row, column, M, y)[1]
+    most, largest, least = 0.0, 0.0, _ROUNDING * _slope(j, row, column, M, y)[1]
+    for k in range(row[j], row[j + 1]):
+        largest = max(largest, abs(entry(row, column, M, column[k], j)))
     for k in range(row[j], row[j + 1]):
         i, load = column[k], 0.0
-        part = abs(entry(row, column, M, i, j)) if y[i] != 0.0 else 0.0
-        if part > 0.0 and abs(y[i]) * part > least:
+        part = abs(entry(row, column, M, i, j))
+        asks = abs(y[i]) * part > least if y[i] != 0.0 else is_first and part > _ROUNDING * largest
+        if asks:
             load = abs(q[i])
             for l in range(row[i], row[i + 1] if not is_first else row[i]):
                 load = max(load, abs(M[l]) * sizes[column[l]])
@@ -703,8 +713,8 @@ def _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w):
 def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
     """(merit, the most it may be) at a z whose w fails only in rows without data, or by rounding of the data; else they stay. w as it was.
 
-    A row without data is worth as much as its terms, or as the largest term of a z of `_natural_size` in it, which the rows with data say,
-    and rows without from one to the next. Meanwhile w holds these sizes.
+    A row without data is worth as much as its terms; what is rounding of the largest term of a z of `_natural_size` in it, which the rows
+    with data say, and rows without from one to the next, is nothing. Meanwhile w holds these sizes.
     """
     least = least_data(row, column, M, q)
     for i in range(q.size):
@@ -717,10 +727,10 @@ def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
     new_merit = new_most = 0.0
     for i in range(q.size):
         _, terms, error, noise, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
-        is_nothing = error > tol * terms and data > 0.0  # by the first look it is
+        is_nothing = error > tol * terms and (data > 0.0 or error <= _OF_DATA * -w[i])  # where it has data, by the first look
         if noise > 0.0 and not is_nothing:
             scale = max(terms, -w[i]) if data == 0.0 else terms
-            new_merit += _square(error / scale)
+            new_merit += _square(error / terms)
             new_most += _square(noise / (scale if data == 0.0 else scale_of_row(terms, data)))
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
     multiply(row, column, M, q, z, w)

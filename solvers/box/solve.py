@@ -18,9 +18,11 @@ _PROGRAMS = ("avi", "qp")
 _LARGE = 256  # unknowns and multipliers from which these are solved by sparse factors first
 # What "auto" tries where its compiled part has failed: first what is finite, then what converges, each within its own limits.
 _OTHERS = (
-    "lemke", "cao_ferris", "interior_sparse", "bard", "qp", "interior_point", "newton_min", "newton_fb", "proximal", "murty", "direct",
-    "enumerate", "latin", "cpg", "nsgs", "rpgs", "psor", "pgs",
+    "cao_ferris", "bard", "qp", "interior_point", "newton_min", "murty", "lemke", "newton_fb", "proximal", "direct", "enumerate",
+    "interior_sparse", "latin", "cpg", "nsgs", "rpgs", "psor", "pgs",
 )  # fmt: skip
+_TRIED = ("lemke", "newton_fb", "proximal", "enumerate")  # there, where there is room for all
+_SPARSE_FROM = 30  # unknowns and multipliers from which "interior_sparse" gains on "interior_point"
 _DENSE = ("lemke", "cao_ferris", "bard", "murty")
 _DENSE_MOST = 4000  # unknowns up to which a dense matrix is made
 _SWEEPS = ("cpg", "nsgs", "rpgs", "psor", "pgs")  # which want a positive diagonal
@@ -381,23 +383,28 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
     solver, options = table.asked(owner, kind, method, tol, max_iter, options)
     guess = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
     M = forms.entries(owner, "M", M, (n, n))
+    tried = ()
     if n > _LARGE and kind in _PROGRAMS and solver.name == "auto":
-        for name in ("interior_sparse", "lemke") if n <= _DENSE_MOST else ("interior_sparse",):
+        tried = ("interior_sparse", "lemke") if n <= _DENSE_MOST else ("interior_sparse",)
+        for name in tried:
             s = _by(owner, table.find(name, kind), options, M, q, lower, upper, guess)
             if s.status in (CONVERGED, INFEASIBLE):
                 return judged(s._replace(method=f"auto: {name}"), on_failure)
     s = _by(owner, solver, options, M, q, lower, upper, guess)
     if s.status != CONVERGED and s.status != INFEASIBLE and solver.name == "auto":
-        s = _by_others(s, owner, kind, options, M, q, lower, upper, guess)
+        if n <= auto.DENSE_LIMIT and type(guess) is float:  # else from another guess, or not for lack of room
+            tried = _TRIED
+        s = _by_others(s, tried, owner, kind, options, M, q, lower, upper, guess)
     return judged(s, on_failure)
 
 
-def _by_others(s, owner, kind, options, M, q, lower, upper, guess):
-    """The solution by the first of all methods for a kind that has one, or proves that there is none; else s."""
+def _by_others(s, tried, owner, kind, options, M, q, lower, upper, guess):
+    """The solution by the first of the methods for a kind that are not yet tried that has one, or proves that there is none; else s."""
     n = q.size
-    positive = bool((M.diagonal() > 0.0).all())
+    tried += ("interior_sparse",) if n < _SPARSE_FROM else _DENSE if n > _DENSE_MOST else ()
+    tried += () if (M.diagonal() > 0.0).all() else _SWEEPS
     for name in _OTHERS:
-        if not table.treats(name, kind) or (name in _DENSE and n > _DENSE_MOST) or (name in _SWEEPS and not positive):
+        if not table.treats(name, kind) or name in tried:
             continue
         other = _by(owner, table.find(name, kind), options, M, q, lower, upper, guess)
         if other.status in (CONVERGED, INFEASIBLE):

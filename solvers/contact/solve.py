@@ -27,10 +27,10 @@ from nsds.solvers.desks import REFUSED, Desk, Desks, key_of
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
-# What "auto" tries where its compiled part has failed, each within its own limits.
+# What "auto" tries where its compiled part has failed, and how many iterations each may take; 0: its own limit, as it gives up soon.
 _OTHERS = (
-    "newton_natural", "newton_fb", "enumerate", "lemke", "proximal", "interior_point", "newton_ac", "newton_jm", "admm", "cpg", "nsgs",
-    "accelerated", "extragradient", "tresca", "aclm", "panagiotopoulos", "fixed_point",
+    ("newton_natural", 80), ("newton_fb", 80), ("enumerate", 4000), ("admm", 0), ("cpg", 1000), ("nsgs", 200), ("tresca", 0), ("aclm", 0),
+    ("panagiotopoulos", 0), ("fixed_point", 3000),
 )  # fmt: skip
 _MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
 _EXTREME = 150  # binary exponent of the largest entry of W or q from which they are scaled
@@ -355,6 +355,14 @@ def solve_contacts(problem, method, options, r0=None, check=None):
     """
     if not problem.q.size:
         return problem.q.copy(), problem.q.copy(), CONVERGED, 0, 0.0, 0.0, method.name, states(problem, problem.q, problem.q)
+    result = _solved(problem, method, options, r0, check, True)
+    if method.name == "auto" and result[2] in _MAY_BE_SOLVED and options.max_iter == 0.0:
+        return _by_others(result, problem, options, r0)
+    return result
+
+
+def _solved(problem, method, options, r0, check, proves):
+    """`solve_contacts` by one method; proves: a proof that there is no solution is sought where it has none."""
     key = key_of(method, options, problem.d, problem.row, problem.column)
     desk = _DESKS.taken(key) or _desk(method, options, problem)
     for held, given in zip(desk.problem, problem, strict=True):
@@ -362,28 +370,27 @@ def solve_contacts(problem, method, options, r0=None, check=None):
     desk.guess[...] = 0.0 if r0 is None else r0
     status, (answer, codes) = int(desk.solve()), desk.more
     res_rho, res_q, n_iter, place = answer[:_N_ANSWER].tolist()
-    is_auto = method.name == "auto"
     if status == REFUSED:
-        result = _in_other_units(check() if check else problem, method, options, desk.guess)
-    elif status != CONVERGED or not res_rho < np.inf or (is_auto and options.tol < res_q < np.inf):
-        result = _completed(desk.problem, desk.problem, 0, 0, options, desk.z, status, int(n_iter), _name(method, place))
+        result = _in_other_units(check() if check else problem, method, options, desk.guess, proves)
+    elif status != CONVERGED or not res_rho < np.inf or (method.name == "auto" and options.tol < res_q < np.inf):
+        name = _name(method, place)
+        result = _completed(desk.problem, desk.problem, 0, 0, options, desk.z, status, int(n_iter), name, proves)
     else:
         result = desk.z.copy(), desk.w.copy(), status, int(n_iter), res_q, res_rho, _name(method, place), _in_words(desk.problem, codes)
     if key is not None:
         _DESKS.put_back(key, desk)
-    if is_auto and result[2] in _MAY_BE_SOLVED and options.max_iter == 0.0:
-        return _by_others(result, problem, options, r0)
     return result
 
 
 def _by_others(result, problem, options, r0):
-    """The result of the first other method for such contacts that has a solution, each within its own limits; else the given one."""
-    kind = kind_of(problem.d, (problem.disk != problem.d - 1).any())
-    for name in _OTHERS:
+    """The result of the first other method for such contacts that has a solution within its limit; else the given one."""
+    kind, n_iter = kind_of(problem.d, (problem.disk != problem.d - 1).any()), result[3]
+    for name, limit in _OTHERS:
         if table.treats(name, kind) and (table.treats(name, "rfc3d") or (problem.disk >= 0).all()):
-            other = solve_contacts(problem, table.find(name, kind), options, r0)
+            other = _solved(problem, table.find(name, kind), options._replace(max_iter=float(limit)), r0, None, False)
+            n_iter += other[3]
             if other[2] == CONVERGED:
-                return *other[:3], result[3] + other[3], *other[4:6], f"auto: {name}", other[7]
+                return *other[:3], n_iter, *other[4:6], f"auto: {name}", other[7]
     return result
 
 
@@ -442,7 +449,7 @@ def _are_numbers(x):
     return zero == 0.0
 
 
-def _in_other_units(problem, method, options, r0):
+def _in_other_units(problem, method, options, r0, proves):
     """`solve_contacts` of a checked problem with numbers of any size, and with q = 0, of which no impulses are a solution.
 
     Powers of 2 bring numbers of extreme size to a middle one; they change nothing else.
@@ -459,16 +466,16 @@ def _in_other_units(problem, method, options, r0):
         status, info, r = CONVERGED, np.zeros(N_INFO), np.zeros_like(r0)
         if _judged(middle, options, r0)[1] == CONVERGED:
             r = r0
-    return _completed(problem, middle, e_q, e_W, options, r, status, int(info[0]), _name(method, info[3]))
+    return _completed(problem, middle, e_q, e_W, options, r, status, int(info[0]), _name(method, info[3]), proves)
 
 
-def _completed(problem, middle, e_q, e_W, options, r, status, n_iter, name):
+def _completed(problem, middle, e_q, e_W, options, r, status, n_iter, name, proves):
     """What `solve_contacts` returns of a point r that a method has ended with, in the units of the problem ``middle``."""
     if not np.isfinite(r).all():
         r = np.zeros_like(r)
     if status == CONVERGED and name.startswith("auto") and not (e_q or e_W):
         r = _polished(problem, options, r)
-    if status in _MAY_BE_INFEASIBLE and infeasible.is_infeasible(middle, r):
+    if proves and status in _MAY_BE_INFEASIBLE and infeasible.is_infeasible(middle, r):
         status = INFEASIBLE
     r = _times_power(r, e_q - e_W)
     u, _, res_rho = _judged(middle, options, np.ldexp(r, e_W - e_q))
