@@ -51,7 +51,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
             break
         problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, work, iwork)
         wanted = _CLOSE * problem.size_of(w)
-        solved = problem.solve_blocks(0, n_blocks, True, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+        solved = problem.solve_blocks(0, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
         if solved != CONVERGED and not problem.can_go_on(solved):
             return solved
         change = view(work, p.w_free, 6 * m)

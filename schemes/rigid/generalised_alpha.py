@@ -373,7 +373,7 @@ def _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork):
     """The velocities or accelerations that the problem of positions states, from w_free. Returns (status, residual). Out: p, r."""
     p = s.positions.plan[0]
     wanted = _CLOSE * problem.size_of(view(work, p.w_free, 6 * p.n_bodies)) if n_blocks > 0 else math.inf
-    status = problem.solve_blocks(n_contacts, n_blocks, True, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+    status = problem.solve_blocks(n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
     residual = work[p.info + 1]
     if status != CONVERGED and residual <= solver_options.inexact:
         status = INEXACT

@@ -28,6 +28,7 @@ from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
+from nsds.solvers.contact.auto import address_of_newton_ac as address_of_newton
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
@@ -80,6 +81,9 @@ _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for,
 _LEAST_OF_MOTION = 1e-13  # and where bounds of impulses are far above what they hold
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
+_OWED = 1e-2  # residual that sweeps owe where no tolerance is given, relative to the velocities of contacts without impulses,
+_QUICK = 10.0  # and sweeps in which they meet a hundredth of it, or are spared the rest
+_AT_REST, _SETTLING = 1e-2, 25.0  # velocities of contacts, relative likewise, of bodies at rest, and Newton's iterations for these
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
 # What is all but solved, up to so many times the tolerance, is solved to a share of it, if sweeps halve the residual in so many of them:
@@ -559,7 +563,7 @@ def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reache
     wanted, share = math.inf, min(1.0, _SHARE * tol / reached)
     if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, iwork):
         wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork)
-    return solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share, work, iwork)
+    return solve_blocks(n_contacts, n_blocks, is_new, is_half, s, solver, options, wanted, share, work, iwork)
 
 
 @tiny
@@ -601,22 +605,86 @@ def clear(p, work):
 
 
 @tiny
-def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share, work, iwork):
+def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, wanted, share, work, iwork):
     """As `solve`, once everything is stated, w_free too; methods with a matrix and sweeps take over where others leave contacts unsolved.
 
+    may_owe: many contacts by the default method without a given tolerance; the next step makes up for what is left in this one.
     wanted: velocity that may be left in an equation, infinity without any; share: of what the guess leaves, likewise.
     """
     p = s.plan[0]
-    groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
+    groups, status, asked = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED, options.enough
+    may_swap = n_blocks == 0 and p.sweeps != 0
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
-        if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:
-            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork)
+        if can_go_on(status) and may_swap:
+            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, work, iwork)
+    elif may_swap and p.at_once != 0 and may_owe and asked > options.tol:
+        status = _solve_as_owed(n_contacts, groups, is_new, s, solver, options, work, iwork)
     elif p.sweeps != 0:
-        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork)
+        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, work, iwork)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
-            status = solve_with_matrix(True, options.enough, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
+            status = solve_with_matrix(True, asked, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
     return status
+
+
+@kernel
+def _solve_as_owed(n, groups, is_new, s, solver, options, work, iwork):
+    """`solve_blocks` of many contacts, where no tolerance is given: sweeps to what is owed; bodies at rest by Newton's method if it can.
+
+    Work: W.
+    """
+    p = s.plan[0]
+    has_room, speed, quick = n <= p.limit, contact_speed(p.w, n, p, work, iwork), _QUICK if is_new else 0.0
+    r, guess = view(work, p.r, p.d * n), view(work, p.W, p.d * n if has_room else 0)
+    for i in range(guess.size):
+        guess[i] = r[i]
+    status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, work, iwork)
+    if has_room and can_go_on(status):
+        note_lost(p, options, work)
+        return solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, work, iwork)
+    if has_room and status == CONVERGED and work[p.info + 1] > options.enough and speed <= _AT_REST * work[p.info + 2]:
+        _settle(n, s, options, guess, work, iwork)
+    return status
+
+
+@kernel
+def _settle(n, s, options, guess, work, iwork):
+    """Contacts of bodies at rest by Newton's method, from the guess, so that they stay where they are; r is kept where it finds no better.
+
+    In/out: r, p, info. Work: sweeper.
+    """
+    p, solver = s.plan[0], address_of_newton()
+    if solver == 0:
+        return
+    r, kept, left, lost = view(work, p.r, p.d * n), view(work, p.sweeper, p.d * n), work[p.info + 1], work[p.lost]
+    for i in range(r.size):
+        kept[i], r[i] = r[i], guess[i]
+    brief = changed(options, options.tol, _SETTLING, 0.0)
+    solve_with_matrix(True, options.tol, n, 0, s, solver, brief, math.inf, 1.0, work, iwork)
+    work[p.lost] = lost
+    if not work[p.info + 1] <= left:
+        for i in range(r.size):
+            r[i] = kept[i]
+        work[p.info + 1] = left
+        total_impulse(n, 0, p, work, iwork)
+
+
+@kernel
+def contact_speed(at, n, p, work, iwork):
+    """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, m/s."""
+    w, total = view(work, at, 6 * p.n_bodies), 0.0
+    relative, moved = stack(3), stack(3)
+    for c in range(n):
+        for k in range(3):
+            relative[k] = 0.0
+        for side in range(2):
+            i, sign = iwork[p.body + 2 * c + side], 1.0 - 2.0 * side
+            if i != WORLD:
+                cross(view(w, 6 * i + 3, 3), view(work, p.lever + 6 * c + 3 * side, 3), moved)
+                for k in range(3):
+                    relative[k] += sign * (w[6 * i + k] + moved[k])
+        total += relative[0] ** 2 + relative[1] ** 2 + relative[2] ** 2
+    return math.sqrt(total)
 
 
 @kernel
@@ -753,8 +821,11 @@ def _what_is_left(n_rows, stated, q, p, work, iwork):
 
 
 @kernel
-def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
-    """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
+def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, work, iwork):
+    """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`.
+
+    tol, owed, quick, speed: see `rigid.Options`.
+    """
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     stated, inverse = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.inverse, p.stride * m)
     G = view(work, p.G, 12 * d * n_blocks)
@@ -775,7 +846,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
         inverse,
         view(work, p.w_free, 6 * m),
     )
-    own = rigid.Options(options.enough, options.max_iter, options.rho)
+    own = rigid.Options(tol, options.max_iter, options.rho, owed, quick, speed)
     r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     address = uintp(iwork[p.instead])
@@ -783,7 +854,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
         address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
     status = rigid.call_sweeps(address, (given, own, r, v, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, work, iwork)
-    return CONVERGED if work[p.info + 1] <= options.enough else status
+    return status
 
 
 @tiny

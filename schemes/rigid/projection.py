@@ -275,7 +275,9 @@ def project(t, is_found, s, functions, solver, solver_options, options, mem, ime
             problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, work, iwork)
             state_gaps(press, n_contacts, collisions, p, q, work, iwork)
             if not press or attempt == 1:
-                solved = problem.solve_blocks(n_contacts, n_blocks, True, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+                solved = problem.solve_blocks(
+                    n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, work, iwork
+                )
                 break
             solved = solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, work, iwork)
             if solved == CONVERGED:

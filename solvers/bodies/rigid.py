@@ -69,6 +69,9 @@ class Options(NamedTuple):
     tol: float
     max_iter: float  # sweeps; 0: MAX_SWEEPS
     momentum: float  # bound of beta; 0: 0.9, negative: none
+    owed: float  # residual that is enough where tol would cost more than it gains, see `_enough`; tol: no other is
+    quick: float  # sweeps before which it has to be tol
+    speed: float  # norm of the velocities at contacts at the start of the step, m/s
 
 
 class Layout(NamedTuple):
@@ -101,7 +104,7 @@ class Pace(NamedTuple):
 _floats, _integers = float64[::1], int64[::1]
 _PROBLEM = types.NamedTuple([int64, *(_integers, _integers, _floats, _integers), *(_floats,) * 3, _integers, *(_floats,) * 4], Problem)
 # The arguments of `nsgs_rigid`, for those who call it by its address.
-SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 3, Options), *(_floats,) * 5, _integers)
+SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 6, Options), *(_floats,) * 5, _integers)
 call_sweeps = caller(SIGNATURE)
 
 MAX_SWEEPS = 10_000
@@ -112,6 +115,8 @@ _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
 _SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
 _PATIENCE = 500  # sweeps without progress
+_SHARE = 0.1  # of the velocities at contacts: an error that counts beside them
+_PATIENT, _MOST_OWED = 50, 300  # sweeps until what is owed is enough although bodies hardly move, and until it is given up
 _CLEAN = 10  # sweeps whose rounding is no more than that of velocities from reactions
 _FOLLOWING, _FROZEN = 300, 1000  # sweeps in which the slip follows the velocities, and with it frozen
 _GAIN = 0.2  # of the way that the slip takes in the first sweep; it falls to 0
@@ -396,7 +401,7 @@ def _panel_residuals(unit, p, s, u):
     return squares
 
 
-def _judge(k, scale, unit, p, options, s, w, u, info):
+def _judge(k, scale, unit, p, enough, s, w, u, info):
     """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q at the velocities of B. Out: u, where unit is 0 alone; info."""
     if p.d == 3:
         _residuals_3(unit, p.mu, s, view(u, 0, 3 * (p.body.size // 2)), w.sums)
@@ -405,10 +410,10 @@ def _judge(k, scale, unit, p, options, s, w, u, info):
     squares = _panel_residuals(unit, p, s, u)
     for chunk in range(_CHUNKS):
         squares += w.sums[chunk]
-    info[0], info[1], info[2], info[3] = k, math.sqrt(squares) / scale, 0.0, 0.0
+    info[0], info[1], info[2], info[3] = k, math.sqrt(squares) / scale, scale, 0.0
     if not math.isfinite(info[1]):
         return NON_FINITE
-    return CONVERGED if info[1] <= options.tol else MAX_ITER
+    return CONVERGED if info[1] <= enough else MAX_ITER
 
 
 def _velocities(p, s, G):
@@ -469,6 +474,24 @@ def _faster(pace, most, moved, along):
     return Pace(min((t - 1.0) / t_new, bound), t_new, bound, least, since, straight)
 
 
+@tiny
+def _most_sweeps(options):
+    """Sweeps until these are given up; none where max_iter is negative."""
+    most = _MOST_OWED if options.owed > options.tol else MAX_SWEEPS
+    return most if options.max_iter == 0.0 else max(int(options.max_iter), 0)
+
+
+@tiny
+def _enough(k, scale, options):
+    """Residual that is enough after k sweeps: tol at first, then what is small beside the velocities at contacts, then what is owed.
+
+    So the error is small beside the motion at hand, and where there is none, each step goes on from a better guess than the last one.
+    """
+    if k < options.quick:
+        return options.tol
+    return min(max(options.tol, _SHARE * options.speed / scale), options.owed) if k < _PATIENT else options.owed
+
+
 def _nsgs(p, options, r, v, u, info, work, iwork):
     """Contact problem of rigid bodies, ``u = H v + b`` and ``v = v_free + M^-1 H^T r``, by sweeps with momentum over contacts in phases.
 
@@ -479,24 +502,25 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
     References: Jourdan, Alart, Jean, CMAME 155 (1998) 31–47; Nesterov, Soviet Mathematics Doklady 27 (1983) 372–376 (the rule for beta);
     O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it begins anew).
     """
-    n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
+    n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, _most_sweeps(options)
     w = _layout(p.d, n_contacts, p.disk.size, world, p.begin.size - 1, work)
     s = State(p.disk, w.R, iwork, w.B, w.S, r, w.r_before)
-    unit, scale = _begin(p, s, w, options, u, info)
+    unit, scale = _begin(p, s, w, u, info)
     _velocities(p, s, w.G)
-    status = _judge(0, scale, unit, p, options, s, w, u, info)
+    status = _judge(0, scale, unit, p, _enough(0, scale, options), s, w, u, info)
     most = max(options.momentum, 0.0) if options.momentum != 0.0 else _MOMENTUM
     pace = _first_pace(most)
     k, looked, progress, ratio, least = 0, 0, 0, 1.0, keep_better(info[1], math.inf, r, w.best)
     while status == MAX_ITER and k < limit:
         moved, along = _sweep_all(pace.beta, -1.0, p, s, w)
         k += 1
-        promising = moved * ratio <= options.tol * scale and k > looked + k // 20
+        enough = _enough(k, scale, options)
+        promising = moved * ratio <= enough * scale and k > looked + k // 20
         if promising or k >= looked + max(_SPACING, k // 10) or k == limit or not moved < math.inf:
-            status, looked = _judge(k, scale, unit, p, options, s, w, u, info), k
+            status, looked = _judge(k, scale, unit, p, enough, s, w, u, info), k
             if status == CONVERGED and k > _CLEAN:  # once more without the rounding of all sweeps
                 _velocities(p, s, w.G)
-                status = _judge(k, scale, unit, p, options, s, w, u, info)
+                status = _judge(k, scale, unit, p, enough, s, w, u, info)
             ratio = info[1] * scale / moved if moved > 0.0 else 0.0
             progress = k if info[1] < 0.999 * least else progress
             least = keep_better(info[1], least, r, w.best)
@@ -507,15 +531,16 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
         for i in range(r.size):
             r[i] = w.best[i]
         _velocities(p, s, w.G)
-        _judge(k, scale, unit, p, options, s, w, u, info)
-        if status in (MAX_ITER, STALLED):
+        if _judge(k, scale, unit, p, options.owed, s, w, u, info) == CONVERGED:
+            status = CONVERGED
+        elif status in (MAX_ITER, STALLED) and k > 0:
             status = _freeze(status, limit, _MORE if most > 0.0 else 0.0, scale, unit, p, options, s, w, u, info)
     for i in range(v.size):
         v[i] = w.B[i // 6 * BODY + i % 6]
     return status
 
 
-def _begin(p, s, w, options, u, info):
+def _begin(p, s, w, u, info):
     """(unit of impulses, size of u without impulses). Out: all of s and w, with the guess as r and r_before, but no velocities of r."""
     n_contacts, world, r = p.body.size // 2, p.inverse.size // 10, s.r
     _build_all(p, s.R, s.ids)
@@ -528,7 +553,7 @@ def _begin(p, s, w, options, u, info):
     for i in range(r.size):
         w.best[i], r[i] = r[i], 0.0
     unit = _unit_of_impulses(p.d, p.disk, s.R, w.W)
-    _judge(0, 1.0, 0.0, p, options, s, w, u, info)
+    _judge(0, 1.0, 0.0, p, 0.0, s, w, u, info)
     scale = norm(u, 0, u.size)
     for i in range(r.size):
         r[i] = s.r_before[i] = w.best[i]
@@ -574,9 +599,9 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
         k += 1
         if k % _SPACING == 0 or k == last or not moved < math.inf:
             for _ in range(2):  # once more without the rounding of all sweeps
-                result = _judge(begun + k, scale, unit, p, options, s, w, u, info)
+                result = _judge(begun + k, scale, unit, p, options.owed, s, w, u, info)
                 frozen, off = _frozen_residual(unit, p, s, u)
-                if result == MAX_ITER and gain == 0.0 and frozen <= options.tol * scale:
+                if result == MAX_ITER and gain == 0.0 and frozen <= options.owed * scale:
                     result = INEXACT
                 if result == MAX_ITER:
                     break
@@ -589,7 +614,7 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
     for i in range(r.size):
         r[i] = w.best[i]
     _velocities(p, s, w.G)
-    _judge(begun + k, scale, unit, p, options, s, w, u, info)
+    _judge(begun + k, scale, unit, p, options.owed, s, w, u, info)
     return status
 
 

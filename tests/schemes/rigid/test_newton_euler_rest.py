@@ -29,7 +29,7 @@ def friction(mu, e=0.0):
 
 
 def is_solved(rows, tol=1e-4):
-    """Every step has status 0 and a residual within the tolerance of contacts; all others are 1e-10."""
+    """Every step has status 0 and a residual within the tolerance of contacts, 1e-2 of many; all others are 1e-10."""
     assert (rows["status"] == 0).all()
     assert rows["residual"].max() <= tol
 
@@ -188,7 +188,7 @@ def test_sweeps_have_memory_of_their_own_whatever_the_room_for_contacts():
     """Between 64 contacts, from which on sweeps solve, and 512, up to which a matrix has room: the same bits as with much room."""
     rows = [grid(75, capacity) for capacity in (75, 100, 600)]
     for each in rows:
-        is_solved(each)
+        is_solved(each, 1e-2)
         assert each["contacts"]["n"].max() == 75
         for name in "qv":
             np.testing.assert_array_equal(each["b"][name], rows[-1]["b"][name])
@@ -207,7 +207,7 @@ def second_of(x, start, size):
 
 
 if config.DISABLE_JIT:
-    is_solved(grid(66, 70, steps=1))
+    is_solved(grid(66, 70, steps=1), 1e-2)
 else:
     assert second_of(np.arange(4.0), 1, 3) == 2.0
     assert second_of(np.arange(4.0), -1, 0) == 0.0

@@ -103,9 +103,9 @@ def flat(p, begin):
     return rigid.Problem(p.d, begin, *(np.ascontiguousarray(x).ravel() for x in p[1:]))
 
 
-def solve(p, tol=1e-10, max_iter=0, momentum=0.0, r=None, begin=None, method=rigid.nsgs_rigid):
+def solve(p, tol=1e-10, max_iter=0, momentum=0.0, r=None, begin=None, method=rigid.nsgs_rigid, owed=None, quick=0.0, speed=0.0):
     """(status, r, u, v, info)."""
-    n, options = len(p.disk), rigid.Options(tol, float(max_iter), float(momentum))
+    n, options = len(p.disk), rigid.Options(tol, float(max_iter), float(momentum), tol if owed is None else owed, quick, speed)
     r, u, v, info = np.zeros(p.b.size) if r is None else np.array(r), np.zeros(p.b.size), np.zeros(p.v_free.size), np.zeros(4)
     begin = unphased(len(p.body)) if begin is None else begin
     floats, integers = rigid.work_size(p.d, len(p.body), n - len(p.body), len(p.v_free), len(begin) - 1)
@@ -246,6 +246,50 @@ def test_a_body_that_cannot_be_moved_is_the_world_in_motion():
         assert (v[-6:] == drum).all()
 
     check()
+
+
+OWED = 1e-2
+
+
+@pytest.mark.parametrize(("quick", "speed", "first"), [(10.0, np.inf, 10), (10.0, 0.0, 50), (0.0, np.inf, 0), (25.0, np.inf, 25)])
+def test_what_is_owed_is_enough_once_sweeps_are_not_worth_their_cost(quick, speed, first):
+    """At once beside bodies that move, after 50 sweeps where none does; before that only the tolerance is."""
+    n_late = 0
+    for seed in range(5):
+        p = draw(np.random.default_rng(seed), 3, 6, 16, mu=0.8)
+        code, r, u, v, info = solve(p, 1e-10, owed=OWED, quick=quick, speed=speed)
+        assert_is_what_is_claimed(p, r, u, v, info)
+        if code == status.CONVERGED:
+            assert info[1] <= OWED
+            assert info[0] >= first or info[1] <= 1e-10
+            n_late += info[1] > 1e-10
+    assert n_late >= 1
+
+
+def test_an_error_is_owed_that_is_small_beside_velocities_at_contacts():
+    """A tenth of these, where that is between the tolerance and what is owed at most."""
+    for seed in range(4):
+        p = draw(np.random.default_rng(seed), 3, 6, 12, mu=0.3)
+        size = np.linalg.norm(p.reduced().q)
+        code, *_, info = solve(p, 1e-10, owed=OWED, speed=1e-3 * size)
+        assert code != status.CONVERGED or info[1] <= (1e-4 * (1 + 1e-9) if info[0] < 50 else OWED)
+
+
+def test_what_is_owed_is_enough_where_sweeps_are_limited():
+    """Whether it is met is seen at the last one, too."""
+    for seed in range(4):
+        p = draw(np.random.default_rng(seed), 3, 6, 12, mu=0.3)
+        code, *_, info = solve(p, 1e-10, max_iter=7, owed=0.5, quick=10.0)
+        assert (code == status.CONVERGED) == (info[1] <= 0.5)
+
+
+def test_sweeps_over_what_has_no_solution_end():
+    """Bodies that cannot be moved are pressed into each other: some hundred sweeps, and those of the frozen slip, in place of 10 000."""
+    p = draw(np.random.default_rng(0), 3, 4, 6, fixed=0.0)
+    pinned = p._replace(inverse=p.inverse * 0, b=-abs(p.b))
+    code, *_, info = solve(pinned, NEVER, owed=OWED)
+    assert code != status.CONVERGED
+    assert 0 < info[0] <= 300 + 1300
 
 
 def test_what_cannot_be_solved_is_said():
