@@ -29,8 +29,8 @@ from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGUL
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
 # What "auto" tries where its compiled part has failed, and how many iterations each may take; 0: its own limit, as it gives up soon.
 _OTHERS = (
-    ("newton_natural", 80), ("newton_fb", 80), ("enumerate", 4000), ("admm", 0), ("cpg", 1000), ("nsgs", 200), ("tresca", 0), ("aclm", 0),
-    ("panagiotopoulos", 0), ("fixed_point", 3000),
+    ("newton_natural", 80), ("newton_fb", 80), ("newton_ac", 0), ("enumerate", 4000), ("admm", 0), ("cpg", 1000), ("nsgs", 200),
+    ("tresca", 0), ("aclm", 0), ("panagiotopoulos", 0), ("fixed_point", 3000),
 )  # fmt: skip
 _MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
 _EXTREME = 150  # binary exponent of the largest entry of W or q from which they are scaled
