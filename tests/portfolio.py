@@ -1,11 +1,12 @@
 """Whether "auto" keeps its promise: no listed method succeeds within ten times its time where it fails, or is ten times faster.
 
-``python -m tests.portfolio [FOLDER] [KIND...]`` asks it of problems that families and `tests.random_problems` draw, and of a folder of stored
-problems with a subfolder for each class, as `nsds.solvers.read_problem` and `read_contact_problem` read them. Times are of one process, in
-which all methods have run before. It prints what breaks the promise, and what every kind has cost.
+``python -m tests.portfolio [FOLDER] [KIND...]`` asks it of problems that families and `tests.random_problems` draw, and of a folder of
+stored problems with a subfolder for each class, as `nsds.solvers.read_problem` and `read_contact_problem` read them. Times are of one
+process, in which all methods have run before. It prints what breaks the promise, and what every kind has cost.
 """
 
 import collections
+import itertools
 import os
 import sys
 import time
@@ -118,7 +119,19 @@ def random(seeds):
         _, *programme, _ = random_problems.random_programme(rng)
         yield Posed(f"programme-{seed}", "qp", programme[1].size, solvers.solve_qp, tuple(programme))
         _, d, *contacts = random_problems.random_contacts(rng)
-        yield Posed(f"contacts-{seed}", f"fc{d}d", contacts[1].size, (None, None, solvers.solve_fc2d, solvers.solve_fc3d)[d], tuple(contacts))
+        yield Posed(f"contacts-{seed}", f"fc{d}d", contacts[1].size, getattr(solvers, f"solve_fc{d}d"), tuple(contacts))
+
+
+def contacts_of_any_matrix(seeds):
+    """Contacts, 1 to 12, whose W is drawn, but for the sign of its diagonal: sweeps fail on most, and a third have no solution."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        kind, d = (("fc2d", 2), ("fc3d", 3), ("fc3d", 3), ("rfc3d", 5))[rng.integers(4)]
+        nc = int(rng.choice([1, 2, 3, 4, 6, 8, 12]))
+        W, q, mu = rng.normal(size=(d * nc, d * nc)), rng.normal(size=d * nc), rng.uniform(0.2, 1.5, nc)
+        np.fill_diagonal(W, abs(W.diagonal()))
+        friction = (mu, 0.1) if d == 5 else (mu,)
+        yield Posed(f"any-{seed}", kind, d * nc, getattr(solvers, f"solve_{kind}"), (W, q, *friction))
 
 
 # ------------------------------------------------------------------------------------------------------------------------- trying
@@ -159,8 +172,8 @@ def main(arguments):
     kinds = set(arguments) - set(folders)
     warm()
     counts, cost, broken = collections.Counter(), collections.Counter(), 0
-    everything = [*random(range(2000)), *drawn(range(10)), *(p for folder in folders for p in stored(folder))]
-    for problem in everything:
+    of_folders = (problem for folder in folders for problem in stored(folder))
+    for problem in itertools.chain(random(range(2000)), contacts_of_any_matrix(range(1000)), drawn(range(10)), of_folders):
         if kinds and problem.kind not in kinds:
             continue
         tried = attempt(problem, problem.size <= 300)

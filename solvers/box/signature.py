@@ -332,7 +332,7 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
 
 @kernel
 def _merit_beside(least, row, column, M, q, lower, upper, z, w):
-    """Part of the merit of rows with w_i = 0, which have no data, but for rounding of what others leave for them. In: other w are scales."""
+    """Part of the merit of rows with w_i = 0, without data, but for rounding of what others leave for them. In: other w are scales."""
     for i in range(q.size):
         data = _data(i, 0.0, row, column, M, q, lower, upper, z)
         w[i] = data if data > 0.0 else abs(w[i])

@@ -29,9 +29,11 @@ from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGUL
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
 # What "auto" tries where its compiled part has failed, and how many iterations each may take; 0: its own limit, as it gives up soon.
 _OTHERS = (
-    ("newton_natural", 80), ("newton_fb", 80), ("enumerate", 4000), ("admm", 0), ("cpg", 1000), ("nsgs", 200), ("tresca", 0), ("aclm", 0),
-    ("panagiotopoulos", 0), ("fixed_point", 3000),
+    ("newton_natural", 80), ("newton_fb", 80), ("newton_ac", 0), ("enumerate", 4000), ("admm", 0), ("cpg", 1000), ("nsgs", 200),
+    ("tresca", 0), ("aclm", 0), ("panagiotopoulos", 0), ("fixed_point", 3000),
 )  # fmt: skip
+# And of more contacts than these, where factors may be costly, and methods that need them end early in the compiled part.
+_FEW, _OTHERS_OF_MANY = 40, (("interior_point", 0), ("proximal", 0), ("newton_jm", 0))
 _MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
 _EXTREME = 150  # binary exponent of the largest entry of W or q from which they are scaled
 _LEAST, _MOST = 2.0 ** (-_EXTREME - 1), 2.0**_EXTREME  # sizes of it that are not extreme
@@ -385,7 +387,7 @@ def _solved(problem, method, options, r0, check, proves):
 def _by_others(result, problem, options, r0):
     """The result of the first other method for such contacts that has a solution within its limit; else the given one."""
     kind, n_iter = kind_of(problem.d, (problem.disk != problem.d - 1).any()), result[3]
-    for name, limit in _OTHERS:
+    for name, limit in _OTHERS + (_OTHERS_OF_MANY if problem.disk.size > _FEW else ()):
         if table.treats(name, kind) and (table.treats(name, "rfc3d") or (problem.disk >= 0).all()):
             other = _solved(problem, table.find(name, kind), options._replace(max_iter=float(limit)), r0, None, False)
             n_iter += other[3]
