@@ -27,7 +27,10 @@ from tests.test_doctests import MODULES
 
 _LARGE = ("sheared_block",)  # with the default scheme only
 # Sweeps or events by the thousand.
-_LONG = ("planetary_gear d1_minus_linear", "masonry_arch event_driven", "suspended_car event_driven", "six_axis_arm event_driven")
+_LONG = (
+    "cam_bifurcation event_driven", "planetary_gear d1_minus_linear", "planetary_gear event_driven", "masonry_arch event_driven",
+    "suspended_car event_driven", "six_axis_arm event_driven",
+)  # fmt: skip
 _PART = {"heavy top": 0.05}  # of the run
 # Of each family of `nsds.analysis`, with parameters, impacts and friction.
 TANGENTS = {

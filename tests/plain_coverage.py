@@ -42,7 +42,7 @@ LONG = [
     "a_million_steps", "what_is_reached", "light_grains", "bits_of_frozen", "bits_do_not_depend", "momentum_saves", "number_of_cores",
     "out_of_the_cache", "profile_measures", "unsuitable_solver", "as_if_alone", "arm_with_dry", "thin_disc",
     "strikes_a_rough", "rigid_body_does", "units_do_not_matter", "slides_in_a_curve", "redundant_contacts_at_rest",
-    "steps_have_the_bits", "takes_what_another", "own_steps_from", "memory_is_flat",
+    "steps_have_the_bits", "takes_what_another", "own_steps_from", "memory_is_flat", "closed_surfaces_have",
 ]  # fmt: skip
 
 

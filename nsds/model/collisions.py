@@ -93,7 +93,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[1, 0, 0, 0, 0, 0]),
     ...     contacts=nsds.collisions({"ball": ball}, nsds.newton_impact_friction(e_n=0.5, mu=0.3), world=nsds.shapes.plane()),
     ... )
-    >>> rows = nsds.simulate(system, t_end=2.0, h=1e-3)
+    >>> rows = nsds.simulate(system, t_end=1.0, h=2e-3)
     >>> float(rows["ball"]["q"][-1, 2].round(3)), float(rows["ball"]["v"][-1, 0].round(3))
     (0.1, 0.714)
     """

@@ -165,7 +165,7 @@ def test_a_scene_that_is_turned_moved_and_grown_is_seen_alike(kind, rng, scale):
     np.testing.assert_allclose(after["point"][same] / scale, before["point"][same] @ R.T + shift, atol=1e-7)
 
 
-def bumpy(rng, n=120):
+def bumpy(rng, n=60):
     """A closed surface about the origin that is not convex."""
     x = rng.normal(size=(n, 3))
     x /= np.linalg.norm(x, axis=1)[:, None]

@@ -58,7 +58,7 @@ def balls(on_contact=None, z=None, x=(0.0,), v=(0.0,), height=0.1, mu=0.0, capac
 )
 def test_a_function_that_changes_nothing_changes_no_bit(scheme):
     x, v = 0.21 * np.arange(6), (1.0, 0, 0, -0.5, 0, 0.3)
-    with_it, without = (nsds.simulate(balls(f, x=x, v=v, mu=0.3), t_end=0.1, h=H, scheme=scheme) for f in (nothing, None))
+    with_it, without = (nsds.simulate(balls(f, x=x, v=v, mu=0.3), t_end=0.03, h=H, scheme=scheme) for f in (nothing, None))
     assert np.array_equal(with_it["balls"]["q"], without["balls"]["q"])
     assert np.array_equal(with_it["contacts"]["lambda"], without["contacts"]["lambda"])
 
@@ -75,13 +75,13 @@ def test_turned_normals_make_an_incline():
 
 @pytest.mark.parametrize("scheme", [None, nsds.moreau_jean_combined_projection(), nsds.moreau_jean_direct_projection()])
 def test_a_coat_carries_at_its_surface(scheme):
-    rows = nsds.simulate(balls(coated, z=[0.02], height=0.2, margin=0.03), t_end=1.0, h=H, scheme=scheme)
+    rows = nsds.simulate(balls(coated, z=[0.02], height=0.2, margin=0.03), t_end=0.3, h=H, scheme=scheme)
     assert rows["balls"]["q"][-1].reshape(-1)[2] == pytest.approx(0.12, abs=2e-3)
     assert rows["contacts"]["lambda"][-1, 0, 0] == pytest.approx(G * H, rel=1e-6)
 
 
 def test_what_is_dropped_carries_nothing():
-    t_end = 0.3
+    t_end = 0.15
     rows = nsds.simulate(balls(with_a_hole, z=[0.5], x=(0.0, 1.0, -1.0)), t_end=t_end, h=H)
     z = rows["balls"]["q"][-1, :, 2]
     np.testing.assert_allclose(z, [0.1, 0.1 - 0.5 * G * t_end**2, 0.1], atol=2e-3)
@@ -91,7 +91,7 @@ def test_what_is_dropped_carries_nothing():
 
 def test_poses_are_those_of_the_two_shapes():
     x, v = (0.0, 0.25), (1.0, -1.0)
-    with_it, without = (nsds.simulate(balls(f, x=x, v=v, height=5.0), t_end=0.3, h=H) for f in (towards_the_second_shape, None))
+    with_it, without = (nsds.simulate(balls(f, x=x, v=v, height=5.0), t_end=0.06, h=H) for f in (towards_the_second_shape, None))
     np.testing.assert_allclose(with_it["balls"]["v"], without["balls"]["v"], atol=1e-12)
 
 
