@@ -88,7 +88,7 @@ _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep t
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
 # What is all but solved, up to so many times the tolerance, is solved to a share of it, if sweeps halve the residual in so many of them:
 # what is left of forces of contacts at rest adds up, step by step, until their last impulses are no solution any more.
-_NEARBY, _FINE, _FINE_SWEEPS, _FINE_PATIENCE = 1e3, 1e-2, 20.0, 2.0
+_NEARBY, _FINE, _FINE_SWEEPS, _FINE_PATIENCE = 10.0, 1e-2, 20.0, 2.0
 EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
