@@ -197,8 +197,7 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, mem, imem, work):
         if 0.0 < gap <= rest and span * abs(speed) <= rest:
             gap = 0.0
         elif math.isfinite(gap):
-            size = min(_size(bodies, a, view(lever, 0, 3), normal, mem), _size(bodies, b, view(lever, 3, 3), normal, mem))
-            gap = gap_to_close(gap, size, nothing)
+            gap = gap_to_close(gap, size_at(bodies, a, b, lever, normal, mem), nothing)
         for k in range(c.each):
             work[c.aim + c.each * i + k] = gap / span if k == 0 else 0.0
         way = (0.0 if a == WORLD else moved[a]) + (0.0 if b == WORLD else moved[b])
@@ -232,6 +231,12 @@ def gap_to_close(gap, size, nothing):
     if -nothing * size <= gap <= 0.0:
         return 0.0
     return gap if gap > nothing * size else max(gap + 0.5 * nothing * size, -DEEPEST * size)
+
+
+@tiny
+def size_at(bodies, a, b, lever, normal, mem):
+    """Of the smaller one of two bodies, seen from their contact."""
+    return min(_size(bodies, a, view(lever, 0, 3), normal, mem), _size(bodies, b, view(lever, 3, 3), normal, mem))
 
 
 @tiny
@@ -365,8 +370,8 @@ def recognise(c, n, mem, imem, work, iwork):
 def insert(c, i, q_old, q, mem, imem, work, iwork):
     """The i-th contact found, at q, into the record, as it was at q_old; returns its number there. There has to be room.
 
-    What of the record lies behind moves on, with `taking`, and its numbers in `known`. Its point is where either body had what touches now,
-    halfway between both.
+    What of the record lies behind moves on, with what steps know of it, and its numbers in `known`. Its point is where either body had what
+    touches now, halfway between both.
     """
     n, number, normal = imem[c.n], imem[c.n], view(work, c.new_normal + 3 * i, 3)
     x, z = stack(3), stack(3)
@@ -376,10 +381,11 @@ def insert(c, i, q_old, q, mem, imem, work, iwork):
     for j in range(n - 1, number - 1, -1):
         imem[c.a + j + 1], imem[c.b + j + 1], imem[c.feature + j + 1] = imem[c.a + j], imem[c.b + j], imem[c.feature + j]
         mem[c.y + j + 1], work[c.taking + j + 1] = mem[c.y + j], work[c.taking + j]
+        work[c.before + j + 1], work[c.grip + j + 1] = work[c.before + j], work[c.grip + j]
         for k in range(3):
             mem[c.normal + 3 * j + 3 + k], mem[c.point + 3 * j + 3 + k] = mem[c.normal + 3 * j + k], mem[c.point + 3 * j + k]
         for k in range(c.each * j, c.each * j + c.each):
-            mem[c.lam + c.each + k] = mem[c.lam + k]
+            mem[c.lam + c.each + k], work[c.last + c.each + k], work[c.aim + c.each + k] = mem[c.lam + k], work[c.last + k], work[c.aim + k]
     for j in range(iwork[c.found]):
         work[c.known + j] += 1.0 if work[c.known + j] > number else 0.0
     work[c.known + i] = number + 1.0
@@ -390,9 +396,9 @@ def insert(c, i, q_old, q, mem, imem, work, iwork):
     for k in range(3):
         gap += normal[k] * (x[k] - z[k])
         mem[c.normal + 3 * number + k], mem[c.point + 3 * number + k] = normal[k], 0.5 * (x[k] + z[k])
-    mem[c.y + number] = gap
+    mem[c.y + number], work[c.before + number] = gap, 0.0
     for k in range(c.each * number, c.each * number + c.each):
-        mem[c.lam + k] = 0.0
+        mem[c.lam + k] = work[c.last + k] = 0.0
     return number
 
 
@@ -501,6 +507,12 @@ def reach(c, i, q, mem, imem, lever):
     a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
     _place_levers(a, b, mem[c.y + i], view(mem, c.normal + 3 * i, 3), view(mem, c.point + 3 * i, 3), q, lever)
     return a, b
+
+
+@tiny
+def reach_found(c, i, a, b, q, work, lever):
+    """As `reach`, of the i-th contact found, between bodies a and b."""
+    _place_levers(a, b, work[c.new_gap + i], view(work, c.new_normal + 3 * i, 3), view(work, c.new_point + 3 * i, 3), q, lever)
 
 
 @tiny

@@ -193,9 +193,25 @@ def choose_active(options, s, mem, imem, work, iwork):
 
     Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its number and collisions.
     """
-    p, ahead, n_blocks, n_contacts = s.plan[0], options.gamma * options.h, 0, 0
+    p, ahead, n_contacts = s.plan[0], options.gamma * options.h, 0
     q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
-    moved = view(work, p.moved, p.n_bodies)
+    moved, n_blocks = view(work, p.moved, p.n_bodies), choose_blocks(options, s, mem, work, iwork)
+    for k in range(s.collisions.size):
+        first, number = n_contacts, view(iwork, p.which, p.n_contacts)
+        is_half = options.is_half != 0.0
+        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, is_half, moved, first, q, w, mem, imem, work, pair, number)
+        if ahead > 0.0 and contacts.are_some_open(s.collisions[k], first, n_contacts, number, mem, imem, work, iwork):
+            n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, mem, imem, work, iwork, pair, number)
+        for i in range(first, n_contacts):
+            iwork[p.which + p.n_contacts + i] = k
+    return n_contacts, n_blocks
+
+
+@tiny
+def choose_blocks(options, s, mem, work, iwork):
+    """Number of the blocks of interactions that take part, see `choose_active`. Out: begin."""
+    p, ahead, n_blocks = s.plan[0], options.gamma * options.h, 0
+    q, moved = view(work, p.q_old, 7 * p.n_bodies), view(work, p.moved, p.n_bodies)
     for k in range(s.interactions.size):
         it, active = s.interactions[k], False
         if it.always == 0:
@@ -206,15 +222,7 @@ def choose_active(options, s, mem, imem, work, iwork):
         iwork[p.begin + k] = n_blocks if active else -1
         if active:
             n_blocks += it.n_blocks
-    for k in range(s.collisions.size):
-        first, number = n_contacts, view(iwork, p.which, p.n_contacts)
-        is_half = options.is_half != 0.0
-        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, is_half, moved, first, q, w, mem, imem, work, pair, number)
-        if ahead > 0.0 and contacts.are_some_open(s.collisions[k], first, n_contacts, number, mem, imem, work, iwork):
-            n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, mem, imem, work, iwork, pair, number)
-        for i in range(first, n_contacts):
-            iwork[p.which + p.n_contacts + i] = k
-    return n_contacts, n_blocks
+    return n_blocks
 
 
 @tiny

@@ -10,10 +10,11 @@ with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of friction and b
 
 the first half of those that may close in the step, the second of those that are closed at its end or carried in the first. The first half
 holds gaps: it ends where bodies touch, and pushes apart what overlaps, by no more than a hundredth of a body's size in a step, and with the
-friction of what it stops alone (`collisions.grip`). The second finds what contacts do in the whole step, P with friction
-``|P_T| <= mu P_N``: so velocities are those of the law, and what was pushed apart does not fly apart. Where joints are pushed it finds
-their impulses of the whole step, too, as in the first half they turn with the bodies: such a step is of order 1. u^- is the velocity of the
-start, with what forces add until the gap is closed; 0 of what carried in the last step.
+friction of what it stops alone (`collisions.grip`). Where bodies turn so far, or are thrown so, that it ends with them deep within each
+other, it is solved again with the contacts that are found there (`schemes.rigid.overshooting`). The second finds what contacts do in the
+whole step, P with friction ``|P_T| <= mu P_N``: so velocities are those of the law, and what was pushed apart does not fly apart. Where
+joints are pushed it finds their impulses of the whole step, too, as in the first half they turn with the bodies: such a step is of order 1.
+u^- is the velocity of the start, with what forces add until the gap is closed; 0 of what carried in the last step.
 Without impacts the step is the same backwards up to ``O(h^2)`` of curvature of contacts, which the next step corrects: of order 2, and what
 a conservative machine, or a body that rolls, has of energy does not drift. Forces are those of the implicit
 midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped. What
@@ -45,12 +46,13 @@ from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, branches, loads, passing, problem, trees
+from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
 from nsds.schemes.rigid.interactions import foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
+from nsds.schemes.rigid.projection import restart
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
@@ -120,9 +122,10 @@ def rattle(newton_tol=1e-12, newton_max_iter=50):
     it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step. By how much of
     their size joints stay open is in its residual, and beyond what the solver's ``inexact`` bears it has failed.
 
-    A body comes to touch without overlap, but where another one throws it there within the step; what overlaps is pushed apart in the next
-    steps, by a hundredth of a body's size in each, and without energy. Overlaps below 1e-9 of the size, 1e-6 of many contacts, stay as they
-    are.
+    A body comes to touch without overlap, or by less than a hundredth of its size where another one throws it there within the step, or
+    it turns by much of a radian; more is left by what joints hold, or where five solutions do not do it. What overlaps is pushed apart
+    in the next steps, by a hundredth of a body's size in each, and without energy. Overlaps below 1e-9 of the size, 1e-6 of many
+    contacts, stay as they are.
 
     Examples
     --------
@@ -190,21 +193,31 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, mem, imem, work)
     if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
-    status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
-    way, before = p.v, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
-    is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, imem, mem, work))
-    if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork)):
-        way = s.plan[0].way
-        n_tried = n_iter
-        n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        n_iter += n_tried
-    is_pushed = _are_joints_pushed(form, imem, work)
-    if not _move(options.h, first, way, form, mem, imem, work, iwork):
+    n_iter, before = 0, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
+    for attempt in range(overshooting.ROUNDS + 1):
+        status, more, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
+        way, n_iter = p.v, n_iter + more
+        is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, imem, mem, work))
+        if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork)):
+            way = s.plan[0].way
+            n_contacts, n_blocks, status, more, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+            n_iter += more
+        has_room, is_last = _move(options.h, first, way, form, mem, imem, work, iwork), way != p.v or attempt == overshooting.ROUNDS
+        q, w = view(work, p.q, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
+        if not has_room or is_last or not overshooting.is_any(options.h, form, q, mem, imem, work, iwork):
+            break
+        n_contacts = overshooting.join(options.h, n_contacts, form, q, w, mem, imem, work, iwork)
+        has_room = n_contacts >= 0
+        if not has_room:
+            break
+        n_blocks = _restart(t, first, form, functions, mem, imem, work, iwork)
+    if not has_room:
         _scale_impulses(2.0, form, mem, imem, work)
         restore_angles(form.interactions, mem, work)
         return CAPACITY, n_iter, residual
     if is_alone and not _are_contacts_found(form.collisions, iwork):
         return worse(status, _end_alone(t_new, s, functions, options, mem, imem, work)), n_iter, residual
+    is_pushed = _are_joints_pushed(form, imem, work)
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     opening = _opening(form, mem, imem, work)
     residual = max(residual, opening)
@@ -303,7 +316,7 @@ def _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, o
         if status == CONVERGED:
             return status, n_tried, residual
         _begin_again(form, work)
-        problem.choose_active(options, form, mem, imem, work, iwork)
+        problem.choose_blocks(options, form, mem, work, iwork)
     if options.is_explicit != 0.0 and form.plan[0].unilateral == 0:
         plain.invert_masses(t, options, form, functions, mem, work)
     status, n_iter, residual = plain.iterate(
@@ -320,6 +333,15 @@ def _begin_again(s, work):
     for i in range(6 * p.n_bodies):
         v[i] = work[p.v_old + i]
     plain.to_inertial(p.n_bodies, R, v, view(work, p.w, 6 * p.n_bodies))
+
+
+@kernel
+def _restart(t, options, s, functions, mem, imem, work, iwork):
+    """A first half again, from the start of the step, with contacts that have joined. Returns the number of blocks of interactions."""
+    restart(t, s.interactions, s.plan[0], functions, mem, imem, work)
+    loads.clear(s, work)
+    work[s.plan[0].lost] = 0.0
+    return problem.choose_blocks(options, s, mem, work, iwork)
 
 
 @kernel

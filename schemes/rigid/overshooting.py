@@ -1,0 +1,111 @@
+"""Contacts that the first half of RATTLE takes for open, or for what they no longer are once bodies have turned by a radian in the step.
+
+Where the motion of a step ends with bodies deeper within each other than was wanted, by more than they are ever pushed apart, the contacts
+found there join the first half, which is solved again: with their normals and levers of the end, at bodies where the step began, and with
+the gap that the motion has closed, ``y_{k+1} - h H v``. So ``y_k + h H v >= 0`` is Newton's method for the gap at the end.
+"""
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision import WORLD
+from nsds.schemes.rigid import collisions as contacts
+
+ROUNDS = 5  # of these first halves in a step
+_JOINS = 0.1  # of the depth from which on a first half is solved again: what is deeper joins
+
+
+@kernel
+def is_any(span, s, q, mem, imem, work, iwork):
+    """Whether contacts found at q, the end of a step of length span, are that deep."""
+    result = False
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        limit = -contacts.DEEPEST * work[c.thickness + c.n_shapes]
+        for i in range(iwork[c.found]):
+            if work[c.new_gap + i] < limit:  # of the thinnest shape: ordinary contacts pay for this alone
+                wanted = _wanted(span, c, i, mem, imem, work, iwork)
+                result = result or _is_too_deep(1.0, wanted, c, i, s, q, mem, imem, work, iwork)
+    return result
+
+
+@kernel
+def join(span, n_contacts, s, q, w, mem, imem, work, iwork):
+    """Contacts found at q that are too deep take part. Returns how many do then, or -1 where the record has no room for them.
+
+    w: velocities of the motion, in inertial axes. In/out: contacts of the record, as they are to be met; pair and which.
+    """
+    p = s.plan[0]
+    q_old = view(work, p.q_old, 7 * p.n_bodies)
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        contacts.recognise(c, iwork[c.found], mem, imem, work, iwork)
+        for i in range(iwork[c.found]):
+            wanted = _wanted(span, c, i, mem, imem, work, iwork)
+            if not _is_too_deep(_JOINS, wanted, c, i, s, q, mem, imem, work, iwork):
+                continue
+            number = int(work[c.known + i]) - 1
+            if number < 0:
+                if imem[c.n] == c.capacity:
+                    return -1
+                number = contacts.insert(c, i, q_old, q, mem, imem, work, iwork)
+                for j in range(n_contacts):
+                    if iwork[p.which + p.n_contacts + j] == k and iwork[p.which + j] >= number:
+                        iwork[p.which + j] += 1
+            a, b = _put(span, wanted, c, i, number, s, q, w, mem, imem, work, iwork)
+            is_listed = False
+            for j in range(n_contacts):
+                is_listed = is_listed or (iwork[p.which + p.n_contacts + j] == k and iwork[p.which + j] == number)
+            if not is_listed:
+                iwork[p.pair + 2 * n_contacts], iwork[p.pair + 2 * n_contacts + 1] = a, b
+                iwork[p.which + n_contacts], iwork[p.which + p.n_contacts + n_contacts] = number, k
+                n_contacts += 1
+    return n_contacts
+
+
+@kernel
+def _is_too_deep(share, wanted, c, i, s, q, mem, imem, work, iwork):
+    """Whether a contact found is deeper than wanted by more than a share of what is ever pushed apart, and joints hold neither body."""
+    a, b, normal = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]], view(work, c.new_normal + 3 * i, 3)
+    held, lever = s.plan[0].held, stack(6)
+    if iwork[held + a] != 0 or (b != WORLD and iwork[held + b] != 0) or (s.bodies[a].fixed and (b == WORLD or s.bodies[b].fixed)):
+        return False
+    contacts.reach_found(c, i, a, b, q, work, lever)
+    return work[c.new_gap + i] < wanted - share * contacts.DEEPEST * contacts.size_at(s.bodies, a, b, lever, normal, mem)
+
+
+@kernel
+def _wanted(span, c, i, mem, imem, work, iwork):
+    """Gap that the first half wants at the end where it found a contact: 0, or what it leaves of an overlap of the same shapes."""
+    target = 0.0
+    for j in range(imem[c.n]):
+        if imem[c.a + j] == iwork[c.new_a + i] and imem[c.b + j] == iwork[c.new_b + i]:
+            target = min(target, mem[c.y + j] - span * work[c.aim + c.each * j])
+    return target
+
+
+@tiny
+def _put(span, wanted, c, i, number, s, q, w, mem, imem, work, iwork):
+    """Contact ``number`` of the record becomes the i-th one found, met by levers of the end at bodies where the step began. Out: aim, grip.
+
+    Returns its bodies. Levers of two bodies that both move, whose points lie apart then, are those of halfway between.
+    """
+    a, b, lever = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]], stack(6)
+    normal, gap, q_old = view(work, c.new_normal + 3 * i, 3), work[c.new_gap + i], s.plan[0].q_old
+    contacts.reach_found(c, i, a, b, q, work, lever)
+    for k in range(3):
+        x, n_sides = 0.0, 0
+        for side in range(2):
+            body = a if side == 0 else b
+            if body != WORLD and not s.bodies[body].fixed:
+                x, n_sides = x + lever[3 * side + k] + work[q_old + 7 * body + k], n_sides + 1
+        x /= n_sides
+        lever[k] = x - work[q_old + 7 * a + k]
+        lever[3 + k] = x - work[q_old + 7 * b + k] if b != WORLD else 0.0
+        mem[c.normal + 3 * number + k], mem[c.point + 3 * number + k] = normal[k], x
+    gap -= span * contacts.normal_velocity(a, b, normal, lever, w)
+    mem[c.y + number] = gap
+    for k in range(3 if b != WORLD else 0):
+        mem[c.point + 3 * number + k] += 0.5 * gap * normal[k]
+    for k in range(c.each):
+        work[c.aim + c.each * number + k] = (gap - wanted) / span if k == 0 else 0.0
+    work[c.grip + number] = 1.0
+    return a, b
