@@ -1,5 +1,8 @@
 """Where single problems are solved: memory for one of its size, with a compiled call bound to it, kept for the next of the same size."""
 
+import queue
+import threading
+
 from nsds._jit import bound
 
 REFUSED = -1  # no status: the problem is not as compiled code wants it
@@ -8,6 +11,35 @@ _MOST_COLUMNS = 2**10  # of a pattern that is remembered
 _OFTEN = 100  # problems on a desk, in which numba's call has cost as much more as binding does
 _MOST = 64  # sizes, each with as many desks as threads were at work at once
 _LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a small part
+_LONG = 1e7  # multiplications: a method that may need more is left at Ctrl-C; 50 us for a thread are a small part of it
+
+
+def work_of(n_entries, n, max_iter):
+    """Multiplications that a method may need, roughly: so many sweeps of a matrix, or a factorisation."""
+    return n_entries * max(n, max_iter)
+
+
+def left_at_interrupts(work, call, *arguments):
+    """What compiled code returns. Where it may take long, KeyboardInterrupt is raised at once; the code then ends by itself, unheeded.
+
+    Ctrl-C reaches the main thread alone, and that only in Python: the code runs in another thread. Its arrays are to be used no more
+    after an exception.
+    """
+    if work <= _LONG or threading.current_thread() is not threading.main_thread():
+        return call(*arguments)
+    outcomes = queue.SimpleQueue()
+
+    def run():
+        try:
+            outcomes.put((call(*arguments), None))
+        except BaseException as error:  # raised again where it was called
+            outcomes.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    result, error = outcomes.get()
+    if error is not None:
+        raise error
+    return result
 
 
 def key_of(method, options, size, row, column):
@@ -22,24 +54,24 @@ class Desk:
     """Arguments of a kernel, in memory that is filled anew for each problem; it is for one problem at a time.
 
     arguments, of the kernel: those of `nsds.solvers.table.arguments_of`, then more. problem: the arrays of a problem; guess: where the
-    method starts; z, w, info and more are for the kernel to write.
+    method starts; z, w, info and more are for the kernel to write. work: see `work_of`.
     """
 
-    __slots__ = ("_call", "_n_solved", "arguments", "guess", "info", "kernel", "more", "problem", "w", "z")
+    __slots__ = ("_call", "_n_solved", "arguments", "guess", "info", "kernel", "more", "problem", "w", "work", "z")
 
-    def __init__(self, kernel, arguments, problem, more=()):
+    def __init__(self, kernel, arguments, problem, work, more=()):
         self.kernel, self.arguments, self.problem, self.more = kernel, (*arguments, *more), problem, more
         self.guess, self.z, self.w, self.info = arguments[1], *arguments[-5:-2]
-        self._call, self._n_solved = None, 0
+        self.work, self._call, self._n_solved = work, None, 0
 
     def solve(self):
         """What the kernel returns for the present problem. After some problems its arguments are bound, as a call then costs a sixth."""
         if self._call is not None:
-            return self._call()
+            return left_at_interrupts(self.work, self._call)
         self._n_solved += 1
         if self._n_solved == _OFTEN:
             self._call = bound((self.kernel, self.arguments))
-        return self.kernel(*self.arguments)
+        return left_at_interrupts(self.work, self.kernel, *self.arguments)
 
 
 class Desks:

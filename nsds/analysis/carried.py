@@ -1,6 +1,7 @@
 """Runs with tangent maps: a system, or an ensemble, that is marched event by event with the derivatives of its state."""
 
 import math
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -34,12 +35,13 @@ from nsds.analysis.tangent import (
 from nsds.model.records import memory
 from nsds.schemes.event_driven import filippov, first_order, lagrangian
 from nsds.schemes.event_driven.scheme import event_driven
-from nsds.schemes.run.interrupts import Interrupts
+from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import Kept, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.simulation import shares
 from nsds.schemes.table import is_event_driven
 
 ROWS = 128  # of a period of a motion that is not linear
+_FIRST = 64  # rows up to the first look for Ctrl-C, at most
 _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
 
 
@@ -169,10 +171,16 @@ class Carried:
 
     def advance(self, n_sections):
         """March on over so many sections; members whose run has failed stay where they are. Raises KeyboardInterrupt."""
+        n_before, n = self.n_done, first_chunk(_FIRST, self.run.records.nbytes)
         self.n_done += n_sections * self.plan.every
-        march, arguments = self._marching(self.n_done)
-        with Interrupts() as interrupts, shares(self.run.records.size) as in_shares, interrupts.at_once():
-            in_shares(lambda first, last: march(first, last, *arguments))
+        with Interrupts() as interrupts, shares(self.run.records.size) as in_shares:
+            while n_before < self.n_done:
+                began, until = time.perf_counter(), min(n_before + n, self.n_done)
+                march, arguments = self._marching(until)
+                with interrupts.at_once():
+                    in_shares(lambda first, last, march=march, arguments=arguments: march(first, last, *arguments))
+                interrupts.raise_noted()
+                n_before, n = until, next_chunk(until - n_before, time.perf_counter() - began)
 
     def section(self, states, periods, change=()):
         """`restart`, and march over one section, on one core: to wake a thread takes longer than a few members do.

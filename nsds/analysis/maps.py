@@ -3,7 +3,8 @@
 import inspect
 import math
 import re
-from functools import cache
+import time
+from functools import cache, partial
 
 import numpy as np
 from numba import float64, types
@@ -15,7 +16,7 @@ from nsds._jit.mistakes import users_callback
 from nsds.analysis.parameters import label_of, one_record
 from nsds.analysis.sections import Returned, SectionMap
 from nsds.analysis.tangent import log_of_determinant, multiply, orthonormalise
-from nsds.schemes.run.interrupts import Interrupts
+from nsds.schemes.run.interrupts import Interrupts, next_chunk
 from nsds.schemes.run.simulation import shares
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -24,6 +25,7 @@ _MAP = types.void(_vector, _vector, _vector)
 _call = _jit.caller(_MAP)
 _WIDEST, _NARROWER, _WIDTHS = 2.0**-6, 2.0**-4, 16  # differences: the first one, relative to 1 or the variable, and how much shorter next
 _SECONDS = 1e-7  # that an image takes, at about
+_FIRST = 2**16  # images up to the first look for Ctrl-C, at most
 _AGREE, _NOISE = 1e-9, 2.0**-48  # of the derivative: by how much extrapolated ones may differ; of the values
 
 
@@ -257,14 +259,21 @@ class Iterates:
 
     def advance(self, count, skipped=0):
         """Take count images of all members."""
-        with Interrupts() as interrupts, shares(len(self.x)) as in_shares, interrupts.at_once():
-            in_shares(
-                lambda first, last: iterate(
-                    first, last, count, skipped, self.iterated.addresses(), self.iterated.modulo, self.place, self.x, self.p, self.points,
-                    self.columns.reshape(len(self.x), -1), self.drift, self.growth, self.log_det, self.status, self._spare,
-                ),
-                _SECONDS * len(self.x) * count,
-            )  # fmt: skip
+        done, n = 0, max(1, _FIRST // len(self.x))
+        with Interrupts() as interrupts, shares(len(self.x)) as in_shares:
+            while done < count:
+                began, n = time.perf_counter(), min(n, count - done)
+                with interrupts.at_once():
+                    in_shares(partial(self._iterate, done, n, skipped), _SECONDS * len(self.x) * n)
+                interrupts.raise_noted()
+                done, n = done + n, next_chunk(n, time.perf_counter() - began)
+
+    def _iterate(self, done, n, skipped, first, last):
+        """n images of some members, after those that are done."""
+        iterate(
+            first, last, n, skipped - done, self.iterated.addresses(), self.iterated.modulo, self.place, self.x, self.p, self.points,
+            self.columns.reshape(len(self.x), -1), self.drift, self.growth, self.log_det, self.status, self._spare,
+        )  # fmt: skip
 
 
 class IteratedSection:

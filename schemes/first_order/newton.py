@@ -32,11 +32,12 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
 from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS, outputs_of_cones
+from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
+from nsds.solvers.table import find
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
@@ -50,7 +51,7 @@ GROUP = table("mass")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
     "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "driven",
-    "n_cone", *COLUMNS,
+    "n_cone", "at_once", *COLUMNS,
 )  # fmt: skip
 
 
@@ -201,6 +202,7 @@ def _plan(layout, bodies, unknowns, method, work, iwork):
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
     place_branches(plan, unknowns.constraints.size, work, iwork)
+    plan["at_once"] = unknowns.constraints.size == 1 and method is find("auto", "relay")
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
     work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx"), dofs))
     iwork.place(plan, pivots=body)
@@ -570,7 +572,11 @@ def _solve(s, p, solver, solver_options, mem, work, iwork):
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
-        status = solve_near(n, s.W_row, s.W_column, p, solver, solver_options, work, iwork)
+        if p.at_once != 0 and iwork[p.several] == 0:
+            iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0  # as `solve_near`
+            status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, True, work, iwork)
+        else:
+            status = solve_near(n, s.W_row, s.W_column, p, solver, solver_options, work, iwork)
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):

@@ -4,6 +4,20 @@ import signal
 import threading
 from contextlib import contextmanager
 
+CHUNK_SECONDS = 0.2  # from one look for Ctrl-C to the next, about
+_GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
+_SMALL = 2**18  # bytes: steps of records that take no more are quick
+
+
+def first_chunk(most, n_bytes):
+    """Steps up to the first look for Ctrl-C, at most so many, of records of so many bytes in all."""
+    return max(1, min(most, most * _SMALL // n_bytes))
+
+
+def next_chunk(n, elapsed):
+    """Steps up to the next look, after n that took so many seconds."""
+    return max(1, int(n * min(_GROWTH, CHUNK_SECONDS / max(elapsed, 1e-6))))
+
 
 class Interrupts:
     """While this context lasts, the first Ctrl-C is kept for `raise_noted` or the end, so that none is lost in a callback or a library.

@@ -26,7 +26,7 @@ from nsds.results.storage import computed_with
 from nsds.results.trajectories import SimulationError, SimulationInterrupted
 from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import several
-from nsds.schemes.run.interrupts import Interrupts
+from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
 from nsds.schemes.run.progress import Progress
 from nsds.schemes.run.recording import (
@@ -57,10 +57,8 @@ from nsds.schemes.run.warnings import (
 )
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, PAUSED, advice
 
-_CHUNK_SECONDS = 0.2
 _WHOLE = 1e-6  # of a step: what is less than that beyond a whole number of steps is part of the last one
 THREADS_FROM = 5e-3  # seconds of work: to wake a thread takes milliseconds where others want the cores
-_GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
 _ROWS_OF_EVENT = 2  # room without which no step is begun
 _EVENTS_TO_PAUSE = 4096  # of a member, from one look for Ctrl-C to the next
 
@@ -515,7 +513,7 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
     """
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     is_ending, before = pauses is not None and pauses.until is not None, None
-    done, n, births = 0, max(1, 64 // run.records.size), Births(run.records, run.prepared, recorder.dtype)
+    done, n, births = 0, first_chunk(max(1, 64 // run.records.size), run.records.nbytes), Births(run.records, run.prepared, recorder.dtype)
     seconds, workers = 0.0, min(run.records.size, cores())  # of work, before it is shared
     try:
         with Progress(progress, n_steps, " steps") as shown, shares(run.records.size) as in_shares:
@@ -546,7 +544,7 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
                         if noted is not None:
                             noted.error = None  # of steps beyond the end
                     break
-                n, n_before = max(1, int(n * min(_GROWTH, _CHUNK_SECONDS / max(elapsed, 1e-6)))), n
+                n, n_before = next_chunk(n, elapsed), n
                 seconds = work * n / n_before
                 is_called = callback is not None and done % every == 0 and not recorder.is_stopped
                 if is_called and callback(copied(run.records.reshape(shape))):

@@ -20,6 +20,7 @@ from nsds.results.trajectories import ROW_HEAD, SimulationError
 from nsds.schemes import table as schemes
 from nsds.schemes.problem.branches import places_of_open
 from nsds.schemes.run import several
+from nsds.schemes.run.interrupts import first_chunk
 from nsds.schemes.run.preparation import (
     FAILURE,
     GOOD,
@@ -51,7 +52,7 @@ from nsds.schemes.run.simulation import (
 from nsds.schemes.run.warnings import warn_of_edges, warn_of_open_starts, warn_of_overlaps, warn_of_penetration
 from nsds.status import CAPACITY
 
-_CHUNK = 1000  # steps between two looks for Ctrl-C
+_CHUNK = 1000  # steps between two looks for Ctrl-C, at most
 _BRIEF = 2e-5  # seconds: calls that take less keep Python's lock
 _MOST_PREPARATIONS = 100  # in a call: each gives the records more room
 _WIDTH = len(ROW_HEAD)  # words of a row of which nothing is saved
@@ -188,7 +189,7 @@ class Stepper:
         rows, stop = np.zeros((n_members, 2 * _WIDTH)), self._on_failure == "raise"
         self._has_functions, self._has_threads = has_functions(run.records), _checks.may_use_threads()
         march, kept.n_steps[:] = march_of(run.prepared.stepper), 0
-        self._most, self._n, self._total = 0, 0, kept.n_steps.copy()
+        self._most, self._n, self._total, self._chunk = 0, 0, kept.n_steps.copy(), first_chunk(_CHUNK, run.records.nbytes)
 
         def calls(first, last):
             marching = march, arguments_of_march(run, first, last, LAST, LAST, LAST, stop, 0, _NOTHING, kept.reached, rows, _WIDTH)
@@ -235,7 +236,7 @@ class Stepper:
             self._most = int(self._total.max())
         self._seconds *= self._most / max(before, 1)
         self._n = n if type(n) is int else None
-        np.minimum(self._total, _CHUNK, out=self.kept.n_steps)
+        np.minimum(self._total, self._chunk, out=self.kept.n_steps)
 
     def _march(self):
         if not self._has_functions:
@@ -248,10 +249,10 @@ class Stepper:
 
     def _steps(self):
         outcome = self._in_shares(0)
-        for done in range(_CHUNK, self._most, _CHUNK):
+        for done in range(self._chunk, self._most, self._chunk):
             if outcome > FAILURE or (outcome == FAILURE and self._on_failure == "raise"):
                 break
-            self.kept.reached[:, DONE], self.kept.reached[:, ROW] = LAST - np.clip(self._total - done, 0, _CHUNK), 1
+            self.kept.reached[:, DONE], self.kept.reached[:, ROW] = LAST - np.clip(self._total - done, 0, self._chunk), 1
             outcome = self._in_shares(1)
         return outcome
 

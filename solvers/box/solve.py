@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, conclude, hides_data, multiply, solve_repeatedly
-from nsds.solvers.desks import DOUBTFUL, REFUSED, Desk, Desks, key_of
+from nsds.solvers.desks import DOUBTFUL, REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
@@ -465,7 +465,8 @@ def _desk(solver, options, row, column):
     """A `Desk` for a method and a pattern."""
     n = row.size - 1
     problem = forms.Box(row, column, np.zeros(column.size), *np.zeros((3, n)))
-    return Desk(forms.solve_moderate, table.arguments_of(solver, options, problem, n, np.zeros(n)), problem)
+    arguments = table.arguments_of(solver, options, problem, n, np.zeros(n))
+    return Desk(forms.solve_moderate, arguments, problem, work_of(column.size, n, options.max_iter))
 
 
 def _in_other_units(given, solver, options, guess):
@@ -473,7 +474,7 @@ def _in_other_units(given, solver, options, guess):
     problem, units = forms.in_common_units(*given)
     guess = np.nan_to_num(forms.in_units_of(units, slice(None), guess))
     arguments = table.arguments_of(solver, options, problem, guess.size, guess)
-    status = solve_repeatedly(1, False, *arguments)
+    status = left_at_interrupts(work_of(problem.M.size, guess.size, options.max_iter), solve_repeatedly, 1, False, *arguments)
     z, w, info = arguments[-5:-2]
     z[:], w[:], status = _returned(units, given, problem, options, z, w, info, status)
     return int(status), z, w, info

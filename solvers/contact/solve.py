@@ -23,7 +23,7 @@ from nsds.solvers.contact.signature import (
     mixed_residual,
     solve_repeatedly,
 )
-from nsds.solvers.desks import REFUSED, Desk, Desks, key_of
+from nsds.solvers.desks import REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
@@ -400,7 +400,13 @@ def _desk(method, options, problem):
     """A `Desk` for a method and a pattern."""
     own = Contacts(*map(np.array, problem))
     arguments = table.arguments_of(method, options, own, problem.d, np.zeros(problem.q.size))
-    return Desk(solve_and_judge, arguments, own, (np.zeros(_N_ANSWER + LARGEST_BLOCK), np.zeros(2 * problem.disk.size, np.int64)))
+    more = np.zeros(_N_ANSWER + LARGEST_BLOCK), np.zeros(2 * problem.disk.size, np.int64)
+    return Desk(solve_and_judge, arguments, own, _work(method, problem, options), more)
+
+
+def _work(method, problem, options):
+    """See `work_of`. What shares out the cores waits for all of them: two at once end the process."""
+    return 0.0 if method.name == "nsgs_parallel" else work_of(problem.W.size, problem.q.size, options.max_iter)
 
 
 def _name(method, place):
@@ -462,7 +468,7 @@ def _in_other_units(problem, method, options, r0, proves):
     r0 = np.ldexp(r0, e_W - e_q)
     if problem.q.any():
         arguments = table.arguments_of(method, options, middle, problem.d, r0)
-        status = int(solve_repeatedly(1, *arguments))
+        status = int(left_at_interrupts(_work(method, problem, options), solve_repeatedly, 1, *arguments))
         r, info = arguments[-5], arguments[-3]
     else:
         status, info, r = CONVERGED, np.zeros(N_INFO), np.zeros_like(r0)

@@ -7,6 +7,7 @@ from nsds._jit import address, kernel
 from nsds.solvers import results, table
 from nsds.solvers.box import forms
 from nsds.solvers.box.solve import ConstrainedSolution, Solution
+from nsds.solvers.desks import left_at_interrupts, work_of
 from nsds.solvers.nonlinear import auto, sparse
 from nsds.solvers.nonlinear.functions import Function
 from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem
@@ -362,6 +363,7 @@ def _run(owner, kind, problem, z, method, tol, max_iter):
     chosen, options = table.asked(owner, kind, method, tol, max_iter, {})
     w, info = np.zeros(z.size), np.zeros(N_INFO)
     floats, integers = chosen.work_size(z.size)
-    status = chosen.kernel(problem, options, z, w, info, np.zeros(floats), np.zeros(max(integers, 1), np.int64))
+    given = problem, options, z, w, info, np.zeros(floats), np.zeros(max(integers, 1), np.int64)
+    status = left_at_interrupts(work_of(z.size * z.size, z.size, options.max_iter), chosen.kernel, *given)
     name = f"auto: {auto.ORDER[int(info[2])]}" if chosen.name == "auto" else chosen.name
     return NonlinearSolution(z, w, int(status), int(info[0]), float(info[1]), name)

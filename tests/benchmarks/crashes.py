@@ -24,7 +24,8 @@ import numpy as np
 
 import nsds
 from nsds.results import storage
-from nsds.schemes.run import recording, simulation
+from nsds.schemes.run import interrupts as looks
+from nsds.schemes.run import recording
 
 COUNTS = {"kills": 200, "full_disks": 20, "interrupts": 100, "damages": 2000}
 _FEW = {"kills": 6, "full_disks": 4, "interrupts": 6, "damages": 60}
@@ -94,7 +95,7 @@ def ended(child, seconds=_SECONDS):
 
 def small_blocks():
     """Blocks so small that a run is nearly always writing one."""
-    recording.BLOCK_BYTES, simulation._CHUNK_SECONDS = 200_000, 0.002
+    recording.BLOCK_BYTES, looks.CHUNK_SECONDS = 200_000, 0.002
 
 
 def told_of_blocks(pipe):

@@ -20,7 +20,7 @@ from nsds import _jit, status
 from nsds.model.records import widened
 from nsds.results import transaction
 from nsds.schemes.lagrangian import linear as moreau_jean_linear
-from nsds.schemes.run import recording, simulation
+from nsds.schemes.run import interrupts, recording, simulation
 from nsds.schemes.run.recording import Recorder
 
 h5py = pytest.importorskip("h5py")
@@ -309,7 +309,7 @@ def test_memory_is_bounded_whatever_the_length(tmp_path, monkeypatch):
 
 def test_old_blocks_are_written_though_they_are_not_full(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "_BLOCK_SECONDS", 0.0)
-    monkeypatch.setattr(simulation, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(interrupts, "CHUNK_SECONDS", 0.0)
     nsds.stream(ensemble(), tmp_path / "run.h5", t_end=0.3, h=0.001, save_every=7)
     assert_same_bits(nsds.read_trajectory(tmp_path / "run.h5"), nsds.simulate(ensemble(), t_end=0.3, h=0.001, save_every=7))
 
