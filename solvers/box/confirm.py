@@ -5,14 +5,14 @@ from contextlib import suppress
 import numpy as np
 
 from nsds.maths.superlu import factorise
-from nsds.solvers.box.signature import LEVELS, least_data, multiply_exactly, rounding_of_data, size_beside
+from nsds.solvers.box.signature import LEVELS, OF_DATA, hides_data, least_data, multiply_exactly, rounding_of_data, size_beside
 
 _ROUNDING = 2.0**-52
 _LEFT = 1e-3  # of the rounding of a row's terms: what more digits must leave of its error
-_REPEATS = 8
+_REPEATS = 50  # at most, while the error falls
 _SHIFT = 1e-9  # on the diagonal
 _SMALLEST = (1e-14, 1e-12, 1e-10, 1e-8)  # singular values, of the largest, that are not 0
-_DENSE = 1500  # unknowns up to which a matrix that may be singular is treated as a dense one
+_DENSE = 600  # unknowns up to which a matrix that may be singular is treated as a dense one
 
 
 def confirmed(tol, row, column, M, q, lower, upper, z):
@@ -20,9 +20,10 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
 
     Between the bounds z is refined, ``z <- z - M_BB^-1 w_B``, as a sum of two numbers, with w as if computed with twice the digits. Where
     z is what the data ask for, its rows lose their error; where z has grown along a direction that M nearly maps to 0 until rounding hides
-    what is missing, no z meets them, and they keep it.
+    what is missing, no z meets them, and they keep it. Rounding of M is nothing where z is what the data ask for: equations that depend on
+    each other may contradict by that.
     """
-    from scipy.sparse import csr_array, diags_array
+    from scipy.sparse import csr_array
 
     n, w, least = q.size, np.zeros(q.size), least_data(row, column, M, q)
     multiply_exactly(row, column, M, q, z, w)
@@ -30,39 +31,61 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
     parts = csr_array((abs(M), column, row), shape=(n, n))
     at_bound = (z == lower) | (z == upper)
     terms = abs(q) + parts @ abs(z)
-    data = abs(q) + parts @ np.where(at_bound, abs(z), 0.0)
+    is_rounding = abs(q) <= least * parts.max(axis=1).toarray().ravel()
+    data = np.where(is_rounding, 0.0, abs(q)) + parts @ np.where(at_bound, abs(z), 0.0)
     for i in np.tile(np.flatnonzero(data == 0.0), LEVELS):
         data[i] = data[i] or size_beside(i, least, row, column, M, data, lower, upper)
+    data = np.where(data > 0.0, data, abs(q))
     of_data = [rounding_of_data(i, least, row, column, M, q, lower, upper) for i in range(n)]
-    enough = np.maximum(np.maximum(tol * data, _LEFT * _ROUNDING * terms), of_data)
+    of_matrix = [OF_DATA * size_beside(i, least, row, column, M, data, lower, upper) for i in range(n)]
+    enough = np.max([tol * data, _LEFT * _ROUNDING * terms, of_data, of_matrix], axis=0)
     B = np.flatnonzero(~at_bound)
-    rows, columns = diags_array(1.0 / np.where(terms > 0.0, terms, 1.0)[B]), diags_array(np.where(z == 0.0, 1.0, abs(z))[B])
-    A, worst = (rows @ whole[B][:, B] @ columns).tocsc(), np.inf
-    for solve in _solutions_of(A):
-        rest, exact = np.zeros(n), w.copy()
+    rows, columns = 1.0 / np.where(terms > 0.0, terms, 1.0)[B], np.where(z == 0.0, 1.0, abs(z))[B]
+    worst = np.inf
+    for solve in _solutions_of(whole[B][:, B], rows, columns):
+        rest, exact, before = np.zeros(n), w.copy(), np.inf
         for _ in range(_REPEATS):
-            rest[B] -= columns @ solve(rows @ exact[B])
+            rest[B] -= solve(exact[B])
             exact = w + whole @ rest
-        error = np.where(~at_bound, abs(exact), np.where(z == lower, np.maximum(-exact, 0.0), np.maximum(exact, 0.0)))
-        error[lower == upper] = 0.0
-        if np.isfinite(exact).all():
-            worst = min(worst, np.max(error / np.where(data > 0.0, data, 1.0), initial=0.0, where=data > 0.0))
+            error = np.where(~at_bound, abs(exact), np.where(z == lower, np.maximum(-exact, 0.0), np.maximum(exact, 0.0)))
+            error[lower == upper] = 0.0
+            missing = np.max(error / np.where(data > 0.0, data, 1.0), initial=0.0, where=data > 0.0)
+            if not np.isfinite(exact).all() or missing >= before:
+                break
             if (error <= enough)[data > 0.0].all():
-                return True, float(worst)
+                return True, float(missing)
+            before, worst = missing, min(worst, missing)
     return False, float(worst)
 
 
-def _solutions_of(A):
-    """Functions that solve a square system, or come nearer: elimination, with a shift where that is singular; that of least norm."""
+def holds(tol, row, column, M, q, lower, upper, z):
+    """Whether a z that `conclude` calls a solution is one though its rows may have grown until rounding hides what is missing."""
+    problem = row, column, M, q, lower, upper, z
+    return not hides_data(tol, *problem) or confirmed(tol, *problem)[0]
+
+
+def _solutions_of(A, rows, columns):
+    """Functions that solve a square system, or come nearer; rows and columns: units of these.
+
+    Elimination; proximal steps, which move nothing along what a monotone A maps to 0; elimination with a shift; that of least norm.
+    """
     from scipy.sparse import diags_array
 
-    own = A.diagonal()
-    shift = diags_array(_SHIFT * np.where(own > 0.0, own, 1.0)).tocsc()
-    for matrix in (A, A + shift):
+    scaled = diags_array(rows) @ A @ diags_array(columns)
+    largest = abs(A).max(axis=1).toarray().ravel()
+    even = 1.0 / np.sqrt(np.where(largest > 0.0, largest, 1.0))
+    own = scaled.diagonal()
+    shift = diags_array(_SHIFT * np.where(own > 0.0, own, 1.0))
+    for matrix, left, right in (
+        (scaled, rows, columns),
+        (diags_array(even) @ A @ diags_array(even) + diags_array(np.full(even.size, _SHIFT)), even, even),
+        (scaled + shift, rows, columns),
+    ):
         with suppress(RuntimeError, ValueError):  # an exact zero, or no unknowns
-            yield factorise(matrix).solve
+            factors = factorise(matrix)
+            yield lambda b, factors=factors, left=left, right=right: right * factors.solve(left * b)
     if A.shape[0] <= _DENSE:
-        U, sizes, V = np.linalg.svd(A.toarray())
+        U, sizes, V = np.linalg.svd(scaled.toarray())
         for smallest in _SMALLEST:
             k = int((sizes > smallest * sizes.max(initial=0.0)).sum())
-            yield lambda b, k=k: V[:k].T @ ((U[:, :k].T @ b) / sizes[:k])
+            yield lambda b, k=k: columns * (V[:k].T @ ((U[:, :k].T @ (rows * b)) / sizes[:k]))

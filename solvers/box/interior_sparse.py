@@ -1,11 +1,10 @@
 """Interior point method with sparse factors (SuperLU), in Python: quadratic programmes and monotone inequalities of hundreds of rows."""
 
-from itertools import chain
-
 import numpy as np
 
 from nsds.maths.superlu import factorise
-from nsds.solvers.box.signature import conclude
+from nsds.solvers.box import confirm
+from nsds.solvers.box.signature import conclude, multiply_exactly
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED
 
 _LIMIT = 200
@@ -14,12 +13,18 @@ _SHIFT = 1e-10  # on the diagonal, in common units: redundant rows have factors,
 _REFINEMENTS = 3
 _TO_BOUND = 0.995  # of the way to the nearest bound
 _DONE = 1e-11  # of the residual, from which it need not fall
-_NEARLY = 1e-6  # of the residual, from which every iterate is tried as the end
-_STEPS = 8  # with the same factors, in the end
+_NEARLY = 1e-6  # of the residual, from which iterates are tried as the end
+_NEARER = 0.1  # of the residual of the last one that was tried
+_STEPS, _FALLS = 100, 0.95  # with the same factors, in the end, while the error falls by that
+_NARROW = 1e-3  # distance to a bound: what has less goes its way as that, in the end
 _CHANGES = 6  # of what is at its bound, in the end
+_ROUNDING = 1e-15  # z beside data of 1
+_MISSED = 1e-6  # of a row's terms, and of the data: what is no end, which need not be judged
+_NOTHING = 1e-2  # of the root of the residual: z and w that are both less go to the bound
 _LEAST = 1e-30  # slack, a and b
-_PATIENCE = 25  # iterations in which the error must fall by a tenth
-_SHIFTS = (1e-9, 1e-7, 1e-11)  # of the equations of the end
+_PATIENCE, _PATIENCE_DONE = 25, 5  # iterations in which the error must fall by a tenth
+_SHIFT_OF_END = 1e-9  # of the equations of the end
+_OTHER_SHIFTS = (1e-7, 1e-11)  # which are tried where nothing else is left
 
 
 def interior_sparse(row, column, M, q, lower, upper, options):
@@ -31,34 +36,38 @@ def interior_sparse(row, column, M, q, lower, upper, options):
     References: Mehrotra, SIAM Journal on Optimization 2 (1992) 575–601; Wright, Primal-dual interior-point methods, 1997; Vanderbei,
     Symmetric quasidefinite matrices, SIAM Journal on Optimization 5 (1995) 100–113 (the shift).
     """
-    from scipy.sparse import csr_array
-
     n = q.size
     C = _units(n, row, column, M)
     i = np.repeat(np.arange(n), np.diff(row))
     fixed = lower == upper
-    A = csr_array((M * C[i] * C[column], column, row), shape=(n, n))
     low, high, vector = lower / C, upper / C, q * C
     size = max(abs(vector).max(initial=0.0), 1e-300)
     finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     size = max(size, 1e-3 * np.median(abs(finite[finite != 0.0])) if (finite != 0.0).any() else 0.0)
-    search = _Search(A, vector / size, low / size, high / size, fixed)
+    size = 2.0 ** np.round(np.log2(size))
+    search = _Search((row, column, M * C[i] * C[column], vector / size), low / size, high / size, fixed)
     status, best, n_iter = MAX_ITER, None, 0
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
-    least, since = np.inf, 0
+    least, since, tried = np.inf, 0, np.inf
     for n_iter in range(limit + 1):
         error = search.error()
         least, since = (error, n_iter) if error < 0.9 * least else (least, since)
-        if error < _NEARLY or n_iter == limit or n_iter - since == _PATIENCE:
-            for found in chain.from_iterable(search.ends(shift) for shift in _SHIFTS):
+        is_last = not np.isfinite(error) or n_iter == limit or n_iter - since >= (_PATIENCE if error > _DONE else _PATIENCE_DONE)
+        if is_last or error < min(_NEARLY, _NEARER * tried):
+            tried = error
+            for found in search.ends(is_last):
+                if search.misses(found, max(_MISSED, 1e3 * options.tol)):
+                    continue
                 end = np.clip(np.where(found <= search.low, lower, np.where(found >= search.high, upper, found * size * C)), lower, upper)
                 w, info = np.zeros(n), np.zeros(3)
                 outcome = conclude(STALLED, n_iter, row, column, M, q, lower, upper, options, end, w, info)
+                if outcome == CONVERGED and not confirm.holds(options.tol, row, column, M, q, lower, upper, end):
+                    outcome, info[1] = STALLED, max(info[1], 2.0 * options.tol)
                 if best is None or info[1] < best[3][1]:
                     best = outcome, end, w, info
                 if outcome == CONVERGED:
                     return best
-        if not np.isfinite(error) or n_iter == limit or n_iter - since > (_PATIENCE if error > _DONE else 5):
+        if is_last:
             status = STALLED if n_iter < limit else MAX_ITER
             break
         if not search.advance():
@@ -86,17 +95,20 @@ def _units(n, row, column, M):
 class _Search:
     """An iterate z, a and b, with the problem in common units."""
 
-    def __init__(self, A, q, low, high, fixed):
-        from scipy.sparse import diags_array
+    def __init__(self, equations, low, high, fixed):
+        from scipy.sparse import csr_array, diags_array
         from scipy.sparse.csgraph import connected_components
 
+        row, column, values, q = self.equations = equations
+        A = csr_array((values, column, row), shape=(q.size, q.size))
         self.A, self.q, self.low, self.high, self.fixed = A, q, low, high, fixed
         self.has_low, self.has_high = np.isfinite(low) & ~fixed, np.isfinite(high) & ~fixed
         _, part = connected_components(A, directed=False)
         is_still = (q == 0.0) & (low <= 0.0) & (high >= 0.0)
         self.is_idle = np.bincount(part, ~is_still)[part] == 0  # unknowns that are linked to no data: 0 solves these rows
         own = A.diagonal()
-        self.shift = diags_array(np.where(own > 0.0, own, 1.0)).tocsc()
+        self.own = np.where(own > 0.0, own, 1.0)
+        self.shift = _SHIFT * diags_array(self.own)
         self.n_bounds = int(self.has_low.sum() + self.has_high.sum())
         self._begin()
 
@@ -127,7 +139,7 @@ class _Search:
         free = diags_array(np.where(self.fixed, 0.0, 1.0))
         self.exact = (free @ self.A @ free + diags_array(D + self.fixed)).tocsc()
         try:
-            self.factors = factorise(self.exact + _SHIFT * self.shift, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.01)
+            self.factors = factorise(self.exact + self.shift, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.01)
         except (RuntimeError, MemoryError):
             return False
         return True
@@ -191,27 +203,62 @@ class _Search:
             t = min(t, part * (value[falls] / -change[falls]).min(initial=np.inf))
         return t
 
-    def ends(self, shift):
-        """Points with some z at bounds, and w = 0 elsewhere: first those at bounds that are nearer to it than their w to 0.
+    def misses(self, z, part):
+        """Whether z, put into its bounds, clearly leaves some row out, or is not finite."""
+        inside = np.clip(z, self.low, self.high)
+        w, terms = self.A @ inside + self.q, abs(self.A) @ abs(inside) + abs(self.q)
+        error = np.maximum(np.where(inside < self.high, -w, 0.0), np.where(inside > self.low, w, 0.0))
+        return not (error[terms > part] <= part * terms[terms > part]).all()
 
-        Then what is beyond a bound goes there, and what w pulls away from it leaves, as in the primal-dual active set method.
+    def ends(self, is_last):
+        """Points with some z at bounds, and w = 0 elsewhere: by `_end`; all that there are where the search ends here."""
+        nothing = _NOTHING * np.sqrt(self.error())
+        yield from self._ends(_SHIFT_OF_END, 0.0, np.inf)
+        yield from self._ends(_SHIFT_OF_END, 0.0, 1.0)
+        yield from self._ends(_SHIFT_OF_END, nothing, np.inf)
+        for shift in _OTHER_SHIFTS if is_last else ():
+            yield from self._ends(shift, 0.0, np.inf)
+
+    def _ends(self, shift, nothing, largest):
+        """At first those are at bounds that are nearer to it than their w to 0, and those of which both are nothing.
+
+        Others are as near to the present z as w = 0 lets them be, or to what is left of it within ``largest``: z that nothing determines,
+        as multipliers of equations that depend on each other, may have gone far. Then what is beyond a bound goes there, and what w pulls
+        away from it leaves, as in the primal-dual active set method.
         """
+        from scipy.sparse import diags_array
 
         below, above = self._slacks()
-        at_low, at_high = (self.has_low & (self.a > below)) | self.fixed, self.has_high & (self.b > above)
+        at_low = (self.has_low & (self.a > np.where(below <= nothing, 0.0, below))) | self.fixed
+        at_high = self.has_high & (self.b > np.where(above <= nothing, 0.0, above)) & ~at_low
+        start = np.clip(self.z, -largest, largest)
+        start = np.where((start > self.low) & (start < self.high), start, self.z)
+        start = np.where(~self.has_low & ~self.has_high & (abs(self.z) <= nothing), 0.0, start)
+        weight = 1.0 / np.clip(np.minimum(below, above), _NARROW, 1.0) ** 2
+        w = np.empty(start.size)
         for _ in range(_CHANGES):
-            z = np.where(at_low, self.low, np.where(at_high, self.high, self.z))
+            z = np.where(at_low, self.low, np.where(at_high, self.high, start))
             B = np.flatnonzero(~(at_low | at_high))
             try:
-                factors = factorise(self.A[B][:, B].tocsc() + shift * self.shift[:, B][B], permc_spec="MMD_AT_PLUS_A") if B.size else None
+                held = diags_array(shift * (self.own * weight)[B])
+                factors = factorise(self.A[B][:, B] + held, permc_spec="MMD_AT_PLUS_A") if B.size else None
             except (RuntimeError, MemoryError):
                 return
             z[self.is_idle] = 0.0
+            before = np.inf
             for _ in range(_STEPS if B.size else 0):
-                z[B] -= factors.solve((self.A @ z + self.q)[B])
+                multiply_exactly(*self.equations, z, w)
+                error = abs(w[B]).max()
+                if not error < _FALLS * before:
+                    break
+                z[B] -= factors.solve(w[B])
+                before = error
             if not np.isfinite(z).all():
                 return
             yield z
+            is_rounding = (abs(z) < _ROUNDING) & (z != 0.0)
+            if is_rounding.any():
+                yield np.clip(np.where(is_rounding, 0.0, z), self.low, self.high)
             w = np.where(self.is_idle, 0.0, self.A @ z + self.q)
             stays_low = self.fixed | (at_low & (w >= 0.0)) | (self.has_low & ~at_high & (z < self.low))
             stays_high = (at_high & (w <= 0.0)) | (self.has_high & ~at_low & (z > self.high))

@@ -44,7 +44,7 @@ _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
 _SPLITTER = 2.0**27 + 1.0
-_OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
+OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
 _MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
 _MORE = 1.0 + 2.0**-20  # so that a sum of rounding is not missed by its own rounding
 LEVELS = 8  # rows away, from which a row without data takes its size
@@ -202,7 +202,7 @@ def rounding_of_data(i, least, row, column, M, q, lower, upper):
         return 0.0
     size = size_beside(i, least, row, column, M, q, lower, upper)
     if size > 0.0:
-        return _OF_DATA * size
+        return OF_DATA * size
     return _MORE * abs(q[i]) if abs(q[i]) <= _MINOR * min(largest, 1.0) else 0.0
 
 
@@ -317,11 +317,11 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
             scale = data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])
             if rounding == 0.0 and error > tol * scale:
                 least = least_data(row, column, M, q) if least < 0.0 else least
-                if data == 0.0:
+                if data > 0.0 and error <= rounding_of_data(i, least, row, column, M, q, lower, upper):
+                    error = 0.0
+                elif _clear_data(i, least, row, column, M, q, lower, upper, z) == 0.0:
                     error = w[i] = 0.0  # what it is worth is found below
                     is_open = True
-                elif error <= rounding_of_data(i, least, row, column, M, q, lower, upper):
-                    error = 0.0
             merit += _square(error / scale)
     if is_open:
         merit += _merit_beside(least, row, column, M, q, lower, upper, z, w)
@@ -334,13 +334,13 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
 def _merit_beside(least, row, column, M, q, lower, upper, z, w):
     """Part of the merit of rows with w_i = 0, without data, but for rounding of what others leave for them. In: other w are scales."""
     for i in range(q.size):
-        data = _data(i, 0.0, row, column, M, q, lower, upper, z)
+        data = _clear_data(i, least, row, column, M, q, lower, upper, z)
         w[i] = data if data > 0.0 else abs(w[i])
     _spread_sizes(least, row, column, M, lower, upper, w)
     merit = 0.0
     for i in range(q.size):
         error = exact_error(i, 0.0, row, column, M, q, lower, upper, z) if w[i] <= 0.0 else 0.0
-        if error > _OF_DATA * -w[i]:
+        if error > OF_DATA * -w[i]:
             _, terms = row_sum(i, row, column, M, q, z)
             merit += _square(error / (min(-w[i], terms) if w[i] < 0.0 else terms))
     return merit
@@ -377,6 +377,13 @@ def _data(i, rounding, row, column, M, q, lower, upper, z):
         if z[j] == lower[j] or z[j] == upper[j]:
             data += abs(M[k] * z[j])
     return data
+
+
+@kernel
+def _clear_data(i, least, row, column, M, q, lower, upper, z):
+    """As `_data` of a problem that is given, but 0 where that is no more than a q_i that may be rounding beside the q of other rows."""
+    data = _data(i, 0.0, row, column, M, q, lower, upper, z)
+    return 0.0 if data == abs(q[i]) and data <= least * largest_in_row(row, M, i) else data
 
 
 @kernel
@@ -718,20 +725,20 @@ def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
     """
     least = least_data(row, column, M, q)
     for i in range(q.size):
-        _, terms, error, _, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
-        if data > 0.0 and error > tol * terms and error > rounding_of_data(i, least, row, column, M, q, lower, upper):
+        _, terms, error, _, _ = _judged(i, 0.0, row, column, M, q, lower, upper, z)
+        w[i] = _clear_data(i, least, row, column, M, q, lower, upper, z)
+        if w[i] > 0.0 and error > tol * terms and error > rounding_of_data(i, least, row, column, M, q, lower, upper):
+            multiply(row, column, M, q, z, w)
             return merit, most
-    for i in range(q.size):
-        w[i] = _data(i, 0.0, row, column, M, q, lower, upper, z)
     _spread_sizes(least, row, column, M, lower, upper, w)
     new_merit = new_most = 0.0
     for i in range(q.size):
         _, terms, error, noise, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
-        is_nothing = error > tol * terms and (data > 0.0 or error <= _OF_DATA * -w[i])  # where it has data, by the first look
-        if noise > 0.0 and not is_nothing:
-            scale = max(terms, -w[i]) if data == 0.0 else terms
+        is_rounding = data > 0.0 and error <= rounding_of_data(i, least, row, column, M, q, lower, upper)
+        if noise > 0.0 and not (error > tol * terms and (is_rounding or error <= OF_DATA * -w[i])):
+            scale = max(terms, -w[i])
             new_merit += _square(error / terms)
-            new_most += _square(noise / (scale if data == 0.0 else scale_of_row(terms, data)))
+            new_most += _square(noise / (scale if w[i] <= 0.0 else scale_of_row(terms, data)))
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
     multiply(row, column, M, q, z, w)
     return (new_merit, new_most) if new_merit <= tol else (merit, most)

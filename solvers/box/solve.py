@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
-from nsds.solvers.box.signature import N_INFO, conclude, hides_data, multiply, solve_repeatedly
+from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
 from nsds.solvers.desks import DOUBTFUL, REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
@@ -456,8 +456,6 @@ def _in_python(owner, solver, options, M, q, lower, upper):
     row, column, data, _ = forms.compressed_rows(M)
     problem = row, column, data, q, *forms.bounds(owner, n, lower, upper)
     status, z, w, info = solver.kernel(*problem, options)
-    if status == CONVERGED and hides_data(options.tol, *problem, z):
-        status = CONVERGED if confirm.confirmed(options.tol, *problem, z)[0] else STALLED
     return Solution(z, w, int(status), int(info[0]), float(info[1]), solver.name)
 
 
@@ -488,7 +486,7 @@ def _returned(units, given, problem, options, z, w, info, status):
         status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
     if status == CONVERGED:
         status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
-    if status == CONVERGED and hides_data(options.tol, *problem, rounded) and not confirm.confirmed(options.tol, *problem, rounded)[0]:
+    if status == CONVERGED and not confirm.holds(options.tol, *problem, rounded):
         status = STALLED
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)

@@ -81,7 +81,7 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
     -----
     "auto" takes Newton's method on Fischer and Burmeister's map, that of Josephy, Newton's on the natural map and the extragradient method
     from z0, then Newton's methods from other guesses, until one succeeds. A problem may have several solutions, or none. With a pattern it
-    is "newton_fb", then "josephy", whose linear problems are solved by interior points, as of monotone F.
+    is "newton_fb" while its residual falls, then interior points, as of monotone F, then "josephy", whose linear problems these solve.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import dijkstra
 from nsds.solvers import SolverError, solve_mcp, solve_ncp, solve_vi
 
 
-def traffic(side, n_goals, seed):
+def traffic(side, n_goals, seed, unit=1.0):
     """Flows x of each goal over the arcs of a grid, and travel times t to it: ``0 <= x ⟂ time(sum x) + t_end - t_begin >= 0``.
 
     And ``0 <= t ⟂ outflow - inflow - demand >= 0`` at all nodes but the goal. Returns the network and demands, parameters, pattern.
@@ -24,7 +24,7 @@ def traffic(side, n_goals, seed):
     goals = rng.choice(k, n_goals, replace=False)
     demand = rng.uniform(0.5, 2.0, (n_goals, n_nodes)) * (rng.uniform(size=(n_goals, n_nodes)) < 0.3)
     demand[np.arange(n_goals), goals] = 0.0
-    free, capacity = rng.uniform(1.0, 2.0, n_arcs), rng.uniform(3.0, 9.0, n_arcs)
+    free, capacity, demand = rng.uniform(1.0, 2.0, n_arcs), unit * rng.uniform(3.0, 9.0, n_arcs), unit * demand
     p = np.r_[n_arcs, n_nodes, n_goals, begin, end, goals, free, capacity, demand.ravel()].astype(float)
     rows, columns = [], []  # in the order in which jac writes
     for g in range(n_goals):
@@ -93,25 +93,39 @@ def jac(z, p, out):
         k += 1
 
 
-@pytest.mark.parametrize(("side", "n_goals"), [(3, 2), (4, 5), (6, 15)])
-def test_traffic_assignment(side, n_goals):
-    """Wardrop: all that travels takes shortest paths by the times that it causes; 2340 unknowns on a grid of 36 nodes in seconds."""
-    (begin, end, free, capacity, goals, demand), p, pattern = traffic(side, n_goals, side)
-    n_arcs, n_nodes = begin.size, side * side
-    began = time.process_time()
-    s = solve_ncp(F, np.ones(n_goals * (n_arcs + n_nodes)), jac, p, pattern=pattern)
-    assert time.process_time() - began < 60.0
-    x, t = s.z[: n_goals * n_arcs].reshape(n_goals, n_arcs), s.z[n_goals * n_arcs :].reshape(n_goals, n_nodes)
+def assert_wardrop(network, z, unit=1.0):
+    """All that travels takes shortest paths by the times that it causes, and arrives."""
+    begin, end, free, capacity, goals, demand = network
+    n_arcs, (n_goals, n_nodes) = begin.size, demand.shape
+    x, t = z[: n_goals * n_arcs].reshape(n_goals, n_arcs), z[n_goals * n_arcs :].reshape(n_goals, n_nodes)
     cost = free * (1.0 + 0.15 * (x.sum(axis=0) / capacity) ** 4)
     shortest = dijkstra(csr_array((cost, (end, begin)), shape=(n_nodes, n_nodes)), indices=goals)
     for g, goal in enumerate(goals):
         others = np.arange(n_nodes) != goal
         outflow = np.bincount(begin, x[g], n_nodes) - np.bincount(end, x[g], n_nodes)
-        np.testing.assert_allclose(outflow[others], demand[g][others], atol=1e-6)
+        np.testing.assert_allclose(outflow[others], demand[g][others], atol=1e-6 * unit)
         travels = demand[g] > 0.0
         np.testing.assert_allclose(t[g][travels], shortest[g][travels], rtol=1e-6)
-        used = x[g] > 1e-6
+        used = x[g] > 1e-6 * unit
         np.testing.assert_allclose((cost + shortest[g][end] - shortest[g][begin])[used], 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("side", "n_goals"), [(3, 2), (4, 5), (6, 15)])
+def test_traffic_assignment(side, n_goals):
+    """Wardrop's conditions; 2340 unknowns on a grid of 36 nodes in seconds."""
+    network, p, pattern = traffic(side, n_goals, side)
+    began = time.process_time()
+    s = solve_ncp(F, np.ones(n_goals * (network[0].size + side * side)), jac, p, pattern=pattern)
+    assert time.process_time() - began < 60.0
+    assert_wardrop(network, s.z)
+
+
+@pytest.mark.parametrize(("side", "n_goals", "unit"), [(3, 2, 1.0), (3, 8, 2000.0), (5, 10, 2000.0)])
+def test_traffic_assignment_from_nothing(side, n_goals, unit):
+    """Where nothing moves the Jacobian is singular: no time depends on flows. In vehicles a day, as networks are published."""
+    network, p, pattern = traffic(side, n_goals, side, unit)
+    s = solve_ncp(F, np.zeros(n_goals * (network[0].size + side * side)), jac, p, pattern=pattern)
+    assert_wardrop(network, s.z, unit)
 
 
 def quartic(n, rng):
