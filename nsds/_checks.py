@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 _FLOATS = np.dtype(np.float64)
+_LONGEST_PATH = 4096  # characters, as Linux has it
 _FEW = 64  # numbers whose sum is sooner computed than each is tested
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
@@ -191,6 +192,8 @@ def path(owner, field, value):
     name = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not name or "\0" in os.fsdecode(name):
         raise TypeError(f"{owner}: {field} must be a path, got {shortened(value)}")
+    if len(name) > _LONGEST_PATH:
+        raise ValueError(f"{owner}: {field} must be a path of at most {_LONGEST_PATH} characters, got {len(name)}: {shortened(value)}")
     return os.fsdecode(name)
 
 

@@ -36,12 +36,16 @@ from nsds.model.records import memory
 from nsds.schemes.event_driven import filippov, first_order, lagrangian
 from nsds.schemes.event_driven.scheme import event_driven
 from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
-from nsds.schemes.run.preparation import Kept, key_of, may_keep, prepare_run, put_back, taken
+from nsds.schemes.run.preparation import SHORTEST, Kept, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.simulation import shares
 from nsds.schemes.table import is_event_driven
 
-ROWS = 128  # of a period of a motion that is not linear
 _FIRST = 64  # rows up to the first look for Ctrl-C, at most
+ROWS = 128  # of a section of a motion that is not linear, at first
+_MOST_ROWS = 2**14  # of a section
+_ACCURATE = 1e-8  # change of derivatives, relative to the largest or 1, when rows are doubled: below it there are enough
+_NOISE = 1e-5  # a change that is smaller, and no longer falls, is noise of finite differences
+_TRIAL = 4  # sections by which the rows of a long run are chosen
 _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
 
 
@@ -94,9 +98,10 @@ class Carried:
         members, total = run.records.size, n + len(parameters)
         width = total if n_columns is None or parameters else n_columns
         self.without_map = _without_map(self.family, run.prepared)
+        self.is_exact = self.is_linear and not parameters  # derivatives between events are, with one row
         if width > 0 and self.without_map:
             raise ValueError(f"{owner}: {self.without_map}")
-        self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
+        self.rows = rows or (ROWS if width > 0 and not self.is_exact else 1)
         if self.rows > 1:
             run, options = prepare_run(owner, system, shortest / self.rows, scheme, None, False)
         self.run, self.options, self.h, p = run, options, periods / self.rows, run.prepared
@@ -232,13 +237,48 @@ class Carried:
         return self.run.mem[:, self.words].copy()
 
 
-def kept_run(owner, systems, periods, scheme, n_columns):
+def refined(derivatives, rows, shortest):
+    """(result, error (members,), rows) of runs with tangent maps, whose rows are doubled until the derivatives hardly change.
+
+    derivatives: a function of rows that gives (result, derivatives (members, n, k)); shortest: the shortest section. The error is the
+    change since half as many rows, relative to the largest derivative, or 1.
+    """
+    (_, coarse), (result, fine) = derivatives(max(1, rows // 2)), derivatives(rows)
+    error = _change(coarse, fine)
+    while (error > _ACCURATE).any() and 2 * rows <= min(_MOST_ROWS, shortest / SHORTEST):
+        finer_result, finer = derivatives(2 * rows)
+        change = _change(fine, finer)
+        if np.fmax.reduce(error) <= _NOISE and not np.fmax.reduce(change) <= 0.5 * np.fmax.reduce(error):
+            break
+        rows, result, fine, error = 2 * rows, finer_result, finer, change
+    return result, error, rows
+
+
+def _change(coarse, fine):
+    """Of each member the largest change, relative to the largest derivative, or 1."""
+    return abs(fine - coarse).max(axis=(1, 2)) / np.maximum(1.0, abs(fine).max(axis=(1, 2)))
+
+
+def rows_for(run, again):
+    """Rows of a section that are enough for the first sections of a run; again: a function of rows that makes the like of it."""
+    if run.is_exact:
+        return run.rows
+
+    def derivatives(rows):
+        trial = again(rows)
+        trial.advance(_TRIAL)
+        return None, trial.columns
+
+    return refined(derivatives, run.rows, run.h.min() * run.rows)[2]
+
+
+def kept_run(owner, systems, periods, scheme, n_columns, rows):
     """(a `Carried`, a key under which it may be kept at its end): one that is kept, where it can begin from these systems, or a new one."""
     key = key_of(systems, float(min(periods)), scheme, None)
-    key = None if key is None else (*key, n_columns)
+    key = None if key is None else (*key, n_columns, rows)
     run = None if key is None else taken(key)
     if run is None or not run.starts_from(systems, periods):
-        run = Carried(owner, systems, periods, scheme, n_columns=n_columns)
+        run = Carried(owner, systems, periods, scheme, n_columns=n_columns, rows=rows)
     run.owner = owner
     return run, key
 

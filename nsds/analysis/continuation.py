@@ -224,7 +224,15 @@ class _Branch(Path):
         if point is None or not is_isolated(point):
             why = "no orbit is found there" if point is None else "others are as near as one likes, as where friction holds what could move"
             raise ValueError(f"{owner}: no branch begins at the state {x.tolist()}: {why}")
-        return point
+        return self.resolved(point)
+
+    def resolved(self, point):
+        """A point with derivatives that are as accurate as those of orbits."""
+        rows, returned = self.section.rows, self.section.resolved(*self.parts(point.u), point.returned)
+        if self.section.rows != rows:
+            again = self.corrected(point.u, point.direction, point.direction)
+            point = point if again is None else again
+        return point._replace(returned=point.returned._replace(error=returned.error))
 
     def leaving(self, point, kind, section, steps):
         """Yield `_Start`s of the branches that leave this one at a special point, on a section that closes when they do.
@@ -271,6 +279,7 @@ class _Branch(Path):
                 points.append(back)
                 kinds.append("rejoins")
                 break
+            new = self.resolved(new)
             specials, is_known = self._specials(point, new)
             if not is_known and taken >= 2.0 * smallest:
                 step = 0.5 * taken

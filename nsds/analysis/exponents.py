@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from nsds import _checks
+from nsds.analysis.carried import rows_for
 from nsds.analysis.maps import IteratedMap, Iterates
 from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, TIME, TOGETHER, UNTREATED
@@ -46,8 +47,9 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
 
     Notes
     -----
-    Vectors pass events by saltation matrices (Müller 1995). With a step h derivatives of steps carry them, whose impacts do not move in
-    time (see `nsds.sensitivity`): what is chaotic by the times of its impacts alone has no exponent above 0 there.
+    Between events derivatives have as many rows as change the map over the first four sections by less than 1e-8 of its largest number (see
+    `nsds.floquet`). Vectors pass events by saltation matrices (Müller 1995). With a step h derivatives of steps carry them, whose impacts
+    do not move in time (see `nsds.sensitivity`): what is chaotic by the times of its impacts alone has no exponent above 0 there.
     Ctrl-C ends the run, and gives what the blocks so far say.
 
     Examples
@@ -98,7 +100,13 @@ class _Vectors:
                 raise ValueError(f"{owner}: period must be a number, or of the shape {self.shape} of the system, got {periods.shape}")
             if not (periods > 0).all():
                 raise ValueError(f"{owner}: period must be above 0, got {periods.min()}")
-            run = carried(owner, system, periods.reshape(-1), scheme, h, n_columns=k, orthonormal=True)
+
+            def with_rows(rows, orthonormal):
+                return carried(owner, system, periods.reshape(-1), scheme, h, n_columns=k, orthonormal=orthonormal, rows=rows)
+
+            run = with_rows(None, True)
+            rows = rows_for(run, lambda rows: with_rows(rows, False))
+            run = run if rows == run.rows else with_rows(rows, True)
             self.n = run.plan.n_own
         if k is not None and k > self.n:
             raise ValueError(f"{owner}: n_exponents must be at most the number of states {self.n}, got {k}")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import ROWS
+from nsds.analysis.carried import ROWS, refined
 from nsds.analysis.parameters import named_parameters, one_record, state_of
 from nsds.analysis.sensitivities import slope_of
 from nsds.analysis.stepped import carried
@@ -35,8 +35,8 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     numpy.ndarray, shape ()
         t (rows + 1,); x (rows + 1, n), states then, all coordinates and then all velocities, or all states; costate (rows + 1, n), the
         gradient of the objective by these; value, of the objective; gradient (n + k,), by the initial state, which is the first costate,
-        and then by parameters; n_impacts, n_events, n_together and n_untreated as of `nsds.floquet`; status: where it tells that the run
-        ended early, there is no gradient, but NaN.
+        and then by parameters; error, an estimate of that of all derivatives, see `nsds.sensitivity`; n_impacts, n_events, n_together and
+        n_untreated as of `nsds.floquet`; status: where it tells that the run ended early, there is no gradient, but NaN.
 
     Raises
     ------
@@ -67,15 +67,24 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, got {t_end}")
     _checks.takes(owner, "objective", objective, "x")
     named = named_parameters(owner, system, parameters)
-    run = carried(owner, system.reshape(1), (t_end - start) / rows, scheme, h, parameters=named, rows=1, sections=rows)
+    length = (t_end - start) / rows
+
+    def run_with(in_part):
+        run = carried(owner, system.reshape(1), length, scheme, h, parameters=named, rows=in_part, sections=rows)
+        run.record(rows)
+        run.advance(rows)
+        return run, _product(run.maps[0])
+
+    (run, _), error = run_with(1), np.zeros(1)
+    if not run.is_exact:
+        run, error, _ = refined(run_with, 2, length)
     n, k, states = run.plan.n_own, len(named), run.plan.n
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
-    fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,))]
+    fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,)), ("error", ())]
     result = np.zeros((), [(name, "<f8", shape) for name, shape in fields] + [(name, "<i8") for name in counts])
     for name, _ in fields:
         result[name] = np.nan
-    run.record(rows)
-    run.advance(rows)
+    result["error"] = error[0]
     t, _, x, _ = run.recorded(0)
     result["t"][0], result["x"][0] = start, state_of(system)
     result["t"][1 : len(t) + 1], result["x"][1 : len(t) + 1] = t, x
@@ -94,3 +103,13 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
         result[name] = run.notes[0, column]
     result["status"] = run.status[0]
     return result
+
+
+def _product(maps):
+    """The map (1, n, columns) over all parts, from theirs (parts, n, columns)."""
+    n = maps.shape[1]
+    product = np.eye(n, maps.shape[2])
+    for M in maps:
+        product = M[:, :n] @ product
+        product[:, n:] += M[:, n:]
+    return product[None]

@@ -279,7 +279,7 @@ class Iterates:
 class IteratedSection:
     """n_periods iterations of a map, as a section of a system is."""
 
-    met = "border"  # see `SectionMap`
+    met, rows = "border", None  # see `SectionMap`
 
     def __init__(self, owner, iterated, n_periods, names):
         self.owner, self.iterated, self.n_periods, self.period = owner, iterated, n_periods, lambda *_: 1.0
@@ -338,6 +338,10 @@ class IteratedSection:
     def returns(self, states, values, *, derive=True):
         """See `SectionMap.returns`."""
         return self._run(states, values, self.n if derive else 0, -1)[0]
+
+    def resolved(self, _x, _values, returned):
+        """See `SectionMap.resolved`; derivatives of maps are exact, or differences."""
+        return returned._replace(error=np.zeros(1))
 
     def with_slopes(self, x, values, delta):
         """See `SectionMap.with_slopes`; the derivative is carried along the iterations."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import ROWS, Words, is_same, kept_run
+from nsds.analysis.carried import ROWS, Words, is_same, kept_run, refined
 from nsds.analysis.parameters import Parameter, label_of, state_of
 from nsds.analysis.paths import ROUNDING
 from nsds.analysis.stepped import carried
@@ -36,6 +36,7 @@ class Returned(NamedTuple):
     log_det: np.ndarray  # of the derivatives, as it was summed along the run
     together: np.ndarray  # events at which several guards came to zero
     untreated: np.ndarray  # events whose saltation matrix is not known
+    error: np.ndarray | None = None  # of the derivatives, relative to the largest or 1, where it was estimated
 
 
 class SectionMap:
@@ -54,6 +55,7 @@ class SectionMap:
         self.x = state_of(self.system)
         self.n = self.x.size
         self.modulo = None  # of states that are angles
+        self.rows = None  # of runs with derivatives, where they are more than at first
         self.before = None  # the section at the time of the user's system, where this one is at a later time
 
     def _systems(self, members, values):
@@ -62,8 +64,9 @@ class SectionMap:
             parameter.put(systems, column)
         return systems
 
-    def _pool(self, members, n_columns, values):
-        return carried(self.owner, self._systems(members, values), self._lengths(values), self.scheme, self.h, n_columns=n_columns)
+    def _pool(self, members, n_columns, values, rows=None):
+        systems = self._systems(members, values)
+        return carried(self.owner, systems, self._lengths(values), self.scheme, self.h, n_columns=n_columns, rows=rows)
 
     def _lengths(self, values):
         """Of sections, in time."""
@@ -73,13 +76,14 @@ class SectionMap:
         """A run at these values (members, k), which is a prepared one where they are in the records alone, and how it is to begin."""
         if self._words is None:
             self._words = self._words_of_parameters()
-        key, lengths = (len(values), n_columns), self._lengths(values)
+        rows = self.rows if n_columns is None else None
+        key, lengths = (len(values), n_columns, rows), self._lengths(values)
         if len(self._words) < len(self.names):
-            self._pools[key] = self._pool(*key, values)
+            self._pools[key] = self._pool(len(values), n_columns, values, rows)
         elif key not in self._pools and self.h is None:
-            self._pools[key], self._keys[key] = kept_run(self.owner, self._systems(key[0], values), lengths, self.scheme, n_columns)
+            self._pools[key], self._keys[key] = kept_run(self.owner, self._systems(key[0], values), lengths, self.scheme, n_columns, rows)
         elif key not in self._pools:
-            self._pools[key] = self._pool(*key, values)
+            self._pools[key] = self._pool(len(values), n_columns, values, rows)
         return self._pools[key], lengths, zip(self._words, np.transpose(values), strict=False)
 
     def _words_of_parameters(self):
@@ -101,6 +105,23 @@ class SectionMap:
         """Ends of sections that start from states (members, n) at values (members,) of the parameter, as `Returned`."""
         run, lengths, change = self._at(np.asarray(values, float), None if derive else 0)
         return self._returned(run, states, lengths, change)
+
+    def resolved(self, x, values, returned):
+        """What the section returns from x, with an estimate of the error of its derivatives, from as many rows as these want.
+
+        Later runs have as many.
+        """
+        run, lengths, _ = self._at(np.array([values]), None)
+        if run.is_exact:
+            return returned._replace(error=np.zeros(1))
+
+        def derivatives(rows):
+            self.rows = rows
+            again = returned if rows == run.rows else self.returns(x[None], [values])
+            return again, again.maps[:1]
+
+        result, error, self.rows = refined(derivatives, run.rows, lengths[0])
+        return result._replace(error=error)
 
     def _returned(self, run, states, lengths, change):
         run.section(states, lengths, change)
@@ -195,6 +216,7 @@ class SectionMap:
         """The section of other orbits of the same system."""
         section = SectionMap(self.owner, self.system, self.period, n_periods, self.scheme, self.names, self.h, self.delay)
         section.before = None if self.before is None else self.before.over(n_periods)
+        section.rows = None if self.rows is None else self.rows * max(1, n_periods // self.n_periods)
         return section
 
     def other_times(self, x, values):
@@ -215,7 +237,7 @@ class SectionMap:
         for parameter, value in zip(self.parameters, self.values, strict=True):
             parameter.put(system.reshape(1), value)
         section = SectionMap(self.owner, system, self.period, self.n_periods, self.scheme, self.names, self.h, self.delay + length)
-        section.before, section.values = self if self.before is None else self.before, self.values
+        section.before, section.values, section.rows = self if self.before is None else self.before, self.values, self.rows
         return section, [state for state, _, _ in found]
 
     def home(self, x, values):

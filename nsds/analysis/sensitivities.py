@@ -3,6 +3,7 @@
 import numpy as np
 
 from nsds import _checks
+from nsds.analysis.carried import refined
 from nsds.analysis.parameters import named_parameters, one_record
 from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
@@ -25,8 +26,8 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     objective : function ``objective(x)``, optional
         A number that depends on the state at the end, a plain Python function of x (n,).
     rows : int, optional
-        Points of the run between which the derivatives are of fourth order: more of them are more accurate, where motions are not linear,
-        or parameters act on them. 1 where no accuracy is to be gained, else 128.
+        Points of the run between which the derivatives are of fourth order, where motions are not linear, or parameters act on them. By
+        default as many as they want: doubled from 128 on until the derivatives change by less than 1e-8 of the largest.
     scheme : numpy.ndarray, optional
         ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
     h : float, optional
@@ -38,7 +39,8 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     numpy.ndarray, shape () or (m,)
         x (n,), the state at the end, all coordinates and then all velocities, or all states; by_state (n, n) and by_parameters (n, k),
         its derivatives; value, gradient (n + k,) of the objective, by the initial state and then by parameters, NaN without one;
-        n_impacts, n_events, n_together and n_untreated as of `nsds.floquet`; status.
+        error, an estimate of that of the derivatives, relative to the largest of them or 1, NaN where rows are given; n_impacts, n_events,
+        n_together and n_untreated as of `nsds.floquet`; status.
 
     Raises
     ------
@@ -75,15 +77,25 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     if t_end.ndim > 1 or t_end.size == 0 or not (t_end > start).all():
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, or an array of such times, got {t_end.tolist()}")
     systems = np.repeat(system.reshape(1), t_end.size)
-    run = carried(owner, systems, t_end.reshape(-1) - start, scheme, h, parameters=named, rows=rows)
-    run.advance(1)
+    lengths, error = t_end.reshape(-1) - start, np.full(t_end.size, np.nan)
+
+    def run_with(rows):
+        run = carried(owner, systems, lengths, scheme, h, parameters=named, rows=rows)
+        run.advance(1)
+        return run, run.columns
+
+    run, _ = run_with(rows)
+    if run.is_exact:
+        error[:] = 0.0
+    elif rows is None:
+        run, error, _ = refined(run_with, run.rows, lengths.min())
     n, k = run.plan.n_own, len(named)
-    vectors = [("x", (n,)), ("by_state", (n, n)), ("by_parameters", (n, k)), ("value", ()), ("gradient", (n + k,))]
+    vectors = [("x", (n,)), ("by_state", (n, n)), ("by_parameters", (n, k)), ("value", ()), ("gradient", (n + k,)), ("error", ())]
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
     result = np.zeros(t_end.size, [(name, "<f8", shape) for name, shape in vectors] + [(name, "<i8") for name in counts])
     result["x"], result["status"] = run.states(), run.status
     result["by_state"], result["by_parameters"] = run.columns[:, :n, :n], run.columns[:, :n, run.plan.n :]
-    result["value"], result["gradient"] = np.nan, np.nan
+    result["value"], result["gradient"], result["error"] = np.nan, np.nan, error
     for row in result if objective is not None else ():
         row["value"] = _checks.number(owner, "objective(x)", objective(row["x"].copy()))
         slope = [slope_of(objective, row["x"], i) for i in range(n)]

@@ -229,7 +229,7 @@ class Stepped(Carried):
         width = total if n_columns is None or parameters else n_columns
         self.plan = Plan(n, len(parameters), width, n, every, int(orthonormal), AT_TIMES, n + 2, 0, 0, 0)
         self.changes = changes_of(owner, system, h, scheme, run, parameters)
-        self._rows, self._has_warned, self.without_map = _rows_of(run.records, h), False, ""
+        self._rows, self._has_warned, self.without_map, self.is_exact = _rows_of(run.records, h), False, "", True
         self._allocate(members, sections)
 
     def _set_out(self, states, periods, change):

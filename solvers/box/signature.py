@@ -342,8 +342,16 @@ def _merit_beside(least, row, column, M, q, lower, upper, z, w):
         error = exact_error(i, 0.0, row, column, M, q, lower, upper, z) if w[i] <= 0.0 else 0.0
         if error > OF_DATA * -w[i]:
             _, terms = row_sum(i, row, column, M, q, z)
-            merit += _square(error / (min(-w[i], terms) if w[i] < 0.0 else terms))
+            merit += _square(error / _worth(terms, _data(i, 0.0, row, column, M, q, lower, upper, z), -w[i]))
     return merit
+
+
+@tiny
+def _worth(terms, data, size):
+    """What an error counts beside in a row without data, or whose data may be rounding; size: of the natural z in it, 0 where unknown."""
+    if size <= 0.0:
+        return terms
+    return min(size, terms) if data == 0.0 else max(size, terms)
 
 
 _JUDGE = float64(types.boolean, float64, float64, _integers, _integers, *(_floats,) * 6)
@@ -721,7 +729,8 @@ def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
     """(merit, the most it may be) at a z whose w fails only in rows without data, or by rounding of the data; else they stay. w as it was.
 
     A row without data is worth as much as its terms; what is rounding of the largest term of a z of `_natural_size` in it, which the rows
-    with data say, and rows without from one to the next, is nothing. Meanwhile w holds these sizes.
+    with data say, and rows without from one to the next, is nothing. A row whose data may be rounding is worth that term. Meanwhile w holds
+    these sizes.
     """
     least = least_data(row, column, M, q)
     for i in range(q.size):
@@ -737,7 +746,7 @@ def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
         is_rounding = data > 0.0 and error <= rounding_of_data(i, least, row, column, M, q, lower, upper)
         if noise > 0.0 and not (error > tol * terms and (is_rounding or error <= OF_DATA * -w[i])):
             scale = max(terms, -w[i])
-            new_merit += _square(error / terms)
+            new_merit += _square(error / (_worth(terms, data, -w[i]) if w[i] <= 0.0 else terms))
             new_most += _square(noise / (scale if w[i] <= 0.0 else scale_of_row(terms, data)))
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
     multiply(row, column, M, q, z, w)

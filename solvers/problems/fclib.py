@@ -9,6 +9,7 @@ A matrix is a group of m, n, nz, nzmax, p, i, x: for ``nz >= 0`` that many tripl
 compressed rows, p the pointers in both. Whole numbers are int32 in vectors of one entry, as FCLIB's own C code reads and writes them.
 """
 
+import errno
 import io
 import os
 import secrets
@@ -178,7 +179,9 @@ def write_fclib(file, problem, solution=None, guesses=()):
 def _replace(file, data):
     """Have a file hold some bytes; on a full disk it stays as it was."""
     place = Path(os.path.realpath(_checks.path("write_fclib", "file", file)))
-    new = place.with_name(f".{place.name}.{secrets.token_hex(8)}.part")
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "write_fclib: file must not be a folder", str(file))
+    new = place.with_name(f".{secrets.token_hex(8)}.part")
     try:
         new.write_bytes(data)
         os.replace(new, place)

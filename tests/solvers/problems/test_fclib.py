@@ -308,3 +308,44 @@ def test_collected_problems_survive_both_formats(tmp_path, kind):
         if problem.mu_r is None and problem.n_contacts:
             solvers.write_fclib(tmp_path / "a.hdf5", problem)
             assert_same(solvers.read_fclib(tmp_path / "a.hdf5").problem, problem)
+
+
+def test_what_is_no_file_is_refused_by_name(tmp_path):
+    """A folder, the root, and a name that no file system takes; nothing is left beside them."""
+    problem = solvers.generate_contacts("pile", 2)
+    for place in ("/", tmp_path):
+        with pytest.raises(IsADirectoryError, match="write_fclib: file must not be a folder"):
+            solvers.write_fclib(place, problem)
+    for call in (lambda file: solvers.write_fclib(file, problem), solvers.read_fclib, solvers.read_contact_problem, solvers.read_problem):
+        with pytest.raises(ValueError, match=r"file must be a path of at most 4096 characters, got 100000") as caught:
+            call("a" * 100_000)
+        assert len(str(caught.value)) < 300
+    with pytest.raises(OSError, match="name too long"):
+        solvers.write_fclib(tmp_path / ("a" * 1000), problem)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["fclib", "npz"])
+def test_damaged_files_are_refused_with_their_name(tmp_path, kind):
+    """Cut off anywhere, or with a byte changed, a file is read as a problem or refused in our own words."""
+    file, problem = tmp_path / "pile.hdf5", solvers.generate_contacts("pile", 3)
+    read = solvers.read_fclib if kind == "fclib" else solvers.read_contact_problem
+    if kind == "fclib":
+        solvers.write_fclib(file, problem)
+    else:
+        np.savez(file.with_suffix(".npz"), cls="fc3d", M=sp.csr_array(problem.W).toarray(), q=problem.q, mu=problem.mu)
+        file = file.with_suffix(".npz")
+    data, rng, refused = file.read_bytes(), np.random.default_rng(0), []
+    damaged = [data[: len(data) * k // 12] for k in range(12)]
+    for _ in range(60):
+        changed = bytearray(data)
+        changed[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        damaged.append(bytes(changed))
+    for content in damaged:
+        file.write_bytes(content)
+        try:
+            read(file)
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) >= 12
+    assert all(message.startswith("read_") for message in refused)

@@ -1,0 +1,109 @@
+"""Derivatives of smooth motions are as accurate as they say: Mathieu's equation, van der Pol's, Duffing's."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import nsds
+
+# (q, characteristic value, kind): tables 20.1 of Abramowitz and Stegun
+CHARACTERISTIC = [(5.0, -5.80004602, 1), (5.0, 1.85818754, -1), (5.0, -5.79008060, -1), (5.0, 2.09946045, 1)]
+ENOUGH = 1e-8  # what is promised, relative to the largest derivative
+
+
+def pull(t, q, v, z, out):
+    out[0] = (z[0] - 2.0 * z[1] * np.cos(2.0 * t)) * q[0]
+
+
+def mathieu(a, q):
+    return nsds.system(mass=nsds.lagrangian(mass=[[1.0]], fint=pull, q=[0.5], v=[0.2], z=[a, q]))
+
+
+def rate_of_mathieu(t, x, a, q):
+    return [x[1], -(a - 2.0 * q * np.cos(2.0 * t)) * x[0]]
+
+
+def map_of(rate, x, length, *given):
+    """The map of tangent vectors of a linear equation, by SciPy."""
+    n = len(x)
+    ends = [solve_ivp(rate, (0.0, length), e, "DOP853", rtol=1e-12, atol=1e-13, args=given).y[:, -1] for e in np.eye(n)]
+    return np.transpose(ends)
+
+
+@pytest.mark.parametrize(("a", "q"), [(1.0, 5.0), (-3.0, 8.0), (30.0, 20.0)])
+@pytest.mark.parametrize("n_periods", [1, 3])
+def test_monodromy_of_mathieu(a, q, n_periods):
+    M = map_of(rate_of_mathieu, np.zeros(2), n_periods * np.pi, a, q)
+    found = nsds.floquet(mathieu(a, q), period=np.pi, n_periods=n_periods)
+    assert abs(found["monodromy"] - M).max() <= 2.0 * ENOUGH * max(1.0, abs(M).max())
+    assert 0.0 < found["error"] <= ENOUGH
+
+
+@pytest.mark.parametrize(("q", "a", "multiplier"), CHARACTERISTIC)
+def test_characteristic_values(q, a, multiplier):
+    """At a characteristic value both multipliers are 1, or -1: half the trace; published ones have 8 decimals."""
+    found = nsds.floquet(mathieu(a, q), period=np.pi)
+    M = found["monodromy"]
+    slope = abs(map_of(rate_of_mathieu, np.zeros(2), np.pi, a + 1e-4, q).trace() - M.trace()) / 1e-4
+    assert abs(0.5 * M.trace() - multiplier) <= 1e-8 * slope + 2.0 * ENOUGH * abs(M).max()
+    assert abs(np.linalg.det(M) - 1.0) <= 4.0 * ENOUGH * abs(M).max() ** 2
+
+
+def test_sensitivity_and_gradient_of_mathieu():
+    """By state, and by the parameter q: differences of SciPy's motion."""
+    a, q, x, length = 1.0, 5.0, np.array([0.5, 0.2]), 3.0
+    system = mathieu(a, q)
+    found = nsds.sensitivity(system, t_end=length, parameters=["mass.z[1]"])
+    M = map_of(rate_of_mathieu, x, length, a, q)
+    assert abs(found["by_state"] - M).max() <= 2.0 * ENOUGH * abs(M).max()
+    assert found["error"] <= ENOUGH
+    high, low = (map_of(rate_of_mathieu, x, length, a, q + d) @ x for d in (1e-4, -1e-4))
+    assert found["by_parameters"][:, 0] == pytest.approx((high - low) / 2e-4, rel=1e-6)
+    back = nsds.gradient(system, t_end=length, objective=lambda x: x[0], parameters=["mass.z[1]"], rows=4)
+    forth = np.append(found["by_state"][0], found["by_parameters"][0])
+    assert abs(back["gradient"] - forth).max() <= 4.0 * ENOUGH * abs(M).max()
+    assert back["error"] <= ENOUGH
+    assert np.isnan(nsds.sensitivity(system, t_end=length, rows=7)["error"])
+
+
+def test_exponents_of_mathieu():
+    """Where a solution grows: the logarithm of its multiplier in each period."""
+    largest = abs(np.linalg.eigvals(map_of(rate_of_mathieu, np.zeros(2), np.pi, 1.0, 5.0))).max()
+    system = mathieu(1.0, 5.0)
+    system["mass"]["q"] = system["mass"]["v"] = 0.0
+    found = nsds.lyapunov(system, period=np.pi, n_periods=20, transient=10, blocks=2)
+    assert found["exponents"][0] == pytest.approx(np.log(largest) / np.pi, abs=1e-8)
+
+
+def relaxation(t, q, v, z, out):
+    out[0] = q[0] - z[0] * (1.0 - q[0] ** 2) * v[0]
+
+
+# (mu, period): van der Pol's cycle, as its period is published to 8 decimals
+@pytest.mark.parametrize(("mu", "period"), [(1.0, 6.66328686), (2.0, 7.62987448)])
+def test_multiplier_of_van_der_pol(mu, period):
+    """One is 1; the other is exp of the integral of the divergence along the cycle."""
+    system = nsds.system(mass=nsds.lagrangian(mass=[[1.0]], fint=relaxation, q=[2.0], v=[0.0], z=[mu]))
+    found = nsds.orbit(system, period=period, free_period=True, settle=4)
+
+    def rate(t, x):
+        return [x[1], mu * (1.0 - x[0] ** 2) * x[1] - x[0], mu * (1.0 - x[0] ** 2)]
+
+    end = solve_ivp(rate, (0.0, found["period"]), [*found["x"], 0.0], "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    assert found["period"] == pytest.approx(period, abs=2e-8)
+    assert abs(found["multipliers"] - [1.0, np.exp(end[2])]).max() <= 10.0 * ENOUGH * abs(found["monodromy"]).max()
+    assert found["error"] <= ENOUGH
+
+
+def hardening(t, q, v, z, out):
+    out[0] = q[0] + 0.1 * v[0] + q[0] ** 3 - 0.3 * np.cos(z[0] * t)
+
+
+def test_branch_of_duffing():
+    """Along a branch every orbit has the volume exp(-damping times the period), and the error that it says."""
+    system = nsds.system(mass=nsds.lagrangian(mass=[[1.0]], fint=hardening, q=[0.3], v=[0.0], z=[0.5]))
+    branch = nsds.continue_orbit(system, parameter="mass.z[0]", until=0.6, period=lambda w: 2.0 * np.pi / w)
+    volumes, sizes = np.linalg.det(branch["monodromy"]), abs(branch["monodromy"]).max(axis=(1, 2))
+    assert (abs(volumes - np.exp(-0.1 * branch["period"])) <= 4.0 * ENOUGH * np.maximum(1.0, sizes) ** 2).all()
+    assert (branch["error"] <= ENOUGH).all()
+    assert (branch["error"] > 0.0).all()
