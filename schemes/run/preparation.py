@@ -17,6 +17,7 @@ from nsds.model.validation import bounds_of_words, runnable
 from nsds.schemes import table as schemes
 from nsds.schemes.run import sampled_control
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
+from nsds.schemes.run.warnings import looked_at
 from nsds.status import CAPACITY, NOT_COMPUTED
 
 SHORTEST = 2.0**-300  # s: the step at least, so that its square and the inverse of that are numbers, beside those of states
@@ -40,6 +41,7 @@ class Run(NamedTuple):
     solver_options: NamedTuple
     prepare: Callable
     watched: Watch | None  # what checks the user's functions, if something does
+    looked_at: NamedTuple  # `LookedAt` by warnings
 
 
 def has_event_rows(stepper):
@@ -67,7 +69,7 @@ def prepare_run(owner, system, h, scheme, solver, check, between=None):
             controls = sampled_control.prepare(owner, records, between or h)
         finally:
             watch.reset(token)
-        return Run(records, mem, prepared, controls, address, solver_options, prepare, watched)
+        return Run(records, mem, prepared, controls, address, solver_options, prepare, watched, looked_at(prepared))
 
     return prepare(records), options
 

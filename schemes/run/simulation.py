@@ -261,10 +261,10 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if raised is not None and raised.error is not None:
         _raise_again(raised, recorder, owner, np.shape(system), run.prepared.options.h, scheme, solver)
     if t_end is not None:
-        warn_of_violations(run.prepared, recorder.initial)
-    warn_of_open_starts(run.records, run.prepared)
-    if file is None:
-        warn_of_hand_overs(run.prepared, recorder.block())
+        warn_of_violations(run.looked_at.bilateral, recorder.initial)
+    warn_of_open_starts(run.records, run.prepared, run.looked_at.open_places)
+    if file is None and has_event_rows(run.prepared.stepper):
+        warn_of_hand_overs(recorder.block())
     _report_failure(run, recorder, np.shape(system), on_failure)
     if kept is not None and (run is kept.run or (last is not None and last.before is kept.run)):
         put_back(key, kept)
@@ -289,10 +289,11 @@ class _LastStep:
         """The last of n_steps, where steps of the length h do not end at t_end, up to rounding; else None."""
         records, h = run.records, run.prepared.options.h
         ends = records["t0"] + (records["step"] + n_steps) * h
-        rounding = ROUNDED * max(abs(t_end), abs(records["t"]).max(), h)
-        if (abs(ends - t_end) <= rounding).all():
+        first, last = float(ends.min()), float(ends.max())
+        rounding = ROUNDED * max(abs(t_end), float(abs(records["t"]).max()), h)
+        if first >= t_end - rounding and last <= t_end + rounding:
             return None
-        if np.ptp(ends) > rounding:
+        if last - first > rounding:
             raise ValueError(
                 f"{owner}: members of an ensemble begin at different times, from {records['t'].min():.9g} to {records['t'].max():.9g}, so "
                 f"that their last steps to t_end = {t_end:.9g} have different lengths: expected one time"

@@ -305,7 +305,7 @@ class Stepper:
             self.kept.read(self._with_room(records))
             outcome = self._march()
         if outcome == OPEN:
-            warn_of_open_starts(self.kept.run.records, self.kept.run.prepared)
+            warn_of_open_starts(self.kept.run.records, self.kept.run.prepared, self.kept.run.looked_at.open_places)
         if outcome == FAILURE and self._on_failure != "continue":
             self._report()
 

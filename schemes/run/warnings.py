@@ -1,6 +1,7 @@
 """Warnings of a run: how its system starts, what is born into others, may have passed others, or was not followed event by event."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,13 +28,25 @@ _ON_A_STEP = 1e-6  # of a step: an edge that is no further before its end is the
 _OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
-def warn_of_violations(prepared, trajectory):
+class LookedAt(NamedTuple):
+    """Where warnings look after each run, found once: bilateral constraints, see `_bilateral`; words of iwork, see `places_of_open`."""
+
+    bilateral: list
+    open_places: np.ndarray
+
+
+def looked_at(prepared):
+    """`LookedAt` of what a scheme prepared."""
+    return LookedAt(_bilateral(prepared.layout), places_of_open(prepared.tables))
+
+
+def warn_of_violations(bilateral, trajectory):
     """Warn of the bilateral constraint that holds least at the start: velocities are mended by the first step, positions mostly never.
 
     Only what the rows (members, rows) of a run hold is looked at, and nothing where they go on from an earlier run.
     """
     worst = (_VIOLATION,)
-    for name, entries, m in _bilateral(prepared.layout):
+    for name, entries, m in bilateral:
         if name in trajectory.dtype.names and "y" in trajectory.dtype[name].base.names:
             y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, entries] * (trajectory["step"][:, :1] == 0)
             member, at = np.unravel_index(abs(y).argmax(), y.shape)
@@ -50,10 +63,8 @@ def warn_of_violations(prepared, trajectory):
         )  # fmt: skip
 
 
-def warn_of_hand_overs(prepared, rows):
+def warn_of_hand_overs(rows):
     """Warn of intervals of rows (members, rows) that event-driven steps handed over to time stepping: how many, the first, and why."""
-    if not hasattr(prepared.stepper, "EVENT_ROWS"):
-        return
     stepped = is_event(rows["status"]) & (rows["status"] & TIME_STEPPED != 0)
     if stepped.any():
         member, row = np.unravel_index(stepped.argmax(), stepped.shape)
@@ -88,9 +99,8 @@ def warn_of_edges(records, h, t_end):
         )  # fmt: skip
 
 
-def warn_of_open_starts(records, prepared):
+def warn_of_open_starts(records, prepared, places):
     """Warn of a relay that may begin at either of its bounds, of which lambda of the record chooses none; what was noted is forgotten."""
-    places = places_of_open(prepared.tables)
     if not places.size or not (prepared.iwork[:, places] > 0).any():
         return
     from nsds.schemes.event_driven.driven import is_circuit
@@ -154,7 +164,7 @@ def warn_of_penetration(records, given=None):
         fields = records.dtype[name].base
         if LAWS[law].form not in _ONE_SIDED or "ydot" not in fields.names or is_force(law, kind, "D" in fields.names):
             continue
-        part = records[name][starts].reshape(starts.size, -1)
+        part = (records[name] if starts.size == records.size else records[name][starts]).reshape(starts.size, -1)
         each = rows_of_contact(law, fields)
         gap = part["y"].reshape(*part.shape, -1)[..., ::each]
         if "enabled" in fields.names:
