@@ -89,10 +89,10 @@ def describe(what):
         return _of_system(valid("describe", what))
     if isinstance(what, (np.ndarray, np.void)) and {name for name, _ in ROW_HEAD} <= set(names):
         return _of_rows(require_rows("describe", what, None))
-    if isinstance(what, dict) and what:
+    if isinstance(what, dict) and len(what) > 1:
         kind = next((what[key] for key in ("kind", "relation", "law", "shape", "joint") if isinstance(what.get(key), str)), "dict")
         return Description(kind, ("field", "value"), list(_told(what, kind)))
-    if names:
+    if {"scheme", "method", "status", "kind"} & set(names):
         named = next((name for name in ("scheme", "method") if name in names and what.ndim == 0), None)
         title = f"{named} {_text(what[named])}" if named else "result" if what.ndim == 0 else f"result, {' x '.join(map(str, what.shape))}"
         return Description(title, ("field", "value"), list(_told({name: what[name] for name in names if name != named}, "")))

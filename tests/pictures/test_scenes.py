@@ -140,9 +140,9 @@ def test_frames_are_the_nearest_rows(tower):
     np.testing.assert_allclose(tower[1]["t"][chosen], np.arange(7) / 30, atol=0.5e-3 + 1e-12)
 
 
-def test_view_without_viser_names_the_extra(tower, monkeypatch):
+def test_view_without_viser_names_the_command(tower, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"pip install 'nsds\[view\]'"):
+    with pytest.raises(ImportError, match="pip install viser"):
         nsds.view(*tower)
 
 
@@ -167,7 +167,7 @@ class Anything:
 def test_view_sends_the_poses_of_the_row_that_is_shown(tower, monkeypatch):
     server = Anything(scene=Anything(), gui=Anything(), initial_camera=Anything())
     monkeypatch.setitem(sys.modules, "viser", types.SimpleNamespace(ViserServer=lambda **_: server))
-    monkeypatch.setattr(viewing._checks, "require_extra", lambda *_: None)
+    monkeypatch.setattr(viewing._checks, "require_package", lambda *_: None)
     system, trajectory = tower
     viewer = nsds.view(system, trajectory)
     viewer.show(150)

@@ -95,6 +95,9 @@ def judge(scene, system, facts, rows, h, seconds=0.0):
     return Outcome(len(rows) - 1, int(failed.sum()), int((status == INEXACT).sum()), worst, growth, excess, drift, seconds, wrong)
 
 
+MANY, OWED = 60, 1e-2  # contacts, at about, from which on a step by default owes no more than this residual
+
+
 def tolerances(system, rows, settings=None):
     """Largest residual of each row that counts as solved, of Newton's iteration and the one-step problem; of contacts, what is enough."""
     settings = settings or {}
@@ -108,15 +111,18 @@ def tolerances(system, rows, settings=None):
     strict = max(options.tol, own["newton_tol"].item() if "newton_tol" in own.dtype.names else 0.0)
     result = np.full(len(rows), strict)
     if kind != "relay":
-        touching = np.zeros(len(rows), bool)
+        touching, many = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
         for name, kind, *law in model_of(system):
             if name not in rows.dtype.names:  # not saved
                 touching |= kind == COLLISIONS or (law and law[0] != "equality")
             elif kind == COLLISIONS:
-                touching |= np.maximum(rows[name]["n"], np.r_[0, rows[name]["n"][:-1]]) > 0
+                n = np.maximum(rows[name]["n"], np.r_[0, rows[name]["n"][:-1]])
+                touching, many = touching | (n > 0), many | (n > MANY)
             elif law and law[0] != "equality" and _has(rows, name, "active"):
                 touching |= rows[name]["active"].reshape(len(rows), -1).any(axis=1)
         result[touching] = max(strict, options.enough)
+        if own["scheme"] == b"rattle" and "solver" not in settings:
+            result[many] = max(strict, OWED)
     return result
 
 
