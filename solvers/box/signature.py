@@ -195,7 +195,8 @@ def size_beside(i, least, row, column, M, sizes, lower, upper):
 def rounding_of_data(i, least, row, column, M, q, lower, upper):
     """What is nothing in w_i, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`.
 
-    Where nothing tells how large the terms of the row may be, it is all of a q_i that would be rounding beside 1, and with z of 1, too.
+    Where nothing tells how large the terms of the row may be, it is all of a q_i that would be rounding beside 1, and with z of 1, too,
+    unless rows with z in common, whose units may be small, have q that are as small.
     """
     largest = largest_in_row(row, M, i)
     if abs(q[i]) > least * largest:
@@ -203,7 +204,24 @@ def rounding_of_data(i, least, row, column, M, q, lower, upper):
     size = size_beside(i, least, row, column, M, q, lower, upper)
     if size > 0.0:
         return OF_DATA * size
-    return _MORE * abs(q[i]) if abs(q[i]) <= _MINOR * min(largest, 1.0) else 0.0
+    is_small = abs(q[i]) <= _MINOR * min(largest, 1.0)
+    return _MORE * abs(q[i]) if is_small and not _has_peers(i, row, column, M, q) else 0.0
+
+
+@kernel
+def _has_peers(i, row, column, M, q):
+    """Whether q_i is no rounding beside the q of rows with which row i has z in common, for rows with entries of 1."""
+    most = 0.0
+    for k in range(row[i], row[i + 1]):
+        j = column[k]
+        if not _tells(M[k], j, row, column, M):
+            continue
+        for l in range(row[j], row[j + 1]):
+            other = column[l]
+            part = entry(row, column, M, other, j)
+            if other != i and part != 0.0 and _tells(part, j, row, column, M):
+                most = max(most, abs(q[other]) / largest_in_row(row, M, other))
+    return most > 0.0 and abs(q[i]) > _MINOR * most * largest_in_row(row, M, i)
 
 
 @tiny
@@ -389,9 +407,17 @@ def _data(i, rounding, row, column, M, q, lower, upper, z):
 
 @kernel
 def _clear_data(i, least, row, column, M, q, lower, upper, z):
-    """As `_data` of a problem that is given, but 0 where that is no more than a q_i that may be rounding beside the q of other rows."""
+    """As `_data` of a problem that is given, but 0 where that is no more than a q_i that may be rounding beside the q of other rows.
+
+    All rows count by their largest entries; `least`, for which some count by less, only tells quickly that most q_i are no rounding.
+    """
     data = _data(i, 0.0, row, column, M, q, lower, upper, z)
-    return 0.0 if data == abs(q[i]) and data <= least * largest_in_row(row, M, i) else data
+    if data == 0.0 or data != abs(q[i]) or data > least * largest_in_row(row, M, i):
+        return data
+    most = 0.0
+    for k in range(q.size):
+        most = max(most, abs(q[k]) / largest_in_row(row, M, k) if q[k] != 0.0 else 0.0)
+    return 0.0 if data <= _MINOR * most * largest_in_row(row, M, i) else data
 
 
 @kernel
@@ -735,10 +761,11 @@ def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
     least = least_data(row, column, M, q)
     for i in range(q.size):
         _, terms, error, _, _ = _judged(i, 0.0, row, column, M, q, lower, upper, z)
-        w[i] = _clear_data(i, least, row, column, M, q, lower, upper, z)
-        if w[i] > 0.0 and error > tol * terms and error > rounding_of_data(i, least, row, column, M, q, lower, upper):
-            multiply(row, column, M, q, z, w)
+        is_missed = error > tol * terms and error > rounding_of_data(i, least, row, column, M, q, lower, upper)
+        if is_missed and _clear_data(i, least, row, column, M, q, lower, upper, z) > 0.0:
             return merit, most
+    for i in range(q.size):
+        w[i] = _clear_data(i, least, row, column, M, q, lower, upper, z)
     _spread_sizes(least, row, column, M, lower, upper, w)
     new_merit = new_most = 0.0
     for i in range(q.size):
