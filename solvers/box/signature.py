@@ -136,14 +136,17 @@ def given(q_i, least):
 
 @kernel
 def least_data(row, column, M, q):
-    """The q_i, for rows with entries of 1, below which q_i is rounding beside the largest q: as of ``0.3 - 0.1 - 0.2`` beside 1."""
+    """The q_i, for rows whose largest entry is 1, below which q_i is rounding beside the largest q: as of ``0.3 - 0.1 - 0.2`` beside 1.
+
+    Rows all of whose entries are rounding beside others of their columns do not count.
+    """
     most = 0.0
     for i in range(q.size):
-        largest = 0.0
-        for k in range(row[i], row[i + 1]):
-            if _tells(M[k], column[k], row, column, M):
-                largest = max(largest, abs(M[k]))
-        most = max(most, abs(q[i]) / largest if largest > 0.0 else 0.0)
+        if abs(q[i]) > most * largest_in_row(row, M, i):
+            for k in range(row[i], row[i + 1]):
+                if _tells(M[k], column[k], row, column, M):
+                    most = abs(q[i]) / largest_in_row(row, M, i)
+                    break
     return _MINOR * most
 
 
@@ -407,17 +410,9 @@ def _data(i, rounding, row, column, M, q, lower, upper, z):
 
 @kernel
 def _clear_data(i, least, row, column, M, q, lower, upper, z):
-    """As `_data` of a problem that is given, but 0 where that is no more than a q_i that may be rounding beside the q of other rows.
-
-    All rows count by their largest entries; `least`, for which some count by less, only tells quickly that most q_i are no rounding.
-    """
+    """As `_data` of a problem that is given, but 0 where that is no more than a q_i that may be rounding beside the q of other rows."""
     data = _data(i, 0.0, row, column, M, q, lower, upper, z)
-    if data == 0.0 or data != abs(q[i]) or data > least * largest_in_row(row, M, i):
-        return data
-    most = 0.0
-    for k in range(q.size):
-        most = max(most, abs(q[k]) / largest_in_row(row, M, k) if q[k] != 0.0 else 0.0)
-    return 0.0 if data <= _MINOR * most * largest_in_row(row, M, i) else data
+    return 0.0 if data == abs(q[i]) and data <= least * largest_in_row(row, M, i) else data
 
 
 @kernel
