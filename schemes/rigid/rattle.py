@@ -39,9 +39,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import by_reference, kernel, tiny, view
+from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import norm
+from nsds.maths.vectors import cross, dot, norm, times
 from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
@@ -52,6 +52,7 @@ from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
 from nsds.schemes.rigid.interactions import foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
+from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.projection import restart
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
@@ -228,6 +229,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if p.unilateral != 0:
         if p.linear == 0:  # else the first half has inverted them
             plain.invert_masses(t_new, second, form, functions, mem, work)
+        _keep_energy_of_pushed(options.h, second.h, s, mem, work)
         _aim_at_velocities(s, mem, imem, work)
     if is_pushed:
         _forget_first_half(second.h, s, work)
@@ -412,23 +414,26 @@ def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iw
 def _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """From the state in mem, whose R, w and H are found again. Returns as `_yield`, INEXACT at best.
 
-    Where nothing is found with forces of the middle, a tree of joints takes those at q_k, and one problem.
+    Where nothing is found with forces of the middle, a tree of joints takes those at q_k, bodies without joints those of the motion without
+    contacts, and one problem is solved.
     """
     form = s.motion
     n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(
         t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
     )
-    if status != CONVERGED and status != INEXACT and s.tree.links.size > 0:
+    if status != CONVERGED and status != INEXACT:
         n_contacts, n_blocks = _begin_anew(t, form, functions, options.second, mem, imem, work, iwork)
         n_laws, left = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork), math.inf
         if n_laws >= 0:
             _, _, left = trees.hold(
                 t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options.second, mem, imem, work, iwork
             )
-        if left <= solver_options.inexact:
-            status, residual = CONVERGED, left
             for i in range(6 * form.plan[0].n_bodies):
                 work[form.plan[0].f + i] = work[form.plan[0].f_old + i]
+        elif s.tree.links.size == 0:
+            left = _hold_with_free_forces(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork)
+        if left <= solver_options.inexact:
+            status, residual = CONVERGED, left
         else:
             n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(
                 t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
@@ -442,6 +447,23 @@ def _hold_with_forces(t, s, functions, solver, solver_options, options, mem, ime
     n_contacts, n_blocks = _begin_anew(t, s, functions, options, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     return n_contacts, n_blocks, status, n_iter, residual
+
+
+@kernel
+def _hold_with_free_forces(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """The residual of one problem, with the forces of a motion on which contacts do not act: a body that turns far in a step may have none
+    other whose Newton's iteration ends."""
+    p = s.plan[0]
+    n = problem.list_blocks(problem.EQUATIONS, s.interactions, p, work, iwork)
+    plain.iterate(t, 0, n, s, functions, solver, solver_options, options.yielding, mem, imem, work, iwork)
+    for i in range(6 * p.n_bodies):
+        work[p.f_old + i] = work[p.f + i]
+    _begin_again(s, work)
+    if n_blocks > 0:
+        problem.choose_blocks(options.second, s, mem, work, iwork)
+    plain.invert_masses(t, options.second, s, functions, mem, work)
+    _, _, left = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options.second, mem, imem, work, iwork)
+    return left
 
 
 @kernel
@@ -692,6 +714,45 @@ def _turn_over(h, s, work):
         it = form.interactions[k]
         for i in range(it.m if it.law == FORCE else 0):
             work[it.force_old + i] = work[it.force + i]
+
+
+@kernel
+def _keep_energy_of_pushed(h, half, s, mem, work):
+    """Bodies that contacts have turned begin the second half with no more energy of rotation than their motion without contacts has.
+
+    What contacts did in the first half is taken back as if it had not been, but where it has turned the body: the same angular momentum
+    can be worth much more there, of a rod most of all, which may be left to spin about its axis. The angular velocity is then shortened.
+    Bodies that are held or driven by others may take energy from them, and are left alone. In/out: f_old.
+    """
+    form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    R, inverse, is_bound = view(work, p.R, 9 * p.n_bodies), view(work, p.inverse, p.stride * p.n_bodies), view(work, p.R_free, p.n_bodies)
+    kept, turned, rate, torque = stack(3), stack(6), stack(6), stack(3)
+    for i in range(p.n_bodies):
+        is_bound[i] = 0.0
+    for k in range(form.interactions.size):
+        it = form.interactions[k]
+        is_bound[it.a] = 1.0
+        if it.b != ABSENT:
+            is_bound[it.b] = 1.0
+    for i in range(p.n_bodies):
+        body, back, f = form.bodies[i], view(work, places.back + 6 * i + 3, 3), view(work, p.f_old + 6 * i + 3, 3)
+        if is_bound[i] != 0.0 or norm(back) == 0.0 or body.fixed or body.isotropic or body.coupled or is_gone(body, work):
+            continue
+        I, v, v_k = view(mem, body.q + INERTIA, 9), view(work, p.v + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
+        times(I, v_k, kept)
+        energy = 0.5 * dot(v_k, kept)
+        times(I, v, kept)
+        cross(kept, v, torque)  # the gyroscopic moment does no work
+        for k in range(3):
+            energy += h * (work[p.f + 6 * i + 3 + k] - torque[k]) * v[k]
+            kept[k] += half * f[k]
+            turned[k] = 0.0
+        times(view(R, 9 * i, 9), kept, view(turned, 3, 3))
+        blocks.multiply_inverse(1, p.stride, view(inverse, p.stride * i, p.stride), turned, rate)
+        now = 0.5 * dot(view(turned, 3, 3), view(rate, 3, 3))
+        share = math.sqrt(max(energy, 0.0) / now) - 1.0 if now > energy else 0.0
+        for k in range(3):
+            f[k] += share * kept[k] / half
 
 
 @kernel
