@@ -11,13 +11,14 @@ _AGREEMENT = 2.0**-34  # of derivatives by both, relative to the largest of the 
 
 
 @kernel
-def derivative(t, r, function, jacobian, rows, variable, columns, out, spare, functions, mem, work):
+def derivative(t, r, function, jacobian, rows, variable, columns, out, spare, functions, memory):
     """Jacobian (rows, columns) of a function of relation r; variable is an offset of its arguments x or lam. Work: spare (3 rows).
 
     Differences are central: what of H is noise is noise of the impulses, below which Newton's residual does not fall. Their step is
     relative to 1 or the variable; for variables so small that 1 may be no measure of them it is compared with shorter ones.
     """
-    x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
+    work = memory.work
+    x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z)
     if jacobian != ABSENT:
         call_function(functions, jacobian, (t, x, lam, z, view(work, out, rows * columns)))
         return
@@ -25,16 +26,17 @@ def derivative(t, r, function, jacobian, rows, variable, columns, out, spare, fu
     for j in range(columns):
         x_j = work[variable + j]
         is_small |= abs(x_j) < _TINY
-        _column(t, r, function, rows, variable + j, CENTRAL_STEP * max(1.0, abs(x_j)), out + j, columns, spare, functions, mem, work)
+        _column(t, r, function, rows, variable + j, CENTRAL_STEP * max(1.0, abs(x_j)), out + j, columns, spare, functions, memory)
     for j in range(columns if is_small else 0):
         if abs(work[variable + j]) < _TINY:
-            _check_column(t, r, function, rows, columns, variable + j, j, out, spare, functions, mem, work)
+            _check_column(t, r, function, rows, columns, variable + j, j, out, spare, functions, memory)
 
 
 @kernel
-def _column(t, r, function, rows, at, step, out, stride, spare, functions, mem, work):
+def _column(t, r, function, rows, at, step, out, stride, spare, functions, memory):
     """Central difference by one variable into work[out], work[out + stride], ...; work: spare (rows)."""
-    x, lam, z, value = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), work[at]
+    work = memory.work
+    x, lam, z, value = view(work, r.x, r.n), view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z), work[at]
     work[at] = value + step
     call_function(functions, function, (t, x, lam, z, view(work, spare, rows)))
     for i in range(rows):
@@ -47,17 +49,18 @@ def _column(t, r, function, rows, at, step, out, stride, spare, functions, mem, 
 
 
 @kernel
-def _check_column(t, r, function, rows, columns, at, j, out, spare, functions, mem, work):
+def _check_column(t, r, function, rows, columns, at, j, out, spare, functions, memory):
     """Replace a column by that of a shorter step where its own is too long; work: spare (3 rows).
 
     Errors of a step that is too long fall with its square, those of rounding grow as it shrinks: two shorter steps tell which it is.
     """
+    work = memory.work
     shorter, shortest = spare + rows, spare + 2 * rows
     step = CENTRAL_STEP * _SHORTER
-    _column(t, r, function, rows, at, step, shorter, 1, spare, functions, mem, work)
+    _column(t, r, function, rows, at, step, shorter, 1, spare, functions, memory)
     if _difference(rows, columns, j, shorter, out, work) <= _AGREEMENT:
         return
-    _column(t, r, function, rows, at, step * _SHORTER, shortest, 1, spare, functions, mem, work)
+    _column(t, r, function, rows, at, step * _SHORTER, shortest, 1, spare, functions, memory)
     change, next_change = 0.0, 0.0
     for i in range(rows):
         change = max(change, abs(work[out + i * columns + j] - work[shorter + i]))

@@ -60,10 +60,10 @@ def add_absolute_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
 
 
 @inlined
-def solve_with(operator, element, n, b, x, scratch, work, iwork):
+def solve_with(operator, element, n, b, x, scratch, memory):
     """``x = M_hat^-1 b`` for one body of a part, its operator prepared by `invert`; offsets b, x and scratch in work."""
     data, index = operator.data + element * operator.data_stride, operator.index + element * operator.index_stride
-    apply_inverse(operator.kind, n, operator.n_lower, operator.n_upper, data, index, work, iwork, b, x, scratch)
+    apply_inverse(operator.kind, n, operator.n_lower, operator.n_upper, data, index, memory.work, memory.iwork, b, x, scratch)
 
 
 @kernel
@@ -104,12 +104,12 @@ def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scr
 
 
 @tiny
-def apply_inverses(bodies, rhs, out, scratch, work, iwork):
+def apply_inverses(bodies, rhs, out, scratch, memory):
     """``out = A^-1 rhs`` of all bodies, each with its own A; rhs and out by degree of freedom, offsets in work. Work: scratch."""
     for b in range(bodies.size):
         body = bodies[b]
-        apply_inverse(body.kind, body.n, body.n_lower, body.n_upper, body.data, body.index, work, iwork, rhs + body.dof, out + body.dof,
-                      scratch)  # fmt: skip
+        apply_inverse(body.kind, body.n, body.n_lower, body.n_upper, body.data, body.index, memory.work, memory.iwork, rhs + body.dof,
+                      out + body.dof, scratch)  # fmt: skip
 
 
 @kernel
@@ -137,11 +137,12 @@ def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
 
 
 @kernel
-def invert_in_place(n, A, size, work, iwork, pivots):
+def invert_in_place(n, A, size, memory, pivots):
     """``A <- A^-1`` (Gauss–Jordan, row pivoting); False where a pivot is rounding against ``size``, the sum of absolute terms of its row.
 
     In/out: work[A:A + n^2], work[size:size + n]. Work: iwork[pivots:pivots + n].
     """
+    work = memory.work
     for k in range(n):
         best = k
         for i in range(k + 1, n):
@@ -149,7 +150,7 @@ def invert_in_place(n, A, size, work, iwork, pivots):
                 best = i
         if not abs(work[A + best * n + k]) > _NO_PIVOT * work[size + best]:
             return False
-        iwork[pivots + k] = best
+        memory.iwork[pivots + k] = best
         work[size + k], work[size + best] = work[size + best], work[size + k]
         for j in range(n if best != k else 0):
             work[A + k * n + j], work[A + best * n + j] = work[A + best * n + j], work[A + k * n + j]
@@ -164,7 +165,7 @@ def invert_in_place(n, A, size, work, iwork, pivots):
                 for j in range(n):
                     work[A + i * n + j] -= factor * work[A + k * n + j]
     for k in range(n - 1, -1, -1):
-        swap = iwork[pivots + k]
+        swap = memory.iwork[pivots + k]
         if swap != k:
             for i in range(n):
                 work[A + i * n + k], work[A + i * n + swap] = work[A + i * n + swap], work[A + i * n + k]

@@ -14,7 +14,7 @@ from nsds._jit.calls import PythonCallback, address, caller, on_demand
 from nsds._jit.compiler import announcing, callback, compiled, each, inlined, is_compiled, kernel, parallel, specialised, threaded, tiny
 from nsds._jit.convention import AS_CALLED
 from nsds._jit.lanes import absolute, bits_of, chosen, larger, load, put, spread
-from nsds._jit.reference import by_reference
+from nsds._jit.reference import by_reference, made
 from nsds._jit.views import at_address, pointer, stack, view
 
 if numba.config.DISABLE_JIT:
@@ -42,6 +42,7 @@ __all__ = [
     "kernel",
     "larger",
     "load",
+    "made",
     "on_demand",
     "parallel",
     "pointer",

@@ -142,3 +142,8 @@ def announcing(kernel, what):
 
 
 each = range
+
+
+def made(cls):
+    """As `nsds._jit.reference.made`."""
+    return lambda fields: cls(*fields)

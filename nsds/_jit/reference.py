@@ -16,6 +16,7 @@ from numba.core.imputils import lower_getattr_generic
 from numba.core.pythonapi import NativeValue, unbox
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.core.typing.typeof import typeof_impl
+from numba.extending import intrinsic
 
 from nsds._jit.convention import Words
 
@@ -24,13 +25,34 @@ _NOT_KEPT = next(name for name in ("captures(none)", "nocapture") if name in ir.
 
 
 def by_reference(cls):
-    """Decorator of a NamedTuple that kernels read, and never make: fields are arrays, numbers, and tuples of them."""
+    """Decorator of a NamedTuple that kernels read, and make by `made` alone: fields are arrays, numbers, and tuples of them."""
 
     @typeof_impl.register(cls)
     def typeof(value, context):
         return Reference(cls, [numba.typeof(item) for item in value])
 
     return cls
+
+
+def made(cls):
+    """A function ``make((fields...))`` for kernels: a tuple of a class that is handed over by reference, in the memory of the caller."""
+
+    @intrinsic
+    def make(typing_context, fields):
+        kind = Reference(cls, fields)
+
+        def generate(context, builder, signature, given):
+            place = cgutils.alloca_once(builder, _WORD, size=max(n_words(kind), 1))
+            at = place
+            for value, inner in zip(cgutils.unpack_tuple(builder, given[0]), kind.kinds, strict=True):
+                for word in Words([inner]).as_arguments(builder, [value]):
+                    builder.store(word, builder.bitcast(at, word.type.as_pointer()))
+                    at = _after(builder, at, 1)
+            return place
+
+        return kind(fields), generate
+
+    return make
 
 
 class Reference(types.Type):

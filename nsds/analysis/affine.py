@@ -25,16 +25,17 @@ def crosses(i, s, iwork):
 
 
 @kernel
-def load(x, s, mem, work):
+def load(x, s, memory):
     """The state into x, behind it those of sources."""
     p = s.flow.plan[0]
     for j in range(p.n):
-        x[j] = work[p.x + j]
+        x[j] = memory.work[p.x + j]
 
 
 @kernel
-def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork):
+def evaluate(what, row, t, x, out, s, functions, options, memory):
     """x' in the present modes, or y of a row; the state as it is in place of a reset."""
+    work = memory.work
     p = s.flow.plan[0]
     if what == FIELD:
         for a in range(p.n):
@@ -51,8 +52,9 @@ def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork
 
 
 @kernel
-def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
+def guard_rate(row, t, x, s, functions, options, memory):
     """How fast y of a row changes along the motion."""
+    work = memory.work
     p, result = s.flow.plan[0], 0.0
     for a in range(p.n):
         rate = work[p.constant + a]
@@ -63,5 +65,5 @@ def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
 
 
 @kernel
-def set_reset(s, mem, imem, work, iwork):
+def set_reset(s, memory):
     """Nothing: the state does not jump."""

@@ -36,61 +36,63 @@ def crosses(i, s, iwork):
 
 
 @kernel
-def load(x, s, mem, work):
+def load(x, s, memory):
     """The state (q, v) into x."""
     f = s.flow[0]
-    load_state(s, mem, work, f.x_sampled)
+    load_state(s, memory, f.x_sampled)
     for i in range(f.n):
-        x[i] = work[f.x_sampled + i]
+        x[i] = memory.work[f.x_sampled + i]
 
 
 @kernel
-def _put(x, s, mem, work):
+def _put(x, s, memory):
     """The state from x."""
     f = s.flow[0]
     for i in range(f.n):
-        work[f.x_sampled + i] = x[i]
-    store(s, mem, work, f.x_sampled)
+        memory.work[f.x_sampled + i] = x[i]
+    store(s, memory, f.x_sampled)
 
 
 @kernel
-def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork):
+def evaluate(what, row, t, x, out, s, functions, options, memory):
     """``(v, a)`` in the present modes, the guard of a row, or the state after an impact of the rows that are HELD or SLIP."""
+    work, iwork = memory.work, memory.iwork
     f, p, n = s.flow[0], s.newton.plan[0], s.flow[0].n // 2
-    _put(x, s, mem, work)
+    _put(x, s, memory)
     if what == FIELD:
-        accelerate(t, s, functions, options, mem, imem, work, iwork)
+        accelerate(t, s, functions, options, memory)
         for i in range(n):
             out[i], out[n + i] = x[n + i], work[p.acc + i]
         return
-    evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
+    evaluate_operators(t, EVERY, s, functions, options, memory)
     if what == GUARD:
         c = s.newton.constraints[row]
-        out[0] = position(c, s.newton.entries, mem, work)
+        out[0] = position(c, s.newton.entries, memory)
         if iwork[f.mode + row] == SLIP:
-            out[0], _ = velocity(c, s.newton.entries, mem, work)
+            out[0], _ = velocity(c, s.newton.entries, memory)
         return
-    free_accelerations(t, s, functions, options, mem, imem, work, iwork)
-    factorise(s, work, iwork)
+    free_accelerations(t, s, functions, options, memory)
+    factorise(s, memory)
     for e in range(iwork[f.n_equations]):
         i = iwork[p.active + iwork[f.row + e]]
-        u, _ = velocity(s.newton.constraints[i], s.newton.entries, mem, work)
+        u, _ = velocity(s.newton.constraints[i], s.newton.entries, memory)
         work[f.rhs + e] = u + (work[s.newton.constraints[i].e] * u if work[f.opening + i] != 0.0 else 0.0)
-    solve_rows(s, work, iwork)
+    solve_rows(s, memory)
     for i in range(n):
         work[p.dv + i] = 0.0
-    push(p.dv, s, mem, work, iwork)
+    push(p.dv, s, memory)
     for i in range(n):
         out[i], out[n + i] = x[i], x[n + i] + work[p.dv + i]
 
 
 @kernel
-def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
+def guard_rate(row, t, x, s, functions, options, memory):
     """How fast the guard of a row changes along the motion: the velocity of a gap, or ``H a + curvature``; after `evaluate` of FIELD."""
+    work = memory.work
     f, p, c = s.flow[0], s.newton.plan[0], s.newton.constraints[row]
-    if iwork[f.mode + row] == FREE:
-        evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
-        rate, _ = velocity(c, s.newton.entries, mem, work)
+    if memory.iwork[f.mode + row] == FREE:
+        evaluate_operators(t, EVERY, s, functions, options, memory)
+        rate, _ = velocity(c, s.newton.entries, memory)
         return rate
     rate = 0.0 if c.curvature == ABSENT else work[c.curvature]
     for k in range(c.entry, c.entry_end):
@@ -99,11 +101,12 @@ def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
 
 
 @kernel
-def set_reset(s, mem, imem, work, iwork):
+def set_reset(s, memory):
     """Modes that stand for the impact whose impulses are in work[p.total:]: HELD what is hit or sticks, SLIP what slips.
 
     work[opening:] is 1 of what rebounds with e; what closes comes to rest.
     """
+    work, iwork = memory.work, memory.iwork
     f, p, normal = s.flow[0], s.newton.plan[0], 0
     for i in range(s.newton.constraints.size):
         c, impulse, is_closed = s.newton.constraints[i], work[p.total + i], iwork[f.mode + i] == HELD
@@ -118,4 +121,4 @@ def set_reset(s, mem, imem, work, iwork):
                 size += work[p.total + k] ** 2
             if size**0.5 >= _FULL * work[c.mu] * work[p.total + normal]:
                 iwork[f.mode + i], work[f.direction + i] = SLIP, -impulse / size**0.5
-    list_rows(s, imem, iwork)
+    list_rows(s, memory)

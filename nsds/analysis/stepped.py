@@ -33,7 +33,6 @@ from nsds.analysis.tangent import (
     VECTORS,
     Members,
     Plan,
-    Scratch,
     apply_map,
     copy_vector,
     log_of_determinant,
@@ -45,6 +44,7 @@ from nsds.analysis.tangent import (
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
+from nsds.schemes.run.memory import memory_of
 from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.table import is_event_driven
 from nsds.status import CONVERGED, INEXACT
@@ -111,9 +111,9 @@ def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, 
         other.mem[words[j]] = one.mem[words[j]] + (delta if side == 1 else -delta)
     else:
         put_change(2 * (j - plan.n) + side, changes, other)
-    status = start(one.mem[T], tables, address, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
+    status = start(one.mem[T], tables, address, options, other)  # noqa: F821
     if status == 0:
-        status, _, _ = step_(t, tables, address, solver, solver_options, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
+        status, _, _ = step_(t, tables, address, solver, solver_options, options, other)  # noqa: F821
     for i in range(plan.n):
         y[i] = other.mem[words[i]]
     return status
@@ -155,19 +155,20 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
     n, N = plan.n, plan.n + plan.n_parameters
     behind, size = VECTORS * N + 1, n * N
     for m in range(first, last):
-        mem, imem, work, iwork, address = all_members.mem[m], all_members.imem[m], all_members.work[m], all_members.iwork[m], functions[m]
+        mem, imem, address = all_members.mem[m], all_members.imem[m], functions[m]
+        memory = memory_of((mem, imem, all_members.work[m], all_members.iwork[m]))
         reached, notes, w, columns = tangent.reached[m], tangent.notes[m], tangent.scratch[m], tangent.columns[m]
-        one = Scratch(ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m])
-        other = Scratch(others.mem[m], others.imem[m], others.work[m], others.iwork[m])
+        one = memory_of((ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m]))
+        other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
         x, J, spare, product = view(w, 1, N), view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
         if reached[STARTED] == 0:
             reached[STARTED] = 1
-            reached[STOPPED] = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
+            reached[STOPPED] = start(mem[T], tables, address, options, memory)  # noqa: F821
         while reached[DONE] < until and reached[STOPPED] == 0:
             k, t_0 = imem[STEP] + 1, mem[T]
             t = mem[T0] + k * options.h
             copy_vector(mem, one.mem)
-            status, _, _ = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+            status, _, _ = step_(t, tables, address, solver, solver_options, options, memory)  # noqa: F821
             if not _is_solved(status):
                 reached[STOPPED] = status
                 break

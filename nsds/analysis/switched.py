@@ -27,26 +27,27 @@ def crosses(i, s, iwork):
 
 
 @kernel
-def load(x, s, mem, work):
+def load(x, s, memory):
     """The state into x."""
     f = s.flow[0]
     for j in range(f.n):
-        x[j] = work[f.x + j]
+        x[j] = memory.work[f.x + j]
 
 
 @kernel
-def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork):
+def evaluate(what, row, t, x, out, s, functions, options, memory):
     """x' in the present modes, or the output of a row; the state as it is in place of a reset."""
+    work = memory.work
     f = s.flow[0]
     for j in range(f.n):
         work[f.x_sampled + j] = x[j]
     if what == FIELD:
-        hold(clamped(t, f, work), f.x_sampled, s, functions, mem, imem, work, iwork)
+        hold(clamped(t, f, work), f.x_sampled, s, functions, memory)
         for j in range(f.n):
             out[j] = work[f.xdot + j]
     elif what == GUARD:
-        follow_bounds(clamped(t, f, work), s, functions, mem, work, iwork)
-        evaluate_outputs(clamped(t, f, work), f.x_sampled, s, functions, mem, imem, work)
+        follow_bounds(clamped(t, f, work), s, functions, memory)
+        evaluate_outputs(clamped(t, f, work), f.x_sampled, s, functions, memory)
         out[0] = work[f.w + row]
     else:
         for j in range(f.n):
@@ -54,14 +55,15 @@ def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork
 
 
 @kernel
-def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
+def guard_rate(row, t, x, s, functions, options, memory):
     """How fast the output of a row changes along the motion; after `evaluate` of FIELD."""
+    work = memory.work
     f = s.flow[0]
-    linearise(clamped(t, f, work), s, functions, mem, work, iwork)
-    evaluate_output_rates(clamped(t, f, work), f.x_sampled, s, functions, mem, imem, work)
+    linearise(clamped(t, f, work), s, functions, memory)
+    evaluate_output_rates(clamped(t, f, work), f.x_sampled, s, functions, memory)
     return work[f.wt + row]
 
 
 @kernel
-def set_reset(s, mem, imem, work, iwork):
+def set_reset(s, memory):
     """Nothing: that the state jumps is noted as not treated."""

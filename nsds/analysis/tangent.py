@@ -25,6 +25,7 @@ from numba import float64, int64, types
 from nsds import _jit
 from nsds._jit import kernel, tiny, view
 from nsds.model.records import STEP, T0, T
+from nsds.schemes.run.memory import MEMORY, memory_of
 from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 
 FIELD, GUARD, RESET = range(3)  # what is differentiated
@@ -204,11 +205,11 @@ def copy_vector(source, target):
 
 
 @tiny
-def _keep(mem, work, iwork, scratch):
+def _keep(memory, scratch):
     """Copies of the memory of a member."""
-    copy_vector(mem, scratch.mem)
-    copy_vector(work, scratch.work)
-    copy_vector(iwork, scratch.iwork)
+    copy_vector(memory.mem, scratch.mem)
+    copy_vector(memory.work, scratch.work)
+    copy_vector(memory.iwork, scratch.iwork)
 
 
 @tiny
@@ -238,20 +239,20 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
             at, delta = x[j], (1.0 if is_linear(tables) else _STEP) * max(1.0, abs(x[j]))  # noqa: F821
             x[j] = at + delta
             up = x[j]
-            evaluate(plan.evaluate, (what, row, t, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+            evaluate(plan.evaluate, (what, row, t, x, high, tables, functions, options, one))  # noqa: F821
             x[j] = at - delta
             width = up - x[j]
-            evaluate(plan.evaluate, (what, row, t, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+            evaluate(plan.evaluate, (what, row, t, x, low, tables, functions, options, one))  # noqa: F821
             x[j] = at
         elif j >= plan.n:
             width = 2.0 * changes.delta[j - plan.n]
             if j == plan.n:
-                _keep(one.mem, one.work, one.iwork, other)
+                _keep(one, other)
             for side in range(2):
                 change = 2 * (j - plan.n) + side
                 put_change(change, changes, other)
                 y = low if side == 0 else high
-                evaluate(plan.evaluate, (what, row, t, x, y, tables, functions, options, other.mem, other.imem, other.work, other.iwork))  # noqa: F821
+                evaluate(plan.evaluate, (what, row, t, x, y, tables, functions, options, other))  # noqa: F821
                 _undo(change, changes, one, other)
         for i in range(size):
             out[i * n + j] = (high[i] - low[i]) / width if j < plan.n_own or j >= plan.n else 0.0
@@ -276,8 +277,8 @@ def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables,
         for i in range(size):
             omega[i] = h * J_1[i]
     else:
-        evaluate(plan.evaluate, (FIELD, 0, t_0, x_0, f_0, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
-        evaluate(plan.evaluate, (FIELD, 0, t_1, x_1, f_1, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        evaluate(plan.evaluate, (FIELD, 0, t_0, x_0, f_0, tables, functions, options, one))  # noqa: F821
+        evaluate(plan.evaluate, (FIELD, 0, t_1, x_1, f_1, tables, functions, options, one))  # noqa: F821
         for k in range(2):
             a = 0.5 - _GAUSS if k == 0 else 0.5 + _GAUSS
             b = 1.0 - a
@@ -314,10 +315,10 @@ def _approach_template(t, tangent, m, plan, changes, one, other, tables, functio
             count, row = count + 1, i if row < 0 else row
     for j in range(n):
         g[j] = f[j] = 0.0
-    evaluate(plan.evaluate, (FIELD, 0, t, x, f, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+    evaluate(plan.evaluate, (FIELD, 0, t, x, f, tables, functions, options, one))  # noqa: F821
     w[0] = 0.0
     if row >= 0:
-        w[0] = guard_rate(row, t, x, tables, functions, options, one.mem, one.imem, one.work, one.iwork)  # noqa: F821
+        w[0] = guard_rate(row, t, x, tables, functions, options, one)  # noqa: F821
         differentiate(GUARD, row, t, x, 1, g, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
     notes[TOGETHER] += 1.0 if count > 1 else 0.0
     if w[0] != 0.0:
@@ -332,29 +333,29 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
     x, x_after, f_before, f_after = view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 4 * N + 1, N), view(w, 3 * N + 1, N)
     moved, long, g = view(w, 5 * N + 1, N), view(w, 1, N), view(w, 8 * N + 1, N)
     S, spare, product = view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
-    load(x_after, tables, one.mem, one.work)  # noqa: F821
-    evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+    load(x_after, tables, one)  # noqa: F821
+    evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, tables, functions, options, one))  # noqa: F821
     for i in range(n):
         for j in range(N):
             S[i * N + j] = 1.0 if i == j else 0.0
         moved[i] = f_before[i]
     if jumped:
-        set_reset(tables, one.mem, one.imem, one.work, one.iwork)  # noqa: F821
+        set_reset(tables, one)  # noqa: F821
         high, low, delta = view(w, 6 * N + 1, N), view(w, 7 * N + 1, N), _STEP * max(options.h, abs(t) * _STEP)
-        evaluate(plan.evaluate, (RESET, 0, t, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        evaluate(plan.evaluate, (RESET, 0, t, x, high, tables, functions, options, one))  # noqa: F821
         miss, scale = 0.0, 0.0
         for i in range(n):
             miss, scale = max(miss, abs(high[i] - x_after[i])), max(scale, abs(x_after[i]), abs(x[i]))
         notes[UNTREATED] += 1.0 if not miss <= _FAR * scale else 0.0
-        evaluate(plan.evaluate, (RESET, 0, t + delta, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
-        evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        evaluate(plan.evaluate, (RESET, 0, t + delta, x, high, tables, functions, options, one))  # noqa: F821
+        evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, tables, functions, options, one))  # noqa: F821
         for i in range(n):
             moved[i] = (high[i] - low[i]) / (2.0 * delta)
             long[i] = 0.0
         s = _LONG * plan.every * options.h
         for k in range(1, 3):
-            evaluate(plan.evaluate, (RESET, 0, t + k * s, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
-            evaluate(plan.evaluate, (RESET, 0, t - k * s, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+            evaluate(plan.evaluate, (RESET, 0, t + k * s, x, high, tables, functions, options, one))  # noqa: F821
+            evaluate(plan.evaluate, (RESET, 0, t - k * s, x, low, tables, functions, options, one))  # noqa: F821
             for i in range(n):
                 long[i] += (high[i] - low[i]) * (8.0 if k == 1 else -1.0) / (12.0 * s)
         for i in range(n):  # what the short difference has beyond the long one is noise, unless it is more: then time has a corner near
@@ -419,11 +420,11 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, add
             break
         t = (low * g_high - high * g_low) / (g_high - g_low)
         t = t if low < t < high else 0.5 * (low + high)
-        _keep(one.mem, one.work, one.iwork, other)
+        _keep(one, other)
         status = PAUSED
         while status == PAUSED:
-            status, _, _ = step_(t, tables, address, solver, solver_options, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
-        load(x_m, tables, other.mem, other.work)  # noqa: F821
+            status, _, _ = step_(t, tables, address, solver, solver_options, options, other)  # noqa: F821
+        load(x_m, tables, other)  # noqa: F821
         on_surface(plan.surface, (t, view(w, 2 * n + 1, plan.n_own), varied, g))  # noqa: F821
         if g[0] * g_1 > 0.0:
             high, g_high = t, g[0]
@@ -441,25 +442,26 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
     """Rows of members first..last up to number ``until``, with their tangent maps where these have columns, and points of a section."""
     n = plan.n + plan.n_parameters
     for m in range(first, last):
-        mem, imem, work, iwork, address = all_members.mem[m], all_members.imem[m], all_members.work[m], all_members.iwork[m], functions[m]
+        mem, imem, address = all_members.mem[m], all_members.imem[m], functions[m]
+        memory = memory_of((mem, imem, all_members.work[m], all_members.iwork[m]))
         reached, notes, w, is_after = tangent.reached[m], tangent.notes[m], tangent.scratch[m], False
         points, skipped = all_members.points[m], all_members.skipped[m]
-        one = Scratch(ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m])
-        other = Scratch(others.mem[m], others.imem[m], others.work[m], others.iwork[m])
+        one = memory_of((ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m]))
+        other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
         x_0, x_1, x_m = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n)
         if reached[STARTED] == 0:
             reached[STARTED] = 1
-            reached[STOPPED] = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
+            reached[STOPPED] = start(mem[T], tables, address, options, memory)  # noqa: F821
         while reached[DONE] < until and reached[STOPPED] == 0:
             k, t_0 = imem[STEP] + 1, mem[T]
             t = mem[T0] + k * all_members.h[m]
             if not is_after:
-                load(x_0, tables, mem, work)  # noqa: F821
+                load(x_0, tables, memory)  # noqa: F821
                 if plan.section == AT_CROSSINGS:
-                    _keep(mem, work, iwork, one)
+                    _keep(memory, one)
             status = PAUSED
             while status == PAUSED:
-                status, _, _ = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+                status, _, _ = step_(t, tables, address, solver, solver_options, options, memory)  # noqa: F821
             if status != CONVERGED and status != INEXACT and status < EVENT:
                 reached[STOPPED] = status
                 break
@@ -469,18 +471,18 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 notes[IMPACTS] += 1.0 if (status & JUMP) != 0 else 0.0
                 notes[UNTREATED] += 0.0 if is_after else 1.0
                 if plan.section == AT_IMPACTS and (status & JUMP) != 0 and is_after and notes[IMPACTS] > skipped:
-                    load(x_m, tables, mem, work)  # noqa: F821
+                    load(x_m, tables, memory)  # noqa: F821
                     write_point(mem[T], reached, plan.width, plan.n, x_1, x_m, notes, points)
                 if is_after and plan.n_columns > 0:
-                    _keep(mem, work, iwork, one)
+                    _keep(memory, one)
                     leave(mem[T], (status & JUMP) != 0, tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
                 is_after = False
                 continue
-            load(x_1, tables, mem, work)  # noqa: F821
+            load(x_1, tables, memory)  # noqa: F821
             if plan.section == AT_CROSSINGS and mem[T] > t_0:
                 cross(t_0, mem[T], tangent, m, plan, all_members, one, other, tables, address, solver, solver_options, options)  # noqa: F821
             if plan.n_columns > 0:
-                _keep(mem, work, iwork, one)
+                _keep(memory, one)
                 if mem[T] > t_0:
                     propagate(t_0, mem[T], tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
             notes[TIME] += mem[T] - t_0
@@ -501,7 +503,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
 
 
 FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset")
-_vector, _whole = float64[::1], int64[::1]
+_vector = float64[::1]
 SURFACE = types.void(float64, _vector, _vector, _vector)
 _on_surface = _jit.caller(SURFACE)
 _marches, _evaluates = {}, {}  # by family: tables of all models have the same types
@@ -516,7 +518,7 @@ def address_of_evaluate(prepared, family):
 
 def _signature_of(prepared):
     known = [numba.typeof(one) for one in (prepared.tables, prepared.functions[0], prepared.options)]
-    return types.void(int64, int64, float64, _vector, _vector, *known, _vector, _whole, _vector, _whole)
+    return types.void(int64, int64, float64, _vector, _vector, *known, MEMORY)
 
 
 def _kernels_of(family, name, signature, step):

@@ -12,20 +12,22 @@ _SAME_RATIO = 1e-3  # of what is missing to 1: by how much two ratios of an accu
 
 
 @kernel
-def forget_accumulations(p, work, iwork):
+def forget_accumulations(p, memory):
     """No events have been."""
+    work = memory.work
     for k in range(3 * p.m):
         work[p.last + k], work[p.flight + k], work[p.flight_before + k], work[p.longest + k] = -np.inf, np.inf, np.inf, 0.0
-    work[p.tail], iwork[p.frozen] = -np.inf, 0
+    work[p.tail], memory.iwork[p.frozen] = -np.inf, 0
 
 
 @kernel
-def follow_accumulations(t, threshold, p, work, iwork):
+def follow_accumulations(t, threshold, p, memory):
     """Where the same event comes again in times that fall by one ratio q, and are short, wait at the limit until they would have ended.
 
     The tail ``d q / (1 - q)`` is summed, and so is what the state would still change by. In: near, 1 of rows whose y is so small,
     between their events, that it will soon count as zero: flights of an accumulation that such a row is in are short enough.
     """
+    work, iwork = memory.work, memory.iwork
     n = p.n
     for i in range(p.m):
         if iwork[p.fired + i] == 0:

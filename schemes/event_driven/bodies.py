@@ -30,6 +30,7 @@ from nsds.schemes.rigid.forces import force_of
 from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_in
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import FORCE, V
+from nsds.schemes.run.memory import MEMORY
 
 STATE = 13  # numbers of a body
 _ROOM = MOST * FIELDS
@@ -40,22 +41,24 @@ _WAY = 2.0**-9  # of a turn, or of the radius of gyration: between the points of
 
 
 @kernel
-def copy_state(s, from_mem, mem, work, x):
+def copy_state(s, from_mem, memory, x):
     """States of all bodies from mem into work[x:], or back, p made unit then."""
+    mem = memory.mem
     for i in range(s.rigid.bodies.size):
         q, at = s.rigid.bodies[i].q, x + STATE * i
         for k in range(STATE):
             if from_mem:
-                work[at + k] = mem[q + k]
+                memory.work[at + k] = mem[q + k]
             else:
-                mem[q + k] = work[at + k]
+                mem[q + k] = memory.work[at + k]
         if not from_mem:
             rotations.normalise(view(mem, q + 3, 4))
 
 
 @kernel
-def rates(s, mem, work, out):
+def rates(s, memory, out):
     """x' of all bodies at the state in mem, with the accelerations in p.acc, into work[out:]."""
+    mem, work = memory.mem, memory.work
     psi, acc = stack(12), s.newton.plan[0].acc
     for i in range(s.rigid.bodies.size):
         q, to = s.rigid.bodies[i].q, out + STATE * i
@@ -70,22 +73,23 @@ def rates(s, mem, work, out):
 
 
 @kernel
-def displace(s, mem, work, shift):
+def displace(s, memory, shift):
     """Move all bodies by work[shift:], rotation vectors in axes of the bodies."""
     kept = stack(7)
     for i in range(s.rigid.bodies.size):
-        q, d = s.rigid.bodies[i].q, view(work, shift + 6 * i, 6)
+        q, d = s.rigid.bodies[i].q, view(memory.work, shift + 6 * i, 6)
         for k in range(7):
-            kept[k] = mem[q + k]
-        move(EXPONENTIAL, kept, 1.0, 1.0, d, d, view(mem, q, 7))
+            kept[k] = memory.mem[q + k]
+        move(EXPONENTIAL, kept, 1.0, 1.0, d, d, view(memory.mem, q, 7))
 
 
 @kernel
-def _evaluate_wrenches(t, f, rigid, functions, mem, imem, work, iwork):
+def _evaluate_wrenches(t, f, rigid, functions, memory):
     """Forces on all bodies at the state in mem, those between bodies too, into work[f:]; none on those that are fixed."""
+    mem = memory.mem
     size = stack(2)
     for i in range(rigid.bodies.size):
-        body, out = rigid.bodies[i], view(work, f + 6 * i, 6)
+        body, out = rigid.bodies[i], view(memory.work, f + 6 * i, 6)
         if body.fixed:
             for k in range(6):
                 out[k] = 0.0
@@ -93,21 +97,22 @@ def _evaluate_wrenches(t, f, rigid, functions, mem, imem, work, iwork):
             force(t, body, view(mem, body.q, 7), view(mem, body.q + V, 6), functions, mem, out, size)
     for k in range(rigid.interactions.size):
         if rigid.interactions[k].law == FORCE and rigid.rows[k].collision == ABSENT:
-            _add_force_between(t, k, f, rigid, functions, mem, imem, work, iwork)
+            _add_force_between(t, k, f, rigid, functions, memory)
 
 
 @kernel
-def _add_force_between(t, k, f, rigid, functions, mem, imem, work, iwork):
+def _add_force_between(t, k, f, rigid, functions, memory):
     """The force of a spring, damper or function into lambda of its rows, and ``H^T lambda`` to the forces in work[f:]."""
+    work = memory.work
     r = rigid.interactions[k]
-    _place(r.a, 0.0, rigid, mem, work)
+    _place(r.a, 0.0, rigid, memory)
     if r.b != ABSENT:
-        _place(r.b, 0.0, rigid, mem, work)
-    _evaluate(t, k, ABSENT, rigid, functions, mem, imem, work, iwork)
-    ydot, lam = view(work, r.spare, r.m), view(mem, r.lam, r.m)
+        _place(r.b, 0.0, rigid, memory)
+    _evaluate(t, k, ABSENT, rigid, functions, memory)
+    ydot, lam = view(work, r.spare, r.m), view(memory.mem, r.lam, r.m)
     for i in range(r.m):
-        ydot[i] = _speed(r, i, rigid.bodies, mem, work)
-    force_of(t, r, view(work, r.h, r.m), ydot, functions, mem, lam)
+        ydot[i] = _speed(r, i, rigid.bodies, memory)
+    force_of(t, r, view(work, r.h, r.m), ydot, functions, memory.mem, lam)
     for side in range(2 if r.b != ABSENT else 1):
         body = r.a if side == 0 else r.b
         for i in range(r.m if not rigid.bodies[body].fixed else 0):
@@ -116,13 +121,13 @@ def _add_force_between(t, k, f, rigid, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _evaluate_interactions(t, which, mode, rigid, functions, mem, imem, work, iwork):
+def _evaluate_interactions(t, which, mode, rigid, functions, memory):
     """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those that hold nothing."""
     for i in range(rigid.bodies.size):
-        _place(i, 0.0, rigid, mem, work)
+        _place(i, 0.0, rigid, memory)
     for k in range(rigid.interactions.size):
-        if rigid.rows[k].first == k and (which == EVERY or _is_chosen(k, which == ACTIVE, mode, rigid, iwork)):
-            _evaluate(t, k, mode, rigid, functions, mem, imem, work, iwork)
+        if rigid.rows[k].first == k and (which == EVERY or _is_chosen(k, which == ACTIVE, mode, rigid, memory.iwork)):
+            _evaluate(t, k, mode, rigid, functions, memory)
 
 
 @tiny
@@ -144,8 +149,9 @@ def _acts(k, mode, rigid, iwork):
 
 
 @tiny
-def _place(i, way, rigid, mem, work):
+def _place(i, way, rigid, memory):
     """Body i where constant velocities take it in a time, for `evaluate`."""
+    mem, work = memory.mem, memory.work
     plan, q = rigid.plan[0], rigid.bodies[i].q
     v, to = view(mem, q + V, 6), view(work, plan.q + 7 * i, 7)
     if way == 0.0:
@@ -167,40 +173,42 @@ def _turn_rows(r, plan, work):
 
 
 @tiny
-def _evaluate(t, k, mode, rigid, functions, mem, imem, work, iwork):
+def _evaluate(t, k, mode, rigid, functions, memory):
     """h, rate and H of an interaction, or of all slots of a pair of shapes from the first one on, where bodies have been placed."""
+    work = memory.work
     plan = rigid.plan[0]
     if rigid.rows[k].collision == ABSENT:
         q, R = view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size)
-        evaluate(t, rigid.interactions[k], q, R, functions, mem, imem, work)
+        evaluate(t, rigid.interactions[k], q, R, functions, memory)
         _turn_rows(rigid.interactions[k], plan, work)
     else:
-        _evaluate_pair(k, False, mode, rigid, mem, imem, work, iwork)
+        _evaluate_pair(k, False, mode, rigid, memory)
 
 
 @kernel
-def _evaluate_pair(first, renews, mode, rigid, mem, imem, work, iwork):
+def _evaluate_pair(first, renews, mode, rigid, memory):
     """h and H of all contacts of two shapes, whose slots begin with the first, with normals and points as `detect` gives them.
 
     renews: whether slots take over what is found. mode: where modes of rows lie, ABSENT where there are none. Out: least, the least gap
     that holds nothing, and rate; changed, set to 1 where a slot is not evaluated as the feature that it has, or more is found than has one.
     """
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     row, pair, plan = rigid.rows[first], rigid.rows[first], rigid.plan[0]
     c, r, many = rigid.collisions[pair.collision], rigid.interactions[first], pair.many
     n, found, own, mate = c.n_shapes, stack(_ROOM), stack(MOST), stack(MOST)
-    kind, size, pose = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(work, c.pose, 7 * n)
+    kind, size, pose = view(memory.imem, c.kind, n), view(mem, c.size, 3 * n), view(work, c.pose, 7 * n)
     q, a, b = view(work, plan.q, 7 * rigid.bodies.size), pair.shape_a, pair.shape_b
     for side in range(2):
         shape = a if side == 0 else b
-        place(view(imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(work, c.pose + 7 * shape, 7))
+        place(view(memory.imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(work, c.pose + 7 * shape, 7))
     others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general]
     far = _far(kind, size, pose, a, b)
     work[pair.rate] = _rate_of_gap(first, far, kind, size, rigid, mem)
-    margin = _sight(first, kind, size, rigid, mem, work)
+    margin = _sight(first, kind, size, rigid, memory)
     count = contacts_of_pair(kind, size, pose, a, b, margin, others, found)
-    _match(first, count, found, own, mate, rigid, work, iwork)
+    _match(first, count, found, own, mate, rigid, memory)
     if renews:
-        _fill_slots(first, count, found, own, mate, mode, rigid, work, iwork)
+        _fill_slots(first, count, found, own, mate, mode, rigid, memory)
     least = min(margin, far)
     for j in range(count):
         k = first + int(mate[j])
@@ -250,13 +258,15 @@ def _far(kind, size, pose, a, b):
 
 
 @tiny
-def _sight(first, kind, size, rigid, mem, work):
+def _sight(first, kind, size, rigid, memory):
     """The gap up to which contacts of two shapes are looked for: of meshes what motion may close soon, of others all."""
     pair = rigid.rows[first]
     if kind[pair.shape_a] != MESH and kind[pair.shape_b] != MESH:
         return math.inf
     smaller = min(bound(kind, size, pair.shape_a), bound(kind, size, pair.shape_b))
-    return max(mem[rigid.collisions[pair.collision].margin], smaller + 2.0 * work[pair.rate] * work[rigid.plan[0].horizon])
+    return max(
+        memory.mem[rigid.collisions[pair.collision].margin], smaller + 2.0 * memory.work[pair.rate] * memory.work[rigid.plan[0].horizon]
+    )
 
 
 @tiny
@@ -274,7 +284,7 @@ def _rate_of_gap(first, far, kind, size, rigid, mem):
 
 
 @kernel
-def _match(first, count, found, own, mate, rigid, work, iwork):
+def _match(first, count, found, own, mate, rigid, memory):
     """Which of the contacts found is that of each slot: that of its feature, else the nearest that no other one has.
 
     Out: own (MOST,): of each slot its contact; mate (MOST,): of each contact its slot; -1 where there is none.
@@ -285,28 +295,29 @@ def _match(first, count, found, own, mate, rigid, work, iwork):
     for l in range(many):
         own[l] = -1.0
         for j in range(count):
-            if mate[j] < 0.0 and int(found[FIELDS * j]) == iwork[rigid.rows[first + l].feature]:
+            if mate[j] < 0.0 and int(found[FIELDS * j]) == memory.iwork[rigid.rows[first + l].feature]:
                 own[l], mate[j] = j, l
                 break
     for l in range(many):
         row, nearest, least = rigid.rows[first + l], -1, math.inf
-        if own[l] < 0.0 and iwork[row.feature] != NO_FEATURE:
+        if own[l] < 0.0 and memory.iwork[row.feature] != NO_FEATURE:
             for j in range(count):
                 square = 0.0
                 for i in range(3):
-                    square += (found[FIELDS * j + 5 + i] - work[row.point + i]) ** 2
-                if mate[j] < 0.0 and square < least and dot(view(found, FIELDS * j + 2, 3), view(work, row.normal, 3)) > 0.0:
+                    square += (found[FIELDS * j + 5 + i] - memory.work[row.point + i]) ** 2
+                if mate[j] < 0.0 and square < least and dot(view(found, FIELDS * j + 2, 3), view(memory.work, row.normal, 3)) > 0.0:
                     nearest, least = j, square
             if nearest >= 0:
                 own[l], mate[nearest] = nearest, l
 
 
 @kernel
-def _fill_slots(first, count, found, own, mate, mode, rigid, work, iwork):
+def _fill_slots(first, count, found, own, mate, mode, rigid, memory):
     """Slots become those of the contacts that they have been matched with; what is left, the nearest first, has those without a contact.
 
     Where there is none, the slot of the largest gap that holds nothing. Out: state of each slot.
     """
+    iwork = memory.iwork
     many = rigid.rows[first].many
     for l in range(many):
         row, was = rigid.rows[first + l], iwork[rigid.rows[first + l].feature]
@@ -332,30 +343,32 @@ def _fill_slots(first, count, found, own, mate, mode, rigid, work, iwork):
 
 
 @kernel
-def _renew_contacts(mode, rigid, mem, imem, work, iwork):
+def _renew_contacts(mode, rigid, memory):
     """The slots of all pairs of shapes take over the contacts that are found at the state in mem; h and H of these."""
     for i in range(rigid.bodies.size):
-        _place(i, 0.0, rigid, mem, work)
+        _place(i, 0.0, rigid, memory)
     for k in range(rigid.rows.size):
         if rigid.rows[k].collision != ABSENT and rigid.rows[k].first == k:
-            _evaluate_pair(k, True, mode, rigid, mem, imem, work, iwork)
+            _evaluate_pair(k, True, mode, rigid, memory)
 
 
 @kernel
-def list_contacts(s, mem, imem, work, iwork):
+def list_contacts(s, memory):
     """The contacts of shapes that touch, or are nearer than the margin, into the record; what the engine has kept in its places goes."""
+    iwork = memory.iwork
     rigid, f = s.rigid, s.flow[0]
     for k in range(rigid.rows.size):
         if rigid.rows[k].collision != ABSENT:
             number = iwork[rigid.rows[k].number]
-            touches = iwork[f.mode + number] != FREE or work[rigid.interactions[k].h] <= _NEAR * work[f.length + number]
+            touches = iwork[f.mode + number] != FREE or memory.work[rigid.interactions[k].h] <= _NEAR * memory.work[f.length + number]
             iwork[f.listed + number] = 1 if touches else 0
-    write_contacts(f.listed, rigid, mem, imem, work, iwork)
+    write_contacts(f.listed, rigid, memory)
 
 
 @kernel
-def write_contacts(listed, rigid, mem, imem, work, iwork):
+def write_contacts(listed, rigid, memory):
     """Contacts of shapes into the record: those with a flag in iwork[listed:] or an impulse, and those nearer than the margin."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     for i in range(rigid.collisions.size):
         c, n, last = rigid.collisions[i], 0, 0
         for first in range(rigid.rows.size):
@@ -367,7 +380,7 @@ def write_contacts(listed, rigid, mem, imem, work, iwork):
                 row, r = rigid.rows[k], rigid.interactions[k]
                 is_near = iwork[listed + iwork[row.number]] != 0 or mem[r.lam] != 0.0 or work[r.h] <= mem[c.margin]
                 if is_near and iwork[row.feature] != NO_FEATURE:
-                    at = _move_up(c, begin, n, iwork[row.feature], work, iwork)
+                    at = _move_up(c, begin, n, iwork[row.feature], memory)
                     iwork[c.new_a + at], iwork[c.new_b + at], iwork[c.new_feature + at] = row.shape_a, row.shape_b, iwork[row.feature]
                     work[c.new_gap + at] = work[r.h]
                     for j in range(3):
@@ -375,13 +388,14 @@ def write_contacts(listed, rigid, mem, imem, work, iwork):
                     for j in range(c.each):
                         work[c.new_lam + c.each * at + j] = mem[r.lam + j]
                     n += 1
-        imem[c.n] = last
-        take_over(c, n, mem, imem, work, iwork)
+        memory.imem[c.n] = last
+        take_over(c, n, memory)
 
 
 @tiny
-def _move_up(c, begin, n, feature, work, iwork):
+def _move_up(c, begin, n, feature, memory):
     """Room among the contacts from begin to n, in the order of features: those of larger ones move up. Returns its place."""
+    work, iwork = memory.work, memory.iwork
     at = n
     while at > begin and iwork[c.new_feature + at - 1] > feature:
         at -= 1
@@ -397,36 +411,37 @@ def _move_up(c, begin, n, feature, work, iwork):
 
 
 @kernel
-def _bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork):
+def _bend_rows(t, moment, which, mode, rigid, functions, memory):
     """``d/dt (H v + rate)`` at constant v of the chosen interactions: differences of fourth order along the motion.
 
     Of h itself where its derivatives are differences. moment: between the points, where something depends on time, and then all on one
     side of what is known in advance, see `nsds.schemes.event_driven.sides`. H is left moved.
     """
+    work = memory.work
     for first in range(rigid.interactions.size):
         pair, r = rigid.rows[first], rigid.interactions[first]
-        if pair.first != first or (which == ACTIVE and not _is_chosen(first, True, mode, rigid, iwork)):
+        if pair.first != first or (which == ACTIVE and not _is_chosen(first, True, mode, rigid, memory.iwork)):
             continue
-        way = _way(moment, first, rigid, mem)
+        way = _way(moment, first, rigid, memory.mem)
         by_output = r.h_function != ABSENT and r.jac_function == ABSENT
         for k in range(first, first + pair.many):
             for i in range(r.m):
                 work[rigid.rows[k].curvature + i] = 0.0
-        side = iwork[rigid.plan[0].side] if _is_timed(r) else 0
+        side = memory.iwork[rigid.plan[0].side] if _is_timed(r) else 0
         count = 0 if way == math.inf else SECOND.shape[1] if by_output else FIRST.shape[1]
         for a in range(count):
             j = a + (BEGIN_SECOND[side] if by_output else BEGIN_FIRST[side])
             weight = SECOND[side, a] / (way * way) if by_output else FIRST[side, a] / way
             if weight == 0.0:
                 continue
-            _place(r.a, j * way, rigid, mem, work)
+            _place(r.a, j * way, rigid, memory)
             if r.b != ABSENT:
-                _place(r.b, j * way, rigid, mem, work)
-            _evaluate(t + j * way, first, mode, rigid, functions, mem, imem, work, iwork)
+                _place(r.b, j * way, rigid, memory)
+            _evaluate(t + j * way, first, mode, rigid, functions, memory)
             for k in range(first, first + pair.many):
                 one, out = rigid.interactions[k], rigid.rows[k].curvature
                 for i in range(r.m):
-                    work[out + i] += weight * (work[one.h + i] if by_output else _speed(one, i, rigid.bodies, mem, work))
+                    work[out + i] += weight * (work[one.h + i] if by_output else _speed(one, i, rigid.bodies, memory))
 
 
 @tiny
@@ -436,13 +451,14 @@ def _is_timed(r):
 
 
 @tiny
-def _speed(r, i, bodies, mem, work):
+def _speed(r, i, bodies, memory):
     """``H v + rate`` of row i, H as it was evaluated last."""
+    work = memory.work
     u = work[r.rate + i]
     for l in range(6):
-        u += work[r.H + 12 * i + l] * mem[bodies[r.a].q + V + l]
+        u += work[r.H + 12 * i + l] * memory.mem[bodies[r.a].q + V + l]
         if r.b != ABSENT:
-            u += work[r.H + 12 * i + 6 + l] * mem[bodies[r.b].q + V + l]
+            u += work[r.H + 12 * i + 6 + l] * memory.mem[bodies[r.b].q + V + l]
     return u
 
 
@@ -465,72 +481,76 @@ _FORCES, _OPERATORS, _CURVATURES, _CONTACTS, _PAIR = range(5)
 
 
 @kernel
-def _operate(bodies, interactions, rows, collisions, plan, what, which, t, moment, at, functions, mem, imem, work, iwork):
+def _operate(bodies, interactions, rows, collisions, plan, what, which, t, moment, at, functions, memory):
     """One of the five; at: where forces go, or modes are."""
     rigid = Rigid(bodies, interactions, rows, collisions, plan)
     if what == _FORCES:
-        _evaluate_wrenches(t, at, rigid, functions, mem, imem, work, iwork)
+        _evaluate_wrenches(t, at, rigid, functions, memory)
     elif what == _CURVATURES:
-        _bend_rows(t, moment, which, at, rigid, functions, mem, imem, work, iwork)
+        _bend_rows(t, moment, which, at, rigid, functions, memory)
     elif what == _CONTACTS:
-        _renew_contacts(at, rigid, mem, imem, work, iwork)
+        _renew_contacts(at, rigid, memory)
     elif what == _PAIR:
         for side in range(2 if interactions[which].b != ABSENT else 1):
-            _place(interactions[which].a if side == 0 else interactions[which].b, 0.0, rigid, mem, work)
-        _evaluate_pair(which, False, at, rigid, mem, imem, work, iwork)
+            _place(interactions[which].a if side == 0 else interactions[which].b, 0.0, rigid, memory)
+        _evaluate_pair(which, False, at, rigid, memory)
     else:
-        _evaluate_interactions(t, which, at, rigid, functions, mem, imem, work, iwork)
+        _evaluate_interactions(t, which, at, rigid, functions, memory)
     return 0
 
 
 _DOOR = types.int64(
     *(typeof(rows) for rows in no_bodies()), types.int64, types.int64, types.float64, types.float64, types.int64, types.uintp[::1],
-    types.float64[::1], types.int64[::1], types.float64[::1], types.int64[::1],
+    MEMORY,
 )  # fmt: skip
 _call_door = caller(_DOOR)
 _address_of_door = on_demand(_DOOR, _operate)
 
 
 @tiny
-def evaluate_wrenches(t, f, rigid, functions, mem, imem, work, iwork):
+def evaluate_wrenches(t, f, rigid, functions, memory):
     """Forces on all bodies at the state in mem, into work[f:]."""
     r = rigid
-    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _FORCES, EVERY, t, 0.0, f, functions, mem, imem,
-                                    work, iwork))  # fmt: skip
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _FORCES, EVERY, t, 0.0, f, functions, memory))
 
 
 @tiny
-def evaluate_interactions(t, which, mode, rigid, functions, mem, imem, work, iwork):
+def evaluate_interactions(t, which, mode, rigid, functions, memory):
     """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those whose modes hold nothing."""
     r = rigid
-    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _OPERATORS, which, t, 0.0, mode, functions,
-                                    mem, imem, work, iwork))  # fmt: skip
+    _call_door(
+        _address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _OPERATORS, which, t, 0.0, mode, functions, memory)
+    )
 
 
 @tiny
-def bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork):
+def bend_rows(t, moment, which, mode, rigid, functions, memory):
     """Curvatures of the chosen interactions; moment: between points of differences where something depends on time. H is left moved."""
     r = rigid
-    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CURVATURES, which, t, moment, mode, functions,
-                                    mem, imem, work, iwork))  # fmt: skip
+    _call_door(
+        _address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CURVATURES, which, t, moment, mode, functions, memory)
+    )
 
 
 @tiny
-def renew_contacts(mode, rigid, functions, mem, imem, work, iwork):
+def renew_contacts(mode, rigid, functions, memory):
     """Slots of all pairs of shapes take over the contacts found at the state in mem. Out: state of each slot, h and H."""
     r = rigid
     if r.collisions.size > 0:
-        _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CONTACTS, EVERY, 0.0, 0.0, mode, functions,
-                                        mem, imem, work, iwork))  # fmt: skip
+        _call_door(
+            _address_of_door(),
+            (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CONTACTS, EVERY, 0.0, 0.0, mode, functions, memory),
+        )
 
 
 @tiny
-def least_gap(first, mode, rigid, functions, mem, imem, work, iwork):
+def least_gap(first, mode, rigid, functions, memory):
     """The least gap that holds nothing of two shapes, by the first of their slots, at the state in mem."""
     r = rigid
-    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _PAIR, first, 0.0, 0.0, mode, functions,
-                                    mem, imem, work, iwork))  # fmt: skip
-    return work[r.rows[first].least]
+    _call_door(
+        _address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _PAIR, first, 0.0, 0.0, mode, functions, memory)
+    )
+    return memory.work[r.rows[first].least]
 
 
 @tiny

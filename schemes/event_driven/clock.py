@@ -35,8 +35,9 @@ _FEWER = 16.0  # events and steps than else are allowed soon after it
 
 
 @tiny
-def wind_up(t, h, times, p, work, iwork):
+def wind_up(t, h, times, p, memory):
     """Begin at t: the start is pending, times until then are over, no events have been, and nothing was handed over."""
+    work, iwork = memory.work, memory.iwork
     work[p.handed], work[p.handed_to], work[p.mark] = 0.0, -math.inf, t
     iwork[p.pending], iwork[p.n_events], iwork[p.n_still], iwork[p.n_steps], iwork[p.next_time] = AT_START, 0, 0, 0, 0
     while iwork[p.next_time] < times.size and not is_later(times[iwork[p.next_time]], t, h):
@@ -50,12 +51,12 @@ def at_row(time, t_new, h):
 
 
 @tiny
-def next_stop(t, t_new, h, times, p, work, iwork):
+def next_stop(t, t_new, h, times, p, memory):
     """The next time that is known in advance: of a row, of an event, of the end of an accumulation; the last row may have been there."""
     until = t_new
-    if iwork[p.next_time] < times.size:
-        until = min(until, max(t, at_row(times[iwork[p.next_time]], t_new, h)))
-    return min(until, max(work[p.tail], t)) if work[p.tail] > -math.inf else until
+    if memory.iwork[p.next_time] < times.size:
+        until = min(until, max(t, at_row(times[memory.iwork[p.next_time]], t_new, h)))
+    return min(until, max(memory.work[p.tail], t)) if memory.work[p.tail] > -math.inf else until
 
 
 @tiny
@@ -84,8 +85,9 @@ def steps_to_pause(n):
 
 
 @tiny
-def crawls(t, h, effort, p, work, iwork):
+def crawls(t, h, effort, p, memory):
     """Count a step of the motion, as so many, and tell whether many have not got on, with events between them or without."""
+    work, iwork = memory.work, memory.iwork
     iwork[p.n_steps] += effort
     less = fewer(t, h, p, work)
     if t - work[p.mark] > max(_CRAWL * h, work[p.handed] if less > 1.0 else 0.0):
@@ -94,17 +96,18 @@ def crawls(t, h, effort, p, work, iwork):
 
 
 @tiny
-def count_event(t, h, p, work, iwork):
+def count_event(t, h, p, memory):
     """One event more, at t."""
+    iwork = memory.iwork
     iwork[p.n_events] += 1
-    iwork[p.n_still] = iwork[p.n_still] + 1 if t - work[p.event] <= ROUNDED * max(abs(t), h) else 0
-    work[p.event] = t
+    iwork[p.n_still] = iwork[p.n_still] + 1 if t - memory.work[p.event] <= ROUNDED * max(abs(t), h) else 0
+    memory.work[p.event] = t
 
 
 @tiny
-def are_too_many(t, options, p, work, iwork):
+def are_too_many(t, options, p, memory):
     """Whether there are more events than max_events between two rows, or too many at one time."""
-    return iwork[p.n_events] > options.max_events / fewer(t, options.h, p, work) or iwork[p.n_still] > MOST_STILL
+    return memory.iwork[p.n_events] > options.max_events / fewer(t, options.h, p, memory.work) or memory.iwork[p.n_still] > MOST_STILL
 
 
 @tiny

@@ -58,24 +58,25 @@ _SIZES = abs(_COEFFICIENTS).sum(axis=1)
 
 
 @kernel
-def forget_long_steps(p, work, iwork):
+def forget_long_steps(p, memory):
     """Other modes: another matrix, and fast terms to wait for."""
-    iwork[p.n_short], work[p.inverted] = 0, 0.0
+    memory.iwork[p.n_short], memory.work[p.inverted] = 0, 0.0
 
 
 @kernel
-def take_long_step(h_most, degree, p, work, iwork):
+def take_long_step(h_most, degree, p, memory):
     """Coefficients of the motion over a long step into p.poly, what they could have into p.c_size. Returns its length, or 0: none is.
 
     The length may be more than h_most.
     """
+    work, iwork = memory.work, memory.iwork
     iwork[p.n_short] += 1
     least = _PATIENCE * work[p.step]
     if p.n_stages == 0 or iwork[p.n_short] <= _PATIENCE or not 0.0 < least < h_most:
         return 0.0
     h = work[p.long] if least < work[p.long] < h_most else h_most * _LONGER if work[p.long] < h_most else work[p.long]
     for _ in range(_TRIES):
-        if h < least or not _invert(h, p, work, iwork):
+        if h < least or not _invert(h, p, memory):
             break
         error = _collocate(h, degree, p, work)
         if error <= 1.0:
@@ -88,8 +89,9 @@ def take_long_step(h_most, degree, p, work, iwork):
 
 
 @kernel
-def _invert(h, p, work, iwork):
+def _invert(h, p, memory):
     """The inverse of ``A^-1 - h R`` of all stages, A that of Butcher, into p.stages, unless it is there. False where it is singular."""
+    work = memory.work
     if work[p.inverted] == h:
         return True
     n, m = p.n, p.n_stages
@@ -106,7 +108,7 @@ def _invert(h, p, work, iwork):
             for k in range(m):
                 size += abs(work[row + k])
             work[p.stage_size + i * n + a] = size
-    work[p.inverted] = h if invert_in_place(m, p.stages, p.stage_size, work, iwork, p.stage_pivots) else 0.0
+    work[p.inverted] = h if invert_in_place(m, p.stages, p.stage_size, memory, p.stage_pivots) else 0.0
     return work[p.inverted] == h
 
 

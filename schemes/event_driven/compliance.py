@@ -50,28 +50,29 @@ def _slope(i, j, s, options, work):
 
 
 @tiny
-def output(i, s, options, mem, work):
+def output(i, s, options, memory):
     """y of a compliant row."""
     form = s.newton
     c = form.constraints[i]
-    y = position(c, form.entries, mem, work)
-    return y if c.h != ABSENT else y + options.h * options.h * compliance(c, form.constraints, form.couplings, mem, work)
+    y = position(c, form.entries, memory)
+    return y if c.h != ABSENT else y + options.h * options.h * compliance(c, form.constraints, form.couplings, memory)
 
 
 @kernel
-def add_forces(t, s, functions, options, mem, work, iwork):
+def add_forces(t, s, functions, options, memory):
     """lambda of all compliant rows at the state in mem, and what they add to the forces in p.f; False where there is no solution."""
+    work = memory.work
     form, p, is_solved = s.newton, s.newton.plan[0], True
     for i in range(form.constraints.size):
         c = form.constraints[i]
         if _leads(i, c, s):
-            r = iwork[s.flow[0].relation + i]
-            is_solved &= _solve_element(t, i, s, functions, options, mem, work, iwork)
+            r = memory.iwork[s.flow[0].relation + i]
+            is_solved &= _solve_element(t, i, s, functions, options, memory)
             if r != ABSENT and form.relations[r].g_function != ABSENT:
                 _add_inputs(form.relations[r], p, work)
-        if c.level == POSITION and not _has_input(i, s, iwork):
+        if c.level == POSITION and not _has_input(i, s, memory.iwork):
             for k in range(c.input, c.input_end):
-                work[p.f + form.inputs[k].dof] += work[form.inputs[k].coefficient] * mem[c.lam]
+                work[p.f + form.inputs[k].dof] += work[form.inputs[k].coefficient] * memory.mem[c.lam]
     return is_solved
 
 
@@ -90,47 +91,49 @@ def _add_inputs(r, p, work):
 
 
 @tiny
-def _solve_element(t, i, s, functions, options, mem, work, iwork):
+def _solve_element(t, i, s, functions, options, memory):
     """lambda of the element that row i leads, and the values of its guards; False where there is no solution."""
-    if iwork[s.flow[0].relation + i] == ABSENT:
-        return _solve_linear(i, s, options, mem, work, iwork)
-    return _solve(t, i, s, functions, options, mem, work, iwork)
+    if memory.iwork[s.flow[0].relation + i] == ABSENT:
+        return _solve_linear(i, s, options, memory)
+    return _solve(t, i, s, functions, options, memory)
 
 
 @kernel
-def _solve_linear(i, s, options, mem, work, iwork):
+def _solve_linear(i, s, options, memory):
     """lambda of the element that row i leads, where y is linear."""
+    work = memory.work
     form, f = s.newton, s.flow[0]
     c = form.constraints[i]
     for k in range(c.coupling, c.coupling_end):
         j = form.couplings[k].constraint
-        mem[form.constraints[j].lam] = 0.0
-        work[f.soft + j] = -position(form.constraints[j], form.entries, mem, work)
-    is_solved = _divide(i, f.soft, s, options, work, iwork)
+        memory.mem[form.constraints[j].lam] = 0.0
+        work[f.soft + j] = -position(form.constraints[j], form.entries, memory)
+    is_solved = _divide(i, f.soft, s, options, memory)
     for k in range(c.coupling, c.coupling_end):
         j = form.couplings[k].constraint
-        mem[form.constraints[j].lam] = work[f.soft + j]
+        memory.mem[form.constraints[j].lam] = work[f.soft + j]
     for k in range(c.coupling, c.coupling_end):
         j = form.couplings[k].constraint
-        held = iwork[f.mode + j] == HELD
-        work[f.margin + j] = work[f.soft + j] * _slope(j, j, s, options, work) if held else output(j, s, options, mem, work)
+        held = memory.iwork[f.mode + j] == HELD
+        work[f.margin + j] = work[f.soft + j] * _slope(j, j, s, options, work) if held else output(j, s, options, memory)
     return is_solved
 
 
 @kernel
-def _evaluate(t, r, s, functions, options, mem, work):
+def _evaluate(t, r, s, functions, options, memory):
     """h, g and operators of a relation at the state and lambda in mem."""
     for j in range(r.n):
-        work[r.x + j] = mem[coordinate(r, j)]
+        memory.work[r.x + j] = memory.mem[coordinate(r, j)]
     for j in range(r.m):
-        work[r.lam + j] = mem[r.multiplier + j]
-    relation_output(t, r, functions, mem, work)
-    relation_operators(t, options.h, r, True, 1.0 / (options.h * options.h), s.newton.plan[0].spare, functions, mem, work)
+        memory.work[r.lam + j] = memory.mem[r.multiplier + j]
+    relation_output(t, r, functions, memory)
+    relation_operators(t, options.h, r, True, 1.0 / (options.h * options.h), s.newton.plan[0].spare, functions, memory)
 
 
 @kernel
-def _solve(t, i, s, functions, options, mem, work, iwork):
+def _solve(t, i, s, functions, options, memory):
     """lambda of the element that row i leads, by Newton's method; one-sided ones stay positive."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     form, f = s.newton, s.flow[0]
     c, r, change, size = form.constraints[i], form.relations[iwork[s.flow[0].relation + i]], 0.0, 0.0
     is_alone = c.coupling_end == c.coupling + 1
@@ -139,7 +142,7 @@ def _solve(t, i, s, functions, options, mem, work, iwork):
         if iwork[f.mode + form.couplings[k].constraint] != HELD or (is_alone and row.bilateral == 0):
             mem[row.lam] = 0.0
     for n in range(_ITERATIONS):
-        _evaluate(t, r, s, functions, options, mem, work)
+        _evaluate(t, r, s, functions, options, memory)
         if n == 0 and is_alone and c.bilateral == 0:
             y = work[c.h]
             work[f.margin + i] = -y if iwork[f.mode + i] == HELD else y
@@ -148,15 +151,15 @@ def _solve(t, i, s, functions, options, mem, work, iwork):
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
             work[f.soft + j] = -work[form.constraints[j].h]
-        is_regular, change, size = _divide(i, f.soft, s, options, work, iwork), 0.0, 0.0
+        is_regular, change, size = _divide(i, f.soft, s, options, memory), 0.0, 0.0
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
             lam = mem[form.constraints[j].lam]
-            mem[form.constraints[j].lam] = new = _stepped(lam, work[f.soft + j], is_regular, j, s, work, iwork)
+            mem[form.constraints[j].lam] = new = _stepped(lam, work[f.soft + j], is_regular, j, s, memory)
             change, size = max(change, abs(new - lam)), max(size, abs(new))
         if change <= _SAME * size:
             break
-    _evaluate(t, r, s, functions, options, mem, work)
+    _evaluate(t, r, s, functions, options, memory)
     for k in range(c.coupling, c.coupling_end if not is_alone else c.coupling):
         j = form.couplings[k].constraint
         lam = mem[form.constraints[j].lam]
@@ -165,31 +168,32 @@ def _solve(t, i, s, functions, options, mem, work, iwork):
 
 
 @tiny
-def _stepped(lam, step, is_regular, j, s, work, iwork):
+def _stepped(lam, step, is_regular, j, s, memory):
     """lambda after a step of Newton's method."""
     f, c = s.flow[0], s.newton.constraints[j]
-    if iwork[f.mode + j] != HELD:
+    if memory.iwork[f.mode + j] != HELD:
         return 0.0
-    if not is_regular or not abs(step) < math.inf or (step == 0.0 and lam == 0.0 and work[c.h] < 0.0):
-        return max(_FIRST * work[f.force], _FIRST) if lam == 0.0 else _BACK * lam
+    if not is_regular or not abs(step) < math.inf or (step == 0.0 and lam == 0.0 and memory.work[c.h] < 0.0):
+        return max(_FIRST * memory.work[f.force], _FIRST) if lam == 0.0 else _BACK * lam
     return lam + step if c.bilateral != 0 or lam + step >= 0.0 else _BACK * lam
 
 
 @kernel
-def _divide(i, b, s, options, work, iwork):
+def _divide(i, b, s, options, memory):
     """``D x = b`` of the HELD rows of the element that row i leads, 0 of others; False where D is singular. In/out: work[b:], by row."""
+    work = memory.work
     form, f = s.newton, s.flow[0]
     first, m, A = form.constraints[i].coupling, form.constraints[i].coupling_end - form.constraints[i].coupling, f.soft_matrix
     for k in range(m):
         j = form.couplings[first + k].constraint
-        held = iwork[f.mode + j] == HELD
+        held = memory.iwork[f.mode + j] == HELD
         work[f.rhs + k], work[f.size + k] = work[b + j] if held else 0.0, 0.0
         for l in range(m):
             other = form.couplings[first + l].constraint
-            both = held and iwork[f.mode + other] == HELD
+            both = held and memory.iwork[f.mode + other] == HELD
             work[A + k * m + l] = value = _slope(j, other, s, options, work) if both else 1.0 if k == l else 0.0
             work[f.size + k] += abs(value)
-    if not invert_in_place(m, A, f.size, work, iwork, f.pivots):
+    if not invert_in_place(m, A, f.size, memory, f.pivots):
         return False
     for k in range(m):
         x = 0.0
@@ -200,7 +204,7 @@ def _divide(i, b, s, options, work, iwork):
 
 
 @kernel
-def choose(t, s, functions, options, mem, work, iwork):
+def choose(t, s, functions, options, memory):
     """Modes of compliant rows at the state in mem: what is closed pushes, what is open is apart, or will be so next.
 
     In: accelerations in p.acc, operators and curvatures at the state. Rows whose guard is zero follow its first derivative, or its second;
@@ -208,59 +212,61 @@ def choose(t, s, functions, options, mem, work, iwork):
     mode has changed.
     """
     form, f, changed = s.newton, s.flow[0], False
-    t = clamped(t, f, work)
+    t = clamped(t, f, memory.work)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         if not _leads(i, c, s):
             continue
         for _ in range(8 * (c.coupling_end - c.coupling) + 8):
-            _solve_element(t, i, s, functions, options, mem, work, iwork)
-            _rates(i, s, options, mem, work, iwork)
+            _solve_element(t, i, s, functions, options, memory)
+            _rates(i, s, options, memory)
             wrong = ABSENT
             for k in range(c.coupling, c.coupling_end):
                 j = form.couplings[k].constraint
-                if form.constraints[j].bilateral == 0 and _sense(j, s, options, mem, work, iwork) < 0.0 and (wrong == ABSENT or j < wrong):
+                if form.constraints[j].bilateral == 0 and _sense(j, s, options, memory) < 0.0 and (wrong == ABSENT or j < wrong):
                     wrong = j
             if wrong == ABSENT:
                 break
-            iwork[f.mode + wrong], changed = FREE if iwork[f.mode + wrong] == HELD else HELD, True
+            memory.iwork[f.mode + wrong], changed = FREE if memory.iwork[f.mode + wrong] == HELD else HELD, True
     return changed
 
 
 @kernel
-def _rates(i, s, options, mem, work, iwork):
+def _rates(i, s, options, memory):
     """First and second derivatives of the guards of the element that row i leads, into work[opening:] and work[bend:]."""
+    work = memory.work
     form, f = s.newton, s.flow[0]
     c = form.constraints[i]
     for place in (f.opening, f.bend):
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
             row = form.constraints[j]
-            rate, _ = velocity(row, form.entries, mem, work)
+            rate, _ = velocity(row, form.entries, memory)
             if place == f.bend:
                 rate = 0.0 if row.curvature == ABSENT else work[row.curvature]
                 for l in range(row.entry, row.entry_end):
                     rate += work[form.entries[l].coefficient] * work[s.newton.plan[0].acc + form.entries[l].dof]
             work[place + j], work[f.soft + j] = rate, -rate
-        is_coupled = c.coupling_end > c.coupling + 1 and _divide(i, f.soft, s, options, work, iwork)
+        is_coupled = c.coupling_end > c.coupling + 1 and _divide(i, f.soft, s, options, memory)
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
             for l in range(c.coupling, c.coupling_end if is_coupled else c.coupling):
                 other = form.couplings[l].constraint
-                if other != j and iwork[f.mode + other] == HELD:
+                if other != j and memory.iwork[f.mode + other] == HELD:
                     work[place + j] += _slope(j, other, s, options, work) * work[f.soft + other]
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
-            work[place + j] *= -1.0 if iwork[f.mode + j] == HELD else 1.0
+            work[place + j] *= -1.0 if memory.iwork[f.mode + j] == HELD else 1.0
 
 
 @kernel
-def _sense(j, s, options, mem, work, iwork):
+def _sense(j, s, options, memory):
     """Sign of the guard of a row, or of its first derivative that is not zero. Out: zeros."""
+    work, iwork = memory.work, memory.iwork
     f, c = s.flow[0], s.newton.constraints[j]
     margin, held = work[f.margin + j], iwork[f.mode + j] == HELD
     on_it = iwork[f.fired + j] != 0 or abs(margin) <= _ON_IT * work[f.length + j]
-    on_it |= held and abs(mem[c.lam]) <= _NO_FORCE * work[f.force]
+    on_it |= held and abs(memory.mem[c.lam]) <= _NO_FORCE * work[f.force]
     iwork[f.zeros + j] = 0
     if not on_it:
         return margin

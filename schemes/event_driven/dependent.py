@@ -21,35 +21,37 @@ _DEPENDENT = 1e-11  # of a row's own diagonal: what is left of a row that depend
 
 
 @kernel
-def invert(s, work, iwork):
+def invert(s, memory):
     """The matrix of the HELD rows, of which equations may depend on each other, becomes G with ``lambda = -G rhs``.
 
     False where other rows depend on them. In/out: matrix, size. Out: depends, how many equations are left out.
     """
+    iwork = memory.iwork
     f = s.flow[0]
     m = iwork[f.n_equations]
-    n = _list_equations(s, work, iwork)
-    rank = _factorise(n, f, work, iwork)
+    n = _list_equations(s, memory)
+    rank = _factorise(n, f, memory)
     for k in range(rank, n):
         iwork[f.left_out + iwork[f.shifted + k]] = 1
     n_left = 0
     for e in range(m):
         n_left += 1 - iwork[f.left_out + e]
     iwork[f.depends] = m - n_left
-    _leave_out(m, f, work, iwork)
-    if not invert_in_place(n_left, f.matrix, f.size, work, iwork, f.pivots):
+    _leave_out(m, f, memory)
+    if not invert_in_place(n_left, f.matrix, f.size, memory, f.pivots):
         return False
-    _spread(m, n_left, f, work, iwork)
+    _spread(m, n_left, f, memory)
     if rank < n:
-        _find_null_space(n, rank, f, work, iwork)
+        _find_null_space(n, rank, f, memory)
         for e in range(m):
-            _take_out_null_space(e, n, rank, m, f, work, iwork)
+            _take_out_null_space(e, n, rank, m, f, memory)
     return True
 
 
 @tiny
-def _list_equations(s, work, iwork):
+def _list_equations(s, memory):
     """Number of the equations that act on something; others are left out. Out: shifted, which they are, left_out, weight, scale."""
+    work, iwork = memory.work, memory.iwork
     f, p, n, m = s.flow[0], s.newton.plan[0], 0, iwork[s.flow[0].n_equations]
     for e in range(m):
         i, own = iwork[p.active + iwork[f.row + e]], work[f.matrix + e * m + e]
@@ -65,8 +67,9 @@ def _list_equations(s, work, iwork):
 
 
 @kernel
-def _factorise(n, f, work, iwork):
+def _factorise(n, f, memory):
     """Factors of ``D A D`` of the n equations, those that are independent first. Returns their number. In/out: shifted. Out: shift."""
+    work, iwork = memory.work, memory.iwork
     S, m = f.shift, iwork[f.n_equations]
     for i in range(n):
         a = iwork[f.shifted + i]
@@ -81,7 +84,7 @@ def _factorise(n, f, work, iwork):
         if not abs(work[S + n * pivot + pivot]) > _DEPENDENT:
             return k
         if pivot > k:
-            _exchange(n, k, pivot, f, work, iwork)
+            _exchange(n, k, pivot, f, memory)
         for i in range(k + 1, n):
             factor = work[S + n * i + k] / work[S + n * k + k]
             work[S + n * i + k] = factor
@@ -91,8 +94,9 @@ def _factorise(n, f, work, iwork):
 
 
 @tiny
-def _exchange(n, k, l, f, work, iwork):
+def _exchange(n, k, l, f, memory):
     """Rows and columns k and l change places."""
+    work, iwork = memory.work, memory.iwork
     S = f.shift
     iwork[f.shifted + k], iwork[f.shifted + l] = iwork[f.shifted + l], iwork[f.shifted + k]
     for j in range(n):
@@ -102,35 +106,37 @@ def _exchange(n, k, l, f, work, iwork):
 
 
 @tiny
-def _leave_out(m, f, work, iwork):
+def _leave_out(m, f, memory):
     """The matrix without the rows and columns that are left out, which lies where it begins, and its size. In/out: matrix, size."""
+    work = memory.work
     to, row = f.matrix, 0
     for e in range(m):
-        if iwork[f.left_out + e] == 0:
+        if memory.iwork[f.left_out + e] == 0:
             work[f.size + row] = work[f.size + e]
             row += 1
             for k in range(m):
-                if iwork[f.left_out + k] == 0:
+                if memory.iwork[f.left_out + k] == 0:
                     work[to] = work[f.matrix + m * e + k]
                     to += 1
 
 
 @tiny
-def _spread(m, n, f, work, iwork):
+def _spread(m, n, f, memory):
     """The reverse of `_leave_out`, with 0 in what was left out."""
     at = f.matrix + n * n
     for e in range(m - 1, -1, -1):
         for k in range(m - 1, -1, -1):
             value = 0.0
-            if iwork[f.left_out + e] == 0 and iwork[f.left_out + k] == 0:
+            if memory.iwork[f.left_out + e] == 0 and memory.iwork[f.left_out + k] == 0:
                 at -= 1
-                value = work[at]
-            work[f.matrix + m * e + k] = value
+                value = memory.work[at]
+            memory.work[f.matrix + m * e + k] = value
 
 
 @kernel
-def _find_null_space(n, rank, f, work, iwork):
+def _find_null_space(n, rank, f, memory):
     """Out: X, where U X was, and Cholesky's factor of ``N^T T N`` behind it, both in shift."""
+    work = memory.work
     S = f.shift
     for j in range(rank, n):
         for i in range(rank - 1, -1, -1):
@@ -140,17 +146,18 @@ def _find_null_space(n, rank, f, work, iwork):
             work[S + n * i + j] = s / work[S + n * i + i]
     for i in range(rank, n):
         for j in range(rank, i + 1):
-            s = work[f.weight + iwork[f.shifted + i]] if i == j else 0.0
+            s = work[f.weight + memory.iwork[f.shifted + i]] if i == j else 0.0
             for l in range(rank):
-                s += work[S + n * l + i] * work[f.weight + iwork[f.shifted + l]] * work[S + n * l + j]
+                s += work[S + n * l + i] * work[f.weight + memory.iwork[f.shifted + l]] * work[S + n * l + j]
             for l in range(rank, j):
                 s -= work[S + n * i + l] * work[S + n * j + l]
             work[S + n * i + j] = math.sqrt(s) if i == j else s / work[S + n * j + j]
 
 
 @kernel
-def _take_out_null_space(e, n, rank, m, f, work, iwork):
+def _take_out_null_space(e, n, rank, m, f, memory):
     """Column e of G becomes of least norm; in scaled numbers ``z = D^-1 lambda`` as in the text above. In/out: matrix. Work: side."""
+    work, iwork = memory.work, memory.iwork
     S, G, c = f.shift, f.matrix + e, f.side
     for j in range(rank, n):
         s = 0.0

@@ -42,15 +42,16 @@ TINY = 1e-300  # what nothing is divided by
 _FIRST = 0.01  # of the time in which the state changes by itself
 
 
-def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
+def _take_step(t, h, s, functions, options, memory):
     """A step from work[x:], with x' there in work[k:]: the state in x_new, x' in LAST of k, and dense output.
 
     Returns (status, error relative to the tolerances, infinite where a stage fails).
     """
+    work = memory.work
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
     for i in range(1, STAGES):
         _stage(i, n, h, f.x, f.k, f.x_new, work)
-        at = derivative(time_in_step(t, C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+        at = derivative(time_in_step(t, C[i], h), f.x_new, f.k + i * n, s, functions, options, memory)  # noqa: F821
         status = at if status == CONVERGED else status
     if status != CONVERGED:
         return status, math.inf

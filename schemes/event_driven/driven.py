@@ -94,12 +94,13 @@ def augmented(record, C, A, B, D, mass):
 
 
 @kernel
-def set_sources(t, is_left, slack, p, relations, mem, work):
+def set_sources(t, is_left, slack, p, relations, memory):
     """States of all sources at t, before or after what steps there; those that are as they were in a time no further off than slack stay.
 
     So the motion says where in an edge of a nanosecond an event is, which t, late in a run, has no digits for.
     """
-    z = view(mem, relations[0].z, relations[0].n_z)
+    work = memory.work
+    z = view(memory.mem, relations[0].z, relations[0].n_z)
     at = int(z[WAVES])
     for j in range(int(z[K])):
         u, rate = wave(t, is_left, at, z)
@@ -177,10 +178,11 @@ def _next_crossing(t, until, z):
 
 
 @kernel
-def drive(t, p, relations, mem, work, iwork):
+def drive(t, p, relations, memory):
     """At a corner: sources after it, bounds of switches until the next one, and when that is."""
-    z = view(mem, relations[0].z, relations[0].n_z)
-    set_sources(t, False, 0.0, p, relations, mem, work)
+    work = memory.work
+    z = view(memory.mem, relations[0].z, relations[0].n_z)
+    set_sources(t, False, 0.0, p, relations, memory)
     work[p.corner] = _next_crossing(t, _next_corner(t, z), z)
     middle = t + (0.5 * (work[p.corner] - t) if work[p.corner] < np.inf else 1.0 + abs(t))
     for a in range(int(z[SWITCHES])):

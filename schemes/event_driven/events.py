@@ -55,32 +55,33 @@ _FAR = 1e3  # accelerations that an existing slip is worth in the guess of modes
 
 
 @kernel
-def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def handle(t, s, functions, solver, solver_options, options, memory):
     """All that happens at time t, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
+    work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    status, bits = _evaluate(t, s, functions, options, mem, imem, work, iwork), 0
-    _scale(t, s, options, mem, work)
+    status, bits = _evaluate(t, s, functions, options, memory), 0
+    _scale(t, s, options, memory)
     for i in range(form.constraints.size):
         iwork[f.before + i] = iwork[f.mode + i]
         work[f.direction_before + i] = work[f.direction + i] if iwork[f.mode + i] == SLIP else 0.0
         work[p.total + i] = 0.0
-        work[f.kept + i] = mem[form.constraints[i].lam]
-    if find_touching(s, mem, work, iwork) and status == CONVERGED:
-        status, _, _ = solve_impact(t, 0.0, s, solver, solver_options, options, mem, work, iwork)
+        work[f.kept + i] = memory.mem[form.constraints[i].lam]
+    if find_touching(s, memory) and status == CONVERGED:
+        status, _, _ = solve_impact(t, 0.0, s, solver, solver_options, options, memory)
         bits |= JUMP
         if is_solved(status):
-            status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
-            _scale(t, s, options, mem, work)
-    if status == CONVERGED and f.is_compliant != 0 and choose(t, s, functions, options, mem, work, iwork):
-        status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
+            status = _evaluate(t, s, functions, options, memory)
+            _scale(t, s, options, memory)
+    if status == CONVERGED and f.is_compliant != 0 and choose(t, s, functions, options, memory):
+        status = _evaluate(t, s, functions, options, memory)
     if status == CONVERGED:
         for i in range(p.n_dofs):
             work[f.acc_free + i] = work[p.acc + i]
-        status = _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork)
+        status = _choose_modes(s, solver, solver_options, options, memory)
     if status == CONVERGED:
-        _note_zeros(s, options, mem, work, iwork)
+        _note_zeros(s, options, memory)
         if iwork[f.n_equations] > 0:
-            put_on_constraints(t, s, functions, options, mem, imem, work, iwork)
+            put_on_constraints(t, s, functions, options, memory)
     for i in range(form.constraints.size):
         iwork[f.fired + i], work[f.heading + i] = 0, work[f.direction + i]
         bits |= _change_of(form.constraints[i], iwork[f.before + i], iwork[f.mode + i])
@@ -91,11 +92,11 @@ def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iw
 
 
 @kernel
-def strikes_at_start(t, s, functions, options, mem, imem, work, iwork):
+def strikes_at_start(t, s, functions, options, memory):
     """Whether contacts that touch approach at the state in mem."""
-    status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
-    _scale(t, s, options, mem, work)
-    return find_touching(s, mem, work, iwork) or status != CONVERGED
+    status = _evaluate(t, s, functions, options, memory)
+    _scale(t, s, options, memory)
+    return find_touching(s, memory) or status != CONVERGED
 
 
 @tiny
@@ -109,23 +110,24 @@ def _change_of(c, before, now):
 
 
 @tiny
-def _evaluate(t, s, functions, options, mem, imem, work, iwork):
+def _evaluate(t, s, functions, options, memory):
     """Accelerations without contact, and operators of all relations. Returns a status."""
-    status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
-    evaluate_rows(t, EVERY, s, functions, options, mem, imem, work, iwork)
+    status = free_accelerations(t, s, functions, options, memory)
+    evaluate_rows(t, EVERY, s, functions, options, memory)
     return status
 
 
 @kernel
-def _scale(t, s, options, mem, work):
+def _scale(t, s, options, memory):
     """The largest lengths and speeds so far, and the speed below which a row is at rest; the guards note lengths, too."""
+    work = memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
         c = form.constraints[i]
         _, pull = _acceleration(c, p.acc, s, work)
-        _, size = velocity(c, form.entries, mem, work)
+        _, size = velocity(c, form.entries, memory)
         work[f.speed + i] = max(work[f.speed + i], size)
-        work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, mem, work), abs(position(c, form.entries, mem, work)))
+        work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, memory), abs(position(c, form.entries, memory)))
         work[f.pull + i] = max(work[f.pull + i], pull)
         rest = speed_of_rest(work[f.speed + i], c.tangents, options)
         work[f.slow + i] = max(rest, _RESOLVED * (abs(t) + options.h) * pull)
@@ -139,13 +141,14 @@ def _scale(t, s, options, mem, work):
 
 
 @kernel
-def find_touching(s, mem, work, iwork):
+def find_touching(s, memory):
     """Rows of contacts that touch, in iwork[keep], with those that are always there; True where one approaches."""
+    work, iwork = memory.work, memory.iwork
     form, f, touches, approaches = s.newton, s.flow[0], False, False
     for i in range(form.constraints.size):
         c = form.constraints[i]
         if c.component == 0:
-            y, (ydot, _) = position(c, form.entries, mem, work), velocity(c, form.entries, mem, work)
+            y, (ydot, _) = position(c, form.entries, memory), velocity(c, form.entries, memory)
             work[f.approach + i] = -ydot
             held = iwork[f.mode + i] != FREE
             touches = c.always != 0 or held or iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
@@ -157,107 +160,110 @@ def find_touching(s, mem, work, iwork):
 
 
 @kernel
-def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
+def _choose_modes(s, solver, solver_options, options, memory):
     """The modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     status = CONVERGED
     # Of what happens again at one time, every other time the guards alone are believed; after some, those times change places.
-    trusts = (iwork[f.n_still] + iwork[f.n_still] // _TURNS) % 2 == 1
-    n = _list_candidates(trusts, s, mem, work, iwork)
-    _settle(s, mem, imem, work, iwork)
+    trusts = (memory.iwork[f.n_still] + memory.iwork[f.n_still] // _TURNS) % 2 == 1
+    n = _list_candidates(trusts, s, memory)
+    _settle(s, memory)
     if n > 0 and not trusts:
-        status = _guess(s, solver, solver_options, mem, work, iwork)
+        status = _guess(s, solver, solver_options, memory)
     for k in range(4 * form.constraints.size + 20):
-        _restore(s, mem, work, iwork)
-        if not factorise_independent(s, imem, work, iwork):
+        _restore(s, memory)
+        if not factorise_independent(s, memory):
             return SINGULAR_STEP
         for i in range(p.n_dofs):
-            work[p.acc + i] = work[f.acc_free + i]
-        hold(p.acc, True, s, mem, work, iwork)
-        if jams(s, work, iwork):
+            memory.work[p.acc + i] = memory.work[f.acc_free + i]
+        hold(p.acc, True, s, memory)
+        if jams(s, memory):
             return PAINLEVE
         one_by_one = k > form.constraints.size + 5
-        if not _revise(one_by_one, s, mem, work, iwork):
-            if not _align(s, mem, work, iwork):
+        if not _revise(one_by_one, s, memory):
+            if not _align(s, memory):
                 return SINGULAR_STEP
-            if not _revise(one_by_one, s, mem, work, iwork):
-                return CONVERGED if _lean(s, mem, imem, work, iwork) else SINGULAR_STEP
+            if not _revise(one_by_one, s, memory):
+                return CONVERGED if _lean(s, memory) else SINGULAR_STEP
     return status if not is_solved(status) else STALLED
 
 
 @kernel
-def _restore(s, mem, work, iwork):
+def _restore(s, memory):
     """What was REDUNDANT among other rows than those that are held now is held again, or slips with its contact."""
     form, f = s.newton, s.flow[0]
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        if iwork[f.mode + i] == REDUNDANT:
-            u, _ = velocity(c, form.entries, mem, work)
-            iwork[f.mode + i] = _tangent(i, c, u, s, mem, work) if c.component > 0 else HELD
+        if memory.iwork[f.mode + i] == REDUNDANT:
+            u, _ = velocity(c, form.entries, memory)
+            memory.iwork[f.mode + i] = _tangent(i, c, u, s, memory) if c.component > 0 else HELD
 
 
 @kernel
-def _align(s, mem, work, iwork):
+def _align(s, memory):
     """Slip that begins in space is along its acceleration: ``d <- a + 2 pull d`` of unit length, again and again. False where it fails.
 
     Not where that is next to nothing: there the direction is against the force that held it.
     """
+    work = memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for _ in range(_ALIGNMENTS):
         off = 0.0
         for i in range(form.constraints.size):
             c = form.constraints[i]
-            slips = c.tangents == 2 and begins_disk(c) and iwork[f.mode + i] == SLIP
-            if slips and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
+            slips = c.tangents == 2 and begins_disk(c) and memory.iwork[f.mode + i] == SLIP
+            if slips and slip_of(i, s, memory)[2] <= work[f.slow + i]:
                 x, _ = _acceleration(c, p.acc, s, work)
                 y, _ = _acceleration(form.constraints[i + 1], p.acc, s, work)
                 if math.hypot(x, y) > _STARTS * work[f.pull + i]:
                     off = max(off, _turn_towards(i, x, y, f, work))
         if off <= _ALIGNED:
             break
-        if not factorise(s, work, iwork):
+        if not factorise(s, memory):
             return False
         for i in range(p.n_dofs):
             work[p.acc + i] = work[f.acc_free + i]
-        hold(p.acc, True, s, mem, work, iwork)
+        hold(p.acc, True, s, memory)
     return True
 
 
 @kernel
-def _lean(s, mem, imem, work, iwork):
+def _lean(s, memory):
     """Contacts that touch and that bounded forces keep where they are become REDUNDANT; False where what is held is singular.
 
     They carry nothing. Open ones would be watched by gaps that are nothing but rounding.
     """
+    iwork = memory.iwork
     form, f, p, holds, n = s.newton, s.flow[0], s.newton.plan[0], False, 0
     for i in range(form.constraints.size):
         holds |= form.constraints[i].lower != ABSENT and iwork[f.mode + i] == HELD
     for i in range(form.constraints.size if holds else 0):
-        if _is_idle(i, form.constraints[i], s, mem, work, iwork):
+        if _is_idle(i, form.constraints[i], s, memory):
             iwork[f.mode + i], iwork[f.spared + i] = HELD, LEANS
             n += 1
     if n == 0:
         return True
-    list_rows(s, imem, iwork)
-    mark_redundant(s, work, iwork)
+    list_rows(s, memory)
+    mark_redundant(s, memory)
     for i in range(form.constraints.size):
         if iwork[f.spared + i] == LEANS and iwork[f.mode + i] == HELD:
             iwork[f.mode + i] = FREE
-    is_regular = factorise_independent(s, imem, work, iwork)
+    is_regular = factorise_independent(s, memory)
     for i in range(p.n_dofs):
-        work[p.acc + i] = work[f.acc_free + i]
-    hold(p.acc, True, s, mem, work, iwork)
+        memory.work[p.acc + i] = memory.work[f.acc_free + i]
+    hold(p.acc, True, s, memory)
     return is_regular
 
 
 @tiny
-def _is_idle(i, c, s, mem, work, iwork):
+def _is_idle(i, c, s, memory):
     """Whether a contact is open, and touches, at rest and without acceleration."""
+    work = memory.work
     f = s.flow[0]
-    if c.component != 0 or c.lower != ABSENT or c.always != 0 or is_compliant(c) or iwork[f.mode + i] != FREE:
+    if c.component != 0 or c.lower != ABSENT or c.always != 0 or is_compliant(c) or memory.iwork[f.mode + i] != FREE:
         return False
-    y, (u, _) = position(c, s.newton.entries, mem, work), velocity(c, s.newton.entries, mem, work)
-    touches = iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
+    y, (u, _) = position(c, s.newton.entries, memory), velocity(c, s.newton.entries, memory)
+    touches = memory.iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
     a, _ = _acceleration(c, s.newton.plan[0].acc, s, work)
     return touches and abs(u) <= work[f.slow + i] and abs(a) <= _FORCE * work[f.pull + i]
 
@@ -272,29 +278,31 @@ def _turn_towards(i, x, y, f, work):
 
 
 @kernel
-def _settle(s, mem, imem, work, iwork):
+def _settle(s, memory):
     """Velocities that are zero up to rounding become zero: those of the rows that are at rest, and of contacts that come to rest.
 
     The impulses that this takes are part of those of an impact.
     """
+    iwork = memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
-    if factorise_independent(s, imem, work, iwork) and iwork[f.n_equations] > 0 and correct(True, s, mem, work, iwork):
+    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, s, memory):
         for a in range(iwork[f.count]):
-            work[p.total + iwork[p.active + a]] += work[p.z + a]
-    _restore(s, mem, work, iwork)
+            memory.work[p.total + iwork[p.active + a]] += memory.work[p.z + a]
+    _restore(s, memory)
 
 
 @kernel
-def _list_candidates(trusts, s, mem, work, iwork):
+def _list_candidates(trusts, s, memory):
     """First modes: HELD where a row is at rest and may stay so, SLIP where it moves along. Returns how many are undecided.
 
     keep is 1 of rows that may be held, else 0. A contact whose force has come to zero opens. trusts: of contacts at rest just those
     change whose guard has come to zero.
     """
+    work, iwork = memory.work, memory.iwork
     form, f, n, normal = s.newton, s.flow[0], 0, 0
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        u, _ = velocity(c, form.entries, mem, work)
+        u, _ = velocity(c, form.entries, memory)
         rests = abs(u) <= work[f.slow + i]
         mode = FREE
         if is_compliant(c):
@@ -307,7 +315,7 @@ def _list_candidates(trusts, s, mem, work, iwork):
             if not rests:
                 work[f.direction + i] = math.copysign(1.0, u)
             elif mode == SLIP and not slipped:
-                work[f.direction + i] = math.copysign(1.0, _bound_reached(c, mem, work))
+                work[f.direction + i] = math.copysign(1.0, _bound_reached(c, memory))
             n += 1 if rests else 0
         elif c.component == 0:
             normal = i
@@ -319,7 +327,7 @@ def _list_candidates(trusts, s, mem, work, iwork):
                 n += 1
             iwork[f.keep + i] = 1 if mode == HELD or (waits and trusts) else 0
         elif iwork[f.keep + normal] != 0 and work[c.mu] > 0.0:
-            mode = _tangent(i, c, u, s, mem, work) if iwork[f.mode + normal] == HELD else FREE
+            mode = _tangent(i, c, u, s, memory) if iwork[f.mode + normal] == HELD else FREE
             iwork[f.keep + i] = 1
         else:
             iwork[f.keep + i] = 0
@@ -330,53 +338,55 @@ def _list_candidates(trusts, s, mem, work, iwork):
 
 
 @tiny
-def _bound_reached(c, mem, work):
+def _bound_reached(c, memory):
     """Positive where the force is nearer to its lower bound: that is where it slips forward."""
-    return work[c.upper] - mem[c.lam] - (mem[c.lam] - work[c.lower])
+    return memory.work[c.upper] - memory.mem[c.lam] - (memory.mem[c.lam] - memory.work[c.lower])
 
 
 @tiny
-def _tangent(i, c, u, s, mem, work):
+def _tangent(i, c, u, s, memory):
     """Mode of a tangent of a closed contact: SLIP with its direction where that moves."""
     f = s.flow[0]
-    _, _, speed = slip_of(first_of_disk(i, c), s, mem, work)
-    if speed <= work[f.slow + i]:
+    _, _, speed = slip_of(first_of_disk(i, c), s, memory)
+    if speed <= memory.work[f.slow + i]:
         return HELD
-    work[f.direction + i] = u / speed
+    memory.work[f.direction + i] = u / speed
     return SLIP
 
 
 @kernel
-def _guess(s, solver, solver_options, mem, work, iwork):
+def _guess(s, solver, solver_options, memory):
     """Modes from one problem of forces of all candidates; what slips already does so by far. Returns the solver's status.
 
     Then its friction is against ``far direction + a``; in space the problem is solved again with ``far direction - a`` for that of before.
     """
+    work = memory.work
     f, p, status = s.flow[0], s.newton.plan[0], CONVERGED
-    n, far, turns = _state_forces(s, mem, work, iwork)
+    n, far, turns = _state_forces(s, memory)
     for k in range(_ROUNDS if turns else 1):
         for a in range(n):
-            i = iwork[p.active + a]
-            if iwork[f.mode + i] == SLIP:
+            i = memory.iwork[p.active + a]
+            if memory.iwork[f.mode + i] == SLIP:
                 work[p.q + a] += far * work[f.direction + i] - (work[p.w + a] if k > 0 else 0.0)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
-        status, _, _ = push_apart(n, p.dv, 0.0, 1.0, s.newton, s.newton.bodies, solver, solver_options, mem, work, iwork)
+        status, _, _ = push_apart(n, p.dv, 0.0, 1.0, s.newton, s.newton.bodies, solver, solver_options, memory)
     for a in range(n):
-        _guess_row(a, s, work, iwork)
+        _guess_row(a, s, memory)
     return status
 
 
 @kernel
-def _state_forces(s, mem, work, iwork):
+def _state_forces(s, memory):
     """The rows of the problem of forces, its vector and first guess. Returns (how many, a large acceleration, whether some turn)."""
+    work, iwork = memory.work, memory.iwork
     form, f, p, n, most, turns = s.newton, s.flow[0], s.newton.plan[0], 0, 0.0, False
     for i in range(form.constraints.size):
         c = form.constraints[i]
         iwork[p.local + i] = ABSENT
         if iwork[f.keep + i] != 0 and (c.lower == ABSENT or iwork[f.mode + i] == HELD):
             iwork[p.local + i], iwork[p.active + n] = n, i
-            mem[c.lam] = 0.0
+            memory.mem[c.lam] = 0.0
             work[p.q + n], size = _acceleration(c, f.acc_free, s, work)
             most = max(most, size)
             turns |= iwork[f.mode + i] == SLIP and c.tangents == 2
@@ -386,8 +396,9 @@ def _state_forces(s, mem, work, iwork):
 
 
 @tiny
-def _guess_row(a, s, work, iwork):
+def _guess_row(a, s, memory):
     """The mode of the a-th row of the problem of forces, or of its contact."""
+    work, iwork = memory.work, memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
     i = iwork[p.active + a]
     c = s.newton.constraints[i]
@@ -429,11 +440,12 @@ def _set_contact(i, c, closes, s, iwork):
 
 
 @kernel
-def _revise(one_by_one, s, mem, work, iwork):
+def _revise(one_by_one, s, memory):
     """Change the modes that the forces and accelerations they lead to contradict; False where none does.
 
     Where contacts that follow from others carry nothing, one that pulls may be such a one instead of them, once.
     """
+    work, iwork = memory.work, memory.iwork
     form, f, changed, others = s.newton, s.flow[0], False, False
     for i in range(form.constraints.size):
         others |= iwork[f.mode + i] == REDUNDANT and form.constraints[i].component == 0 and form.constraints[i].always == 0
@@ -446,22 +458,23 @@ def _revise(one_by_one, s, mem, work, iwork):
     for i in range(form.constraints.size):
         c = form.constraints[i]
         if iwork[f.keep + i] != 0 and c.bilateral == 0 and not ((one_by_one or others) and changed):
-            pulls = iwork[f.mode + i] == HELD and c.component == 0 and c.always == 0 and mem[c.lam] < -_FORCE * work[f.force]
+            pulls = iwork[f.mode + i] == HELD and c.component == 0 and c.always == 0 and memory.mem[c.lam] < -_FORCE * work[f.force]
             if others and pulls and iwork[f.spared + i] == 0:
                 for k in range(i, i + rows_of(c)):
                     iwork[f.spared + k] = 1
                 changed = True
                 continue
-            changed |= _revise_row(i, c, _FORCE * work[f.force] * unit_of(c, work), _FORCE * work[f.pull + i], s, mem, work, iwork)
+            changed |= _revise_row(i, c, _FORCE * work[f.force] * unit_of(c, work), _FORCE * work[f.pull + i], s, memory)
     return changed
 
 
 @kernel
-def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
+def _revise_row(i, c, no_force, no_acceleration, s, memory):
     """Change the mode of a row, or of its contact, where it is contradicted."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     form, f, mode = s.newton, s.flow[0], iwork[s.flow[0].mode + i]
     a, _ = _acceleration(c, s.newton.plan[0].acc, s, work)
-    u, _ = velocity(c, form.entries, mem, work)
+    u, _ = velocity(c, form.entries, memory)
     starts = abs(u) <= work[f.slow + i]
     back = no_acceleration if iwork[f.fired + i] == 0 else _DOUBT * no_acceleration  # a guard that has come to zero is believed
     if c.lower != ABSENT:
@@ -501,7 +514,7 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
         along = a * work[f.direction + i]
         if c.tangents == 2:
             along += _acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s, work)[0] * work[f.direction + i + 1]
-        if slip_of(i, s, mem, work)[2] <= work[f.slow + i] and along < -back:
+        if slip_of(i, s, memory)[2] <= work[f.slow + i] and along < -back:
             for k in range(c.tangents):
                 iwork[f.mode + i + k] = HELD
             return True
@@ -509,23 +522,24 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
 
 
 @kernel
-def _note_zeros(s, options, mem, work, iwork):
+def _note_zeros(s, options, memory):
     """In how many orders guards start from zero: gaps that touch, and speeds of what begins to slip."""
+    work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
         c, zeros, mode = form.constraints[i], 0, iwork[f.mode + i]
         if is_compliant(c):
             continue
-        u, _ = velocity(c, form.entries, mem, work)
+        u, _ = velocity(c, form.entries, memory)
         a, _ = _acceleration(c, p.acc, s, work)
         work[f.opening + i] = u
         if mode == FREE and c.component == 0 and c.always == 0:
-            if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
+            if iwork[f.fired + i] != 0 or position(c, form.entries, memory) <= _ON_IT * work[f.length + i]:
                 was_held = iwork[f.before + i] != FREE
                 rises = a > _ON_IT * work[f.pull + i] and not (was_held and iwork[f.fired + i] != 0)  # a is 0 where no force is left
                 nothing = _FORCE * work[f.pull + i] * (_DOUBT if was_held else 1.0)  # next to no force has held it
                 zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > nothing else 3
-        elif mode == SLIP and (c.component == 0 or begins_disk(c)) and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
+        elif mode == SLIP and (c.component == 0 or begins_disk(c)) and slip_of(i, s, memory)[2] <= work[f.slow + i]:
             zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2
         iwork[f.zeros + i] = zeros
         work[f.slip + i] = 0.5 * work[f.slow + i]  # so that what stops is at rest

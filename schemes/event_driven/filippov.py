@@ -124,12 +124,13 @@ def cause_of(records, prepared, m, status):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: outputs of the state; its modes are found when the first step begins."""
+    work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    _load(s, mem, work)
+    _load(s, memory)
     if p.driven != 0:
-        evaluate_bounds(t, form.relations, form.constraints, p, functions, mem, work)
+        evaluate_bounds(t, form.relations, form.constraints, p, functions, memory)
     for i in range(f.m):
         low, high = work[p.lower + i] > -np.inf, work[p.upper + i] < np.inf
         iwork[f.mode + i] = LOWER if low else UPPER if high else HELD
@@ -138,63 +139,64 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         work[f.lam_size + i] = max(abs(work[p.lower + i]) if low else 0.0, abs(work[p.upper + i]) if high else 0.0)
     for j in range(f.n):
         work[f.x_size + j], work[f.xdot_size + j] = abs(work[f.x + j]), 0.0
-    forget_accumulations(f, work, iwork)
+    forget_accumulations(f, memory)
     work[f.step], work[f.error], work[f.event], iwork[s.problem[0].open] = 0.0, 1.0, -np.inf, -1
-    wind_up(t, options.h, s.times, f, work, iwork)
-    open_window(t, options.h, s.times, f, work, iwork)
+    wind_up(t, options.h, s.times, f, memory)
+    open_window(t, options.h, s.times, f, memory)
     set_difference(1e-3 * options.h, f, work)
-    if not invert_groups(0.0, 0.0, form, p, work, iwork):
+    if not invert_groups(0.0, 0.0, form, p, memory):
         return SINGULAR_STEP
     at = clamped(t, f, work)
-    evaluate_outputs(at, f.x, s, functions, mem, imem, work)
-    linearise(at, s, functions, mem, work, iwork)
-    note_direct(f, work, iwork)
+    evaluate_outputs(at, f.x, s, functions, memory)
+    linearise(at, s, functions, memory)
+    note_direct(f, memory)
     for i in range(f.m):
         c = form.constraints[i]
-        if imem[STEP] == 0 and c.y != ABSENT:
-            mem[c.y] = work[c.h]
+        if memory.imem[STEP] == 0 and c.y != ABSENT:
+            memory.mem[c.y] = work[c.h]
     return CONVERGED
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
     status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
+    mem, iwork = memory.mem, memory.iwork
     f, t = s.flow[0], mem[T]
     if is_pending(f, iwork):
-        status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status, bits = _pass(t, s, functions, solver, solver_options, options, memory)
         if _goes_on(status, options):
-            return _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork), 0, 0.0
+            return _hand_over(t_new, status, s, functions, solver, solver_options, options, memory), 0, 0.0
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
     most, spent = steps_to_pause(f.n), 0
     for k in range(most):
         if t >= t_new:
             iwork[f.n_events] = 0
-            return _update(t, s, functions, mem, imem, work, iwork), k, 0.0
+            return _update(t, s, functions, memory), k, 0.0
         if spent > most:
             break
-        until, is_event = next_stop(t, t_new, options.h, s.times, f, work, iwork), False
+        until, is_event = next_stop(t, t_new, options.h, s.times, f, memory), False
         is_now = until <= t
         if not is_now and iwork[f.n_still] == 0 and not is_later(until, t, options.h):  # where signs are rounding
-            is_now = stays(until, s, functions, mem, imem, work, iwork)
+            is_now = stays(until, s, functions, memory)
         if iwork[f.frozen] != 0 or is_now:
             t = until
         else:
-            status, t, is_event = move(t, until, s, functions, options, mem, imem, work, iwork)
+            status, t, is_event = move(t, until, s, functions, options, memory)
             spent += iwork[f.effort]
-            if status == CONVERGED and crawls(t, options.h, iwork[f.effort], f, work, iwork):
+            if status == CONVERGED and crawls(t, options.h, iwork[f.effort], f, memory):
                 status = why_it_crawls(f, iwork)
             if status != CONVERGED:
                 mem[T] = t
                 if _goes_on(status, options):
-                    status = _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+                    status = _hand_over(t_new, status, s, functions, solver, solver_options, options, memory)
                 return status, k, 0.0
         if is_event or (t >= until and until < t_new):
             iwork[f.pending], mem[T] = AT_EVENT, t
-            status = _update(t, s, functions, mem, imem, work, iwork)
+            status = _update(t, s, functions, memory)
             return EVENT if status == CONVERGED else status, k + 1, 0.0
     iwork[f.pending], mem[T] = AT_PAUSE, t
     return PAUSED, most, 0.0
@@ -208,101 +210,105 @@ def _goes_on(status, options):
 
 
 @kernel
-def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _pass(t, s, functions, solver, solver_options, options, memory):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
+    work, iwork = memory.work, memory.iwork
     f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
     iwork[f.pending], iwork[f.fresh] = 0, 1
     if strikes(t, options.h, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
-        open_window(t, options.h, s.times, f, work, iwork)
+        open_window(t, options.h, s.times, f, memory)
     if iwork[f.frozen] != 0 and t >= work[f.tail]:
         bits |= ACCUMULATION
         work[f.tail], iwork[f.frozen] = -np.inf, 0
     if not is_start:
-        count_event(t, options.h, f, work, iwork)
+        count_event(t, options.h, f, memory)
         if iwork[f.frozen] == 0 and (bits & ACCUMULATION) == 0:
-            _sum_accumulations(t, s, functions, options, mem, imem, work, iwork)
-    if are_too_many(t, options, f, work, iwork):
+            _sum_accumulations(t, s, functions, options, memory)
+    if are_too_many(t, options, f, memory):
         return TOO_MANY_EVENTS, 0
     if iwork[f.frozen] != 0:
         return CONVERGED, EVENT | bits
-    status, found = _switch(t, is_start or (bits & TIME_EVENT) != 0, s, functions, solver, solver_options, mem, imem, work, iwork)
+    status, found = _switch(t, is_start or (bits & TIME_EVENT) != 0, s, functions, solver, solver_options, memory)
     if status != CONVERGED:
         return status, 0
-    status = _update(t, s, functions, mem, imem, work, iwork)
+    status = _update(t, s, functions, memory)
     is_shown = not is_start or f.is_circuit != 0 or (found & JUMP) != 0
     return status, EVENT | bits | found if is_shown else 0
 
 
 @kernel
-def _hand_over(t_new, why, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _hand_over(t_new, why, s, functions, solver, solver_options, options, memory):
     """From the state in mem on, by steps of Euler–Moreau, until modes are found; why: the status that it is due to.
 
     Returns EVENT with bits, or a status that ends the run, as where no modes are found at the next row, or time that is known in advance.
     """
-    f, t, status, bits = s.flow[0], mem[T], why, 0
+    work, iwork = memory.work, memory.iwork
+    f, t, status, bits = s.flow[0], memory.mem[T], why, 0
     work[f.tail], iwork[f.frozen] = -np.inf, 0
-    until = next_stop(t, t_new, options.h, s.times, f, work, iwork)
+    until = next_stop(t, t_new, options.h, s.times, f, memory)
     note_length(t, why, options.h, f, work)
-    _load(s, mem, work)
+    _load(s, memory)
     for _ in range(_INTERVALS):
         end = end_of_interval(t, until, f, work)
         h = (end - t) / SUBSTEPS
         for k in range(SUBSTEPS if end > t else 0):
-            status = catch_up(clamped(t + k * h, f, work), h, s, functions, solver, solver_options, mem, imem, work, iwork)
+            status = catch_up(clamped(t + k * h, f, work), h, s, functions, solver, solver_options, memory)
             if status != CONVERGED:
                 return status
-        t = mem[T] = work[f.handed_to] = end
+        t = memory.mem[T] = work[f.handed_to] = end
         iwork[f.n_events], iwork[f.n_still], iwork[f.n_steps], iwork[f.fresh], work[f.mark] = 0, 0, 0, 1, end
         work[f.step], work[f.error] = 0.0, 1.0
-        forget_accumulations(f, work, iwork)
+        forget_accumulations(f, memory)
         for i in range(f.m):
             iwork[f.fired + i] = 0
-        status, bits = _switch(t, True, s, functions, solver, solver_options, mem, imem, work, iwork)
+        status, bits = _switch(t, True, s, functions, solver, solver_options, memory)
         if not is_handed_over(status) or t >= until:
             break
         lengthen(t, True, options.h, f, work)
     if status == CONVERGED:
-        status = _update(t, s, functions, mem, imem, work, iwork)
+        status = _update(t, s, functions, memory)
     return status if status != CONVERGED else EVENT | TIME_STEPPED | reason(why) | bits
 
 
 @kernel
-def _sum_accumulations(t, s, functions, options, mem, imem, work, iwork):
+def _sum_accumulations(t, s, functions, options, memory):
     """Follow accumulations; where one ends, note which rates of w are zero at its limit."""
+    work, iwork = memory.work, memory.iwork
     f, at = s.flow[0], clamped(t, s.flow[0], work)
-    hold(at, f.x, s, functions, mem, imem, work, iwork)
-    linearise(at, s, functions, mem, work, iwork)
-    evaluate_output_rates(at, f.x, s, functions, mem, imem, work)
+    hold(at, f.x, s, functions, memory)
+    linearise(at, s, functions, memory)
+    evaluate_output_rates(at, f.x, s, functions, memory)
     for i in range(f.m):
         is_near = iwork[f.fired + i] == 0 and iwork[f.mode + i] != HELD and abs(work[f.w + i]) <= _NEAR_IT * work[f.y_size + i]
         iwork[f.near + i] = 1 if is_near and iwork[f.direct + i] == 0 else 0
-    follow_accumulations(t, options.accumulation, f, work, iwork)
+    follow_accumulations(t, options.accumulation, f, memory)
     for i in range(f.m):
         work[f.still + i] = _REST * abs(work[f.wt + i]) if iwork[f.frozen] != 0 and iwork[f.fired + i] != 0 else 0.0
 
 
 @kernel
-def _switch(t, may_jump, s, functions, solver, solver_options, mem, imem, work, iwork):
+def _switch(t, may_jump, s, functions, solver, solver_options, memory):
     """Put x on what came to zero, and find the modes after that. Returns (status, bits of what changed)."""
+    work, iwork = memory.work, memory.iwork
     f, p, constraints, bits = s.flow[0], s.newton.plan[0], s.newton.constraints, 0
     at = clamped(t, f, work)
     if not may_jump:  # an accumulation has moved the state
-        put_on_outputs(t, s, functions, mem, imem, work, iwork)
+        put_on_outputs(t, s, functions, memory)
     for i in range(f.m):
         iwork[f.before + i] = iwork[f.mode + i]
-    follow_bounds(clamped(t + max(_SOON * work[f.delta], _NO_TIME * abs(t)), f, work), s, functions, mem, work, iwork)
+    follow_bounds(clamped(t + max(_SOON * work[f.delta], _NO_TIME * abs(t)), f, work), s, functions, memory)
     status = CONVERGED
     if f.m > 0:
-        status, has_jumped = jump(at, s, functions, solver, solver_options, mem, imem, work, iwork)
+        status, has_jumped = jump(at, s, functions, solver, solver_options, memory)
         bits = JUMP if has_jumped else 0
         if status == CONVERGED:
             is_new = may_jump or has_jumped
-            status = choose_modes(at, is_new, s, functions, solver, solver_options, mem, imem, work, iwork)
+            status = choose_modes(at, is_new, s, functions, solver, solver_options, memory)
     for i in range(f.m):
         mode, before = iwork[f.mode + i], iwork[f.before + i]
         if mode != HELD:
-            mem[constraints[i].lam] = work[p.lower + i] if mode == LOWER else work[p.upper + i]
+            memory.mem[constraints[i].lam] = work[p.lower + i] if mode == LOWER else work[p.upper + i]
         if mode != before:
             bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
             iwork[f.culprit] = i
@@ -310,10 +316,11 @@ def _switch(t, may_jump, s, functions, solver, solver_options, mem, imem, work, 
 
 
 @kernel
-def _update(t, s, functions, mem, imem, work, iwork):
+def _update(t, s, functions, memory):
     """x, y, lambda and r at the state into mem. Returns a status."""
+    mem, work = memory.mem, memory.work
     form, f, zero = s.newton, s.flow[0], 0.0
-    status = hold(clamped(t, f, work), f.x, s, functions, mem, imem, work, iwork)
+    status = hold(clamped(t, f, work), f.x, s, functions, memory)
     for k in range(form.elements.size):
         el = form.elements[k]
         part = form.parts[el.part]
@@ -323,21 +330,21 @@ def _update(t, s, functions, mem, imem, work, iwork):
     for i in range(f.m):
         c = form.constraints[i]
         if c.y != ABSENT:
-            mode, y = iwork[f.mode + i], work[c.h]
+            mode, y = memory.iwork[f.mode + i], work[c.h]
             if f.is_circuit != 0 and y == 0.0 and mode != HELD:  # 0 is for what is held
                 y = _SMALLEST if mode == LOWER else -_SMALLEST
             mem[c.y] = 0.0 if mode == HELD and c.coupling == c.coupling_end else y
             zero += 0.0 * mem[c.y] + 0.0 * mem[c.lam]
-    zero += collect_input(form.parts, form.elements, form.relations, mem, work)
+    zero += collect_input(form.parts, form.elements, form.relations, memory)
     return status if zero == 0.0 else NON_FINITE
 
 
 @kernel
-def _load(s, mem, work):
+def _load(s, memory):
     """The state of all bodies from mem."""
     form, f = s.newton, s.flow[0]
     for k in range(form.elements.size):
         el = form.elements[k]
         part = form.parts[el.part]
         for i in range(part.n):
-            work[f.x + el.dof + i] = mem[part.q + el.e * part.stride + i]
+            memory.work[f.x + el.dof + i] = memory.mem[part.q + el.e * part.stride + i]

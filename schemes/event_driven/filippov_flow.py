@@ -39,10 +39,11 @@ _NARROWEST, _INTERPOLATED = 2.0**-8, 1e-7  # section of a step, and by how much 
 
 
 @kernel
-def _derivative(t, x, out, s, functions, options, mem, imem, work, iwork):
+def _derivative(t, x, out, s, functions, options, memory):
     """x' at the state work[x:] into work[out:]; the options are not read. Returns a status."""
+    work = memory.work
     f = s.flow[0]
-    status = hold(clamped(t, f, work), x, s, functions, mem, imem, work, iwork)
+    status = hold(clamped(t, f, work), x, s, functions, memory)
     for j in range(f.n):
         work[out + j] = work[f.xdot + j]
     return status
@@ -59,47 +60,48 @@ _note_slopes, _stiff_step = radau5.steps_of("first_order", _derivative, _time_in
 
 
 @kernel
-def _advance(t, h, s, functions, options, mem, imem, work, iwork):
+def _advance(t, h, s, functions, options, memory):
     """A step of length h from work[f.x:]: x_new, its derivative, dense output. Returns (status, error, infinite where a stage fails)."""
     f, n = s.flow[0], s.flow[0].n
     if f.is_stiff == 0:
-        return _explicit_step(t, h, s, functions, options, mem, imem, work, iwork)
+        return _explicit_step(t, h, s, functions, options, memory)
     for a in range(n):
-        work[f.poly + dopri5.DEGREE * n + a] = 0.0
-    status, error = _stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
+        memory.work[f.poly + dopri5.DEGREE * n + a] = 0.0
+    status, error = _stiff_step(t, h, s, functions, options, memory)
     starts = False
     for i in range(f.m):
-        starts |= iwork[f.zero + i] != 0
+        starts |= memory.iwork[f.zero + i] != 0
     if starts and error < math.inf:  # in which direction a guard leaves zero its rate at the start says, not that of the stages
-        radau5.meet_rate(n, h, f.k, f, work)
+        radau5.meet_rate(n, h, f.k, f, memory.work)
     return status, error
 
 
 @kernel
-def move(t, t_end, s, functions, options, mem, imem, work, iwork):
+def move(t, t_end, s, functions, options, memory):
     """One accepted step from the state in work[f.x:] towards t_end, or to the first event in it. Returns (status, time, is_event)."""
+    work, iwork = memory.work, memory.iwork
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
     if iwork[f.fresh] != 0:
         set_difference(work[f.step] if work[f.step] > 0.0 else 1e-3 * options.h, f, work)
-        status = _derivative(t, f.x, f.k, s, functions, options, mem, imem, work, iwork)
+        status = _derivative(t, f.x, f.k, s, functions, options, memory)
         iwork[f.fresh] = 0
-    _set_tolerances(s, options, mem, work)
+    _set_tolerances(s, options, memory)
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, f.atol, work), 1.0
     h, error, theta, length, is_event = min(work[f.step], t_end - t), math.inf, NO_ROOT, 0.0, False
     if f.is_stiff != 0:
-        _note_slopes(t, s, functions, options, mem, imem, work, iwork)
+        _note_slopes(t, s, functions, options, memory)
     iwork[f.effort] = 1
     for _ in range(_ATTEMPTS):
         set_difference(h, f, work)
-        at, error = _advance(t, h, s, functions, options, mem, imem, work, iwork)
+        at, error = _advance(t, h, s, functions, options, memory)
         status = at if status == CONVERGED else status
         error = error if status == CONVERGED else math.inf
         if error <= 1.0:
-            theta, which = _first_event(t, h, s, functions, mem, imem, work, iwork)
+            theta, which = _first_event(t, h, s, functions, memory)
             is_event, length = theta != NO_ROOT, h
             if is_event:
-                status, length, is_event = _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork)
+                status, length, is_event = _land(theta, which, t, h, s, functions, options, memory)
             if status == CONVERGED:
                 break
             error = math.inf
@@ -120,90 +122,94 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
     for j in range(n):
         work[f.x + j], work[f.k + j] = work[f.x_new + j], work[f.k + dopri5.LAST * n + j]
         work[f.x_size + j] = max(work[f.x_size + j], abs(work[f.x + j]))
-    put_on_outputs(t_new, s, functions, mem, imem, work, iwork)
+    put_on_outputs(t_new, s, functions, memory)
     return CONVERGED, t_new, is_event
 
 
 @kernel
-def _set_tolerances(s, options, mem, work):
+def _set_tolerances(s, options, memory):
     """Absolute tolerances: of states smaller than 1 relative to the largest of their system so far.
 
     That is also what it would change by in a step if forces and multipliers did not cancel: what they hold at 0 is rounding of these.
     """
+    work = memory.work
     form, f, h = s.newton, s.flow[0], work[s.flow[0].step]
     for k in range(form.elements.size):
         first, n, size = form.elements[k].dof, form.parts[form.elements[k].part].n, 0.0
         for a in range(first, first + n if options.is_scaled != 0.0 else first):
             terms = abs(work[f.k + a])
             for i in range(f.m):
-                terms += abs(work[f.MB + i * f.n + a] * mem[form.constraints[i].lam])
+                terms += abs(work[f.MB + i * f.n + a] * memory.mem[form.constraints[i].lam])
             size = max(size, work[f.x_size + a], h * terms)
         for a in range(first, first + n):
             work[f.atol + a] = options.atol * (min(size, 1.0) if size > 0.0 else 1.0)
 
 
 @tiny
-def _guard(i, side, s, mem, work, iwork):
+def _guard(i, side, s, memory):
     """Guard of a row at the last outputs: w at a bound, of a HELD row what lambda is away from its lower (0) or upper (1) bound.
 
     Where both bounds are one, there is nothing that w could switch, whatever its sign.
     """
-    f, p, mode = s.flow[0], s.newton.plan[0], iwork[s.flow[0].mode + i]
+    work = memory.work
+    f, p, mode = s.flow[0], s.newton.plan[0], memory.iwork[s.flow[0].mode + i]
     if work[p.lower + i] == work[p.upper + i] and mode != HELD:
         return work[f.y_size + i]
     if mode != HELD:
         return work[f.w + i] if mode == LOWER else -work[f.w + i]
-    lam = mem[s.newton.constraints[i].lam]
+    lam = memory.mem[s.newton.constraints[i].lam]
     return lam - work[p.lower + i] if side == 0 else work[p.upper + i] - lam
 
 
 @tiny
-def _noise(i, s, work, iwork):
+def _noise(i, s, memory):
     """Rounding of the guard of a row: what is no more is zero."""
+    work = memory.work
     f = s.flow[0]
-    if iwork[f.mode + i] == HELD:
+    if memory.iwork[f.mode + i] == HELD:
         return _NO_FORCE * work[f.lam_size + i]
     return _NO_VALUE * (work[f.y_size + i] if s.plain[i] != 0 else work[f.terms + i])
 
 
 @kernel
-def stays(t, s, functions, mem, imem, work, iwork):
+def stays(t, s, functions, memory):
     """Whether all guards are positive or zero at t and the state in work[f.x:], up to what rounding of t makes of them."""
     f, result = s.flow[0], True
-    hold(clamped(t, f, work), f.x, s, functions, mem, imem, work, iwork)
+    hold(clamped(t, f, memory.work), f.x, s, functions, memory)
     for number in range(2 * f.m):
         i, side = number // 2, number % 2
-        is_held = iwork[f.mode + i] == HELD
-        if _is_sampled(number, s, work, iwork) or (side == 0 and not is_held):
-            slack = _noise(i, s, work, iwork) if is_held else _RESOLVED * work[f.y_size + i]
-            result = result and _guard(i, side, s, mem, work, iwork) >= -slack
+        is_held = memory.iwork[f.mode + i] == HELD
+        if _is_sampled(number, s, memory) or (side == 0 and not is_held):
+            slack = _noise(i, s, memory) if is_held else _RESOLVED * memory.work[f.y_size + i]
+            result = result and _guard(i, side, s, memory) >= -slack
     return result
 
 
 @kernel
-def _first_event(t, h, s, functions, mem, imem, work, iwork):
+def _first_event(t, h, s, functions, memory):
     """The first theta at which a guard comes to zero, or NO_ROOT, and its number, 2 i + side. Out: which do so, in iwork[f.fired:]."""
+    work, iwork = memory.work, memory.iwork
     f, p, best, which = s.flow[0], s.newton.plan[0], NO_ROOT, 0
     for i in range(f.m):
         work[f.root + i] = NO_ROOT
         if s.plain[i] != 0 and iwork[f.mode + i] != HELD and work[p.lower + i] < work[p.upper + i]:
-            degree = _plain_guard(i, s, work, iwork)
-            work[f.root + i] = _root(i, degree, 0.0, _noise(i, s, work, iwork), s, work, iwork)
+            degree = _plain_guard(i, s, memory)
+            work[f.root + i] = _root(i, degree, 0.0, _noise(i, s, memory), s, memory)
             if work[f.root + i] < best:
                 best, which = work[f.root + i], 2 * i
     resolved = min(_RESOLVED * abs(t) / h, 1.0)
     nearest = max(_NEAREST, resolved)
-    width, starts = _first_width(nearest, t, h, s, functions, mem, imem, work, iwork)
+    width, starts = _first_width(nearest, t, h, s, functions, memory)
     begin, narrowest = 0.0, nearest if starts else max(_NARROWEST, resolved)
     for k in range(_SECTIONS if iwork[f.count] > 0 or iwork[f.n_sampled] > 0 else 0):
         if not begin < min(best, 1.0):
             break
         iwork[f.effort] += _REPEATED if k >= _USUAL_SECTIONS else 0
-        _sample(t, h, begin, width, s, functions, mem, imem, work, iwork)
-        if width > narrowest and not _are_accurate(s, work, iwork):
+        _sample(t, h, begin, width, s, functions, memory)
+        if width > narrowest and not _are_accurate(s, memory):
             width *= 0.5
             continue
-        root, number = _sampled_event(begin, width, s, work, iwork)
+        root, number = _sampled_event(begin, width, s, memory)
         if root != NO_ROOT and root - begin < _EARLY * width and width > max(resolved, _LANDED):  # near its start: look closer
             width = max(2.0 * (root - begin), resolved, _LANDED)
             continue
@@ -219,45 +225,47 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _first_width(nearest, t, h, s, functions, mem, imem, work, iwork):
+def _first_width(nearest, t, h, s, functions, memory):
     """(width of the first section, whether a guard starts from zero: events, and kinks, may then be nearer than what the motion does)."""
     f, starts = s.flow[0], False
     for i in range(f.m):
-        starts |= iwork[f.zero + i] != 0 and s.plain[i] == 0
+        starts |= memory.iwork[f.zero + i] != 0 and s.plain[i] == 0
     theta = nearest if starts else 1.0
     while theta < 1.0:
-        _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork)
+        _evaluate_guards(t, h, theta, s, functions, memory)
         for i in range(f.m):
-            if s.plain[i] == 0 and iwork[f.mode + i] != HELD and _guard(i, 0, s, mem, work, iwork) < -_UNIT * work[f.y_size + i]:
+            if s.plain[i] == 0 and memory.iwork[f.mode + i] != HELD and _guard(i, 0, s, memory) < -_UNIT * memory.work[f.y_size + i]:
                 return theta, starts
         theta *= _FARTHER
     return 1.0, starts
 
 
 @kernel
-def _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork):
+def _evaluate_guards(t, h, theta, s, functions, memory):
     """Outputs, and lambda of HELD rows, at theta of the step."""
+    work = memory.work
     f = s.flow[0]
     evaluate(f.n, dopri5.DEGREE, f.poly, theta, f.x_sampled, work)
-    if iwork[f.count] > 0:
-        hold(clamped(t + theta * h, f, work), f.x_sampled, s, functions, mem, imem, work, iwork)
+    if memory.iwork[f.count] > 0:
+        hold(clamped(t + theta * h, f, work), f.x_sampled, s, functions, memory)
     else:
-        follow_bounds(clamped(t + theta * h, f, work), s, functions, mem, work, iwork)
-        evaluate_outputs(clamped(t + theta * h, f, work), f.x_sampled, s, functions, mem, imem, work)
+        follow_bounds(clamped(t + theta * h, f, work), s, functions, memory)
+        evaluate_outputs(clamped(t + theta * h, f, work), f.x_sampled, s, functions, memory)
 
 
 @kernel
-def _sampled_event(begin, width, s, work, iwork):
+def _sampled_event(begin, width, s, memory):
     """The first theta in a section at which a guard that was sampled comes to zero, or NO_ROOT, and its number. Out: roots of all rows."""
+    work = memory.work
     f, best, which = s.flow[0], NO_ROOT, 0
     for i in range(f.m):
         work[f.section + i] = NO_ROOT
     for number in range(2 * f.m):
         i = number // 2
-        if not _is_sampled(number, s, work, iwork) or _is_noise(number, s, work, iwork):
+        if not _is_sampled(number, s, memory) or _is_noise(number, s, memory):
             continue
         interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
-        root = _root(i, GUARD_DEGREE, begin, _noise(i, s, work, iwork), s, work, iwork)
+        root = _root(i, GUARD_DEGREE, begin, _noise(i, s, memory), s, memory)
         if root != NO_ROOT:
             root = begin + width * root
         work[f.section + i] = min(work[f.section + i], root)
@@ -267,43 +275,45 @@ def _sampled_event(begin, width, s, work, iwork):
 
 
 @tiny
-def _is_noise(number, s, work, iwork):
+def _is_noise(number, s, memory):
     """Whether all values of a guard in a section are rounding, of which coefficients of its polynomial would be many times as large."""
     largest = 0.0
     for node in range(GUARD_DEGREE + 1):
-        largest = max(largest, abs(work[s.flow[0].guard_value + number * (GUARD_DEGREE + 1) + node]))
-    return largest <= _noise(number // 2, s, work, iwork)
+        largest = max(largest, abs(memory.work[s.flow[0].guard_value + number * (GUARD_DEGREE + 1) + node]))
+    return largest <= _noise(number // 2, s, memory)
 
 
 @tiny
-def _is_sampled(number, s, work, iwork):
+def _is_sampled(number, s, memory):
     """Whether a guard, 2 i + side, is one, and has values at points of the step."""
     f, p, i = s.flow[0], s.newton.plan[0], number // 2
-    if iwork[f.mode + i] == HELD:
-        return abs(work[p.lower + i] if number % 2 == 0 else work[p.upper + i]) < math.inf
+    if memory.iwork[f.mode + i] == HELD:
+        return abs(memory.work[p.lower + i] if number % 2 == 0 else memory.work[p.upper + i]) < math.inf
     return number % 2 == 0 and s.plain[i] == 0
 
 
 @kernel
-def _are_accurate(s, work, iwork):
+def _are_accurate(s, memory):
     """Whether guards are polynomials in the section: the last coefficients of Chebyshev's polynomials tell."""
+    work = memory.work
     f, is_accurate = s.flow[0], True
     for number in range(2 * f.m):
-        if _is_sampled(number, s, work, iwork):
+        if _is_sampled(number, s, memory):
             interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
             largest = 0.0
             for j in range(1, GUARD_DEGREE + 1):
                 largest = max(largest, abs(work[f.spare + j]))
             last = abs(work[f.spare + GUARD_DEGREE]) + abs(work[f.spare + GUARD_DEGREE - 1])
-            is_accurate &= last <= max(_INTERPOLATED * largest, _noise(number // 2, s, work, iwork))
+            is_accurate &= last <= max(_INTERPOLATED * largest, _noise(number // 2, s, memory))
     return is_accurate
 
 
 @kernel
-def _plain_guard(i, s, work, iwork):
+def _plain_guard(i, s, memory):
     """Coefficients of the guard of a row at a bound whose w is ``C x + e``. Returns their degree."""
+    work = memory.work
     f, c = s.flow[0], s.newton.constraints[i]
-    sign = 1.0 if iwork[f.mode + i] == LOWER else -1.0
+    sign = 1.0 if memory.iwork[f.mode + i] == LOWER else -1.0
     for j in range(dopri5.DEGREE + 1):
         g = work[c.base] if j == 0 else 0.0
         for k in range(c.entry, c.entry_end):
@@ -314,17 +324,18 @@ def _plain_guard(i, s, work, iwork):
 
 
 @kernel
-def _sample(t, h, begin, width, s, functions, mem, imem, work, iwork):
+def _sample(t, h, begin, width, s, functions, memory):
     """Values of all guards at GUARD_NODES of a section of the step."""
+    work = memory.work
     f = s.flow[0]
     for node in range(GUARD_DEGREE + 1):
-        _evaluate_guards(t, h, begin + GUARD_NODES[node] * width, s, functions, mem, imem, work, iwork)
+        _evaluate_guards(t, h, begin + GUARD_NODES[node] * width, s, functions, memory)
         for i in range(f.m):
             work[f.terms + i] = max(work[f.terms + i] if node > 0 else 0.0, _terms(i, s, work))
             work[f.y_size + i] = max(work[f.y_size + i], abs(work[f.w + i]))
-            work[f.lam_size + i] = max(work[f.lam_size + i], abs(mem[s.newton.constraints[i].lam]))
+            work[f.lam_size + i] = max(work[f.lam_size + i], abs(memory.mem[s.newton.constraints[i].lam]))
             for side in range(2):
-                work[f.guard_value + (2 * i + side) * (GUARD_DEGREE + 1) + node] = _guard(i, side, s, mem, work, iwork)
+                work[f.guard_value + (2 * i + side) * (GUARD_DEGREE + 1) + node] = _guard(i, side, s, memory)
 
 
 @tiny
@@ -339,16 +350,17 @@ def _terms(i, s, work):
 
 
 @kernel
-def _root(i, degree, begin, noise, s, work, iwork):
+def _root(i, degree, begin, noise, s, memory):
     """First root of the guard of a row in guard_poly; at the start of a step coefficients that are rounding count as zero."""
+    work = memory.work
     f, zeros, size = s.flow[0], 0, 0.0
     for j in range(1, degree + 1):
         size += abs(work[f.guard_poly + j])
-    is_zero = begin == 0.0 and iwork[f.zero + i] != 0 and abs(work[f.guard_poly]) <= _IS_LEFT * size  # not where lambda has jumped
+    is_zero = begin == 0.0 and memory.iwork[f.zero + i] != 0 and abs(work[f.guard_poly]) <= _IS_LEFT * size  # not where lambda has jumped
     if is_zero or abs(work[f.guard_poly]) <= noise:
         if size <= noise:
             return NO_ROOT
-        no_slope = min(_NO_SLOPE * 10.0 ** iwork[f.n_still], _MOST_SLOPE)
+        no_slope = min(_NO_SLOPE * 10.0 ** memory.iwork[f.n_still], _MOST_SLOPE)
         zeros = 1
         while zeros <= degree and abs(work[f.guard_poly + zeros]) <= max(no_slope * size, _OF_SLOPES * noise):
             zeros += 1
@@ -356,25 +368,26 @@ def _root(i, degree, begin, noise, s, work, iwork):
 
 
 @kernel
-def _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork):
+def _land(theta, which, t, h, s, functions, options, memory):
     """Repeat the step to the event that dense output says, and correct its length until the guard is zero there.
 
     Returns (status, the length, whether the guard is zero there, up to rounding; one that is still positive had not been known well
     enough). A step without length leaves the state where it is.
     """
+    work = memory.work
     f, i, side = s.flow[0], which // 2, which % 2
     length, most = theta * h, _STRAY * h
     slope, last, last_g = 0.0, length, 0.0
     for k in range(_LANDINGS if length > _SHORTEST * abs(t) else 0):
-        status, error = _advance(t, length, s, functions, options, mem, imem, work, iwork)
+        status, error = _advance(t, length, s, functions, options, memory)
         if not error < math.inf:
             return (status if status != CONVERGED else STEP_COLLAPSED), length, False
-        if iwork[f.mode + i] != HELD:
-            follow_bounds(clamped(t + length, f, work), s, functions, mem, work, iwork)
-            evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work)
+        if memory.iwork[f.mode + i] != HELD:
+            follow_bounds(clamped(t + length, f, work), s, functions, memory)
+            evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, memory)
         elif f.is_stiff != 0:  # the last state that a stiff step evaluates may be another
-            hold(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work, iwork)
-        g = _guard(i, side, s, mem, work, iwork)
+            hold(clamped(t + length, f, work), f.x_new, s, functions, memory)
+        g = _guard(i, side, s, memory)
         if length != last and g != last_g:
             slope = (g - last_g) / (length - last)
         change = -g / slope if slope != 0.0 else 0.0
@@ -383,7 +396,7 @@ def _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork):
         elif abs(change) <= _LANDED * max(abs(t), h):
             break
         elif not abs(change) <= most or not 0.0 < length + change <= h:
-            return CONVERGED, length, not g > _noise(i, s, work, iwork)
+            return CONVERGED, length, not g > _noise(i, s, memory)
         last_g, last = g, length
         length += change
         most = 0.5 * abs(change) if k > 0 else most
@@ -395,8 +408,9 @@ def _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork):
 
 
 @kernel
-def put_on_outputs(t, s, functions, mem, imem, work, iwork):
+def put_on_outputs(t, s, functions, memory):
     """Move x onto w = 0 of the rows that are HELD or came to zero, and whose w has no lambda: what is off is an error of the step."""
+    work, iwork = memory.work, memory.iwork
     f, form, changed = s.flow[0], s.newton, False
     at = clamped(t, f, work)
     for i in range(f.m):
@@ -404,9 +418,9 @@ def put_on_outputs(t, s, functions, mem, imem, work, iwork):
         if iwork[f.direct + i] != 0 or (iwork[f.mode + i] != HELD and iwork[f.fired + i] == 0):
             continue
         for _ in range(3):
-            evaluate_outputs(at, f.x, s, functions, mem, imem, work)
+            evaluate_outputs(at, f.x, s, functions, memory)
             if f.is_affine == 0:
-                linearise(at, s, functions, mem, work, iwork)
+                linearise(at, s, functions, memory)
             square = 0.0
             for k in range(c.entry, c.entry_end):
                 square += (work[form.entries[k].coefficient] * _weight(form.entries[k].dof, f, work)) ** 2

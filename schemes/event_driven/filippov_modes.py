@@ -34,19 +34,20 @@ _NEXT_TO_NOTHING = 1e-9  # of the step of the motion
 
 
 @kernel
-def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, work, iwork):
+def choose_modes(t, is_start, s, functions, solver, solver_options, memory):
     """The modes after an event, lambda a first guess of that in them. Returns a status.
 
     The unknowns are by how much lambda differs from the last guess, so that constants cancel in no row.
     """
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, status = f.m, NEWTON
-    _find_zeros(t, is_start, s, functions, mem, imem, work, iwork)
+    _find_zeros(t, is_start, s, functions, memory)
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     for k in range(_MAX_ITER):
-        _state_problem(t, k == 0, s, functions, mem, imem, work, iwork)
-        note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, work, iwork)
-        solved = solve_near(m, s.row, s.column, r, solver, strict, work, iwork)
+        _state_problem(t, k == 0, s, functions, memory)
+        note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
+        solved = solve_near(m, s.row, s.column, r, solver, strict, memory)
         change, largest, zero = 0.0, 1e-300, 0.0
         for i in range(m):
             difference, lam = work[r.z + i], constraints[i].lam
@@ -62,8 +63,8 @@ def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, w
         if f.is_affine != 0 or change <= _SETTLED * largest:
             status = CONVERGED
             break
-        evaluate_outputs(t, f.x, s, functions, mem, imem, work)
-        linearise(t, s, functions, mem, work, iwork)
+        evaluate_outputs(t, f.x, s, functions, memory)
+        linearise(t, s, functions, memory)
     for i in range(m):
         z, lower, upper = mem[constraints[i].lam], work[p.lower + i], work[p.upper + i]
         iwork[f.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
@@ -74,22 +75,23 @@ def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, w
 
 
 @tiny
-def note_direct(f, work, iwork):
+def note_direct(f, memory):
     """Which rows depend on lambda at once."""
     for i in range(f.m):
-        iwork[f.direct + i] = 0
+        memory.iwork[f.direct + i] = 0
         for j in range(f.m):
-            iwork[f.direct + i] |= 1 if work[f.D + i * f.m + j] != 0.0 else 0
+            memory.iwork[f.direct + i] |= 1 if memory.work[f.D + i * f.m + j] != 0.0 else 0
 
 
 @kernel
-def _find_zeros(t, is_start, s, functions, mem, imem, work, iwork):
+def _find_zeros(t, is_start, s, functions, memory):
     """Which rows start from w = 0, and what they are off it; operators."""
+    work, iwork = memory.work, memory.iwork
     f, m = s.flow[0], s.flow[0].m
-    evaluate_outputs(t, f.x, s, functions, mem, imem, work)
+    evaluate_outputs(t, f.x, s, functions, memory)
     if f.is_affine == 0 or f.varies != 0:
-        linearise(t, s, functions, mem, work, iwork)
-    note_direct(f, work, iwork)
+        linearise(t, s, functions, memory)
+    note_direct(f, memory)
     for i in range(m):
         work[f.y_size + i] = max(work[f.y_size + i], abs(work[f.w + i]))
         iwork[f.order + i] = 1
@@ -101,13 +103,14 @@ def _find_zeros(t, is_start, s, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _state_problem(t, is_first, s, functions, mem, imem, work, iwork):
+def _state_problem(t, is_first, s, functions, memory):
     """W, q and bounds of the problem linearised at lambda in mem, whose outputs are known; it is stated in the differences from that."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, near = f.m, _NEXT_TO_NOTHING * work[f.delta]
-    evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)
-    evaluate_output_rates(t, f.x, s, functions, mem, imem, work)
-    _find_orders(t, is_first, s, functions, mem, imem, work, iwork)
+    evaluate_rates(t, f.x, f.xdot, s, functions, memory)
+    evaluate_output_rates(t, f.x, s, functions, memory)
+    _find_orders(t, is_first, s, functions, memory)
     for i in range(m):
         lower, upper = work[p.lower + i], work[p.upper + i]
         w, slopes, share = work[f.w + i] - work[f.off + i], f.CMB, near
@@ -133,8 +136,9 @@ def _state_problem(t, is_first, s, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _find_orders(t, is_first, s, functions, mem, imem, work, iwork):
+def _find_orders(t, is_first, s, functions, memory):
     """Of which rows that are zero the second rate tells lambda: those whose rate is zero and does not depend on it; and w'' of all."""
+    work, iwork = memory.work, memory.iwork
     f, m, second = s.flow[0], s.flow[0].m, False
     for i in range(m):
         c, slope, terms = s.newton.constraints[i], 0.0, 0.0
@@ -152,25 +156,26 @@ def _find_orders(t, is_first, s, functions, mem, imem, work, iwork):
     if second:
         for i in range(m):
             work[f.R + i] = work[f.wt + i]
-        evaluate_second_slopes(t, f.x, s, functions, mem, imem, work, iwork)
+        evaluate_second_slopes(t, f.x, s, functions, memory)
         for i in range(m):
             work[f.wt + i] = work[f.R + i]
 
 
 @kernel
-def jump(t, s, functions, solver, solver_options, mem, imem, work, iwork):
+def jump(t, s, functions, solver, solver_options, memory):
     """Where one-sided rows are violated, ``x += M^-1 B p``, p >= 0 complementary to w after that. Returns (status, whether x has changed).
 
     Bounded multipliers have no impulses; rows whose w depends on lambda none in the directions in which it does.
     """
+    work = memory.work
     f, r, p, m = s.flow[0], s.problem[0], s.newton.plan[0], s.flow[0].m
-    evaluate_outputs(t, f.x, s, functions, mem, imem, work)
-    linearise(t, s, functions, mem, work, iwork)
-    note_direct(f, work, iwork)
+    evaluate_outputs(t, f.x, s, functions, memory)
+    linearise(t, s, functions, memory)
+    note_direct(f, memory)
     is_off, off = False, 0.0
     for i in range(m):
         low, high = work[p.lower + i] > -math.inf, work[p.upper + i] < math.inf
-        is_direct, terms = iwork[f.direct + i] != 0, _terms(i, s, work)
+        is_direct, terms = memory.iwork[f.direct + i] != 0, _terms(i, s, work)
         off = 0.0 if low and high else min(work[f.w + i], 0.0) if low else max(work[f.w + i], 0.0) if high else work[f.w + i]
         is_off |= not is_direct and abs(off) > _VIOLATED * terms
         work[r.q + i], work[r.z + i] = work[f.w + i], 0.0
@@ -181,8 +186,8 @@ def jump(t, s, functions, solver, solver_options, mem, imem, work, iwork):
             work[r.W + i * m + j] = work[f.CMB + i * m + j]
     if not is_off:
         return CONVERGED, False
-    work[r.rounding], iwork[r.isolver] = 0.0, 0
-    status = solve(m, s.row, s.column, r.W, r, solver, solver_options, False, work, iwork)
+    work[r.rounding], memory.iwork[r.isolver] = 0.0, 0
+    status = solve(m, s.row, s.column, r.W, r, solver, solver_options, False, memory)
     for j in range(m):
         for a in range(f.n):
             work[f.x + a] += work[f.MB + j * f.n + a] * work[r.z + j]
@@ -192,16 +197,17 @@ def jump(t, s, functions, solver, solver_options, mem, imem, work, iwork):
 
 
 @kernel
-def catch_up(t, h, s, functions, solver, solver_options, mem, imem, work, iwork):
+def catch_up(t, h, s, functions, solver, solver_options, memory):
     """One step of Euler–Moreau from the state in work[f.x:], explicit in f: the law holds for ``w + h w'``. Returns a status."""
+    mem, work = memory.mem, memory.work
     f, r, p, constraints, m = s.flow[0], s.problem[0], s.newton.plan[0], s.newton.constraints, s.flow[0].m
     solved = CONVERGED
-    follow_bounds(clamped(t + h, f, work), s, functions, mem, work, iwork)
+    follow_bounds(clamped(t + h, f, work), s, functions, memory)
     for _ in range(_MAX_ITER if m > 0 else 0):
-        evaluate_outputs(t, f.x, s, functions, mem, imem, work)
-        evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)
-        linearise(t, s, functions, mem, work, iwork)
-        evaluate_output_rates(t, f.x, s, functions, mem, imem, work)
+        evaluate_outputs(t, f.x, s, functions, memory)
+        evaluate_rates(t, f.x, f.xdot, s, functions, memory)
+        linearise(t, s, functions, memory)
+        evaluate_output_rates(t, f.x, s, functions, memory)
         for i in range(m):
             work[r.q + i] = work[f.w + i] + h * work[f.wt + i]
             work[r.lower + i], work[r.upper + i], work[r.z + i] = work[p.lower + i], work[p.upper + i], mem[constraints[i].lam]
@@ -209,9 +215,9 @@ def catch_up(t, h, s, functions, solver, solver_options, mem, imem, work, iwork)
                 slope = work[f.D + i * m + j] + h * work[f.CMB + i * m + j]
                 work[r.q + i] -= slope * mem[constraints[j].lam]
                 work[r.W + i * m + j] = slope
-        work[r.rounding], iwork[r.isolver] = 0.0, 0
-        note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, work, iwork)
-        solved = solve_near(m, s.row, s.column, r, solver, solver_options, work, iwork)
+        work[r.rounding], memory.iwork[r.isolver] = 0.0, 0
+        note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
+        solved = solve_near(m, s.row, s.column, r, solver, solver_options, memory)
         change, largest = 0.0, 1e-300
         for i in range(m):
             change = max(change, abs(work[r.z + i] - mem[constraints[i].lam]))
@@ -219,8 +225,8 @@ def catch_up(t, h, s, functions, solver, solver_options, mem, imem, work, iwork)
             mem[constraints[i].lam] = work[r.z + i]
         if solved not in (CONVERGED, INEXACT) or f.is_affine != 0 or change <= _SETTLED * largest:
             break
-    evaluate_outputs(t, f.x, s, functions, mem, imem, work)
-    evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)
+    evaluate_outputs(t, f.x, s, functions, memory)
+    evaluate_rates(t, f.x, f.xdot, s, functions, memory)
     for a in range(f.n):
         work[f.x + a] += h * work[f.xdot + a]
         work[f.x_size + a] = max(work[f.x_size + a], abs(work[f.x + a]))

@@ -28,67 +28,70 @@ def set_difference(h, f, work):
 
 
 @kernel
-def follow_bounds(t, s, functions, mem, work, iwork):
+def follow_bounds(t, s, functions, memory):
     """Bounds of lambda that are functions of time, at t, and lambda of the rows that are at theirs."""
+    work = memory.work
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     if p.driven == 0:
         return
-    evaluate_bounds(t, s.newton.relations, constraints, p, functions, mem, work)
+    evaluate_bounds(t, s.newton.relations, constraints, p, functions, memory)
     for i in range(f.m):
         lower, upper, lam = work[p.lower + i], work[p.upper + i], constraints[i].lam
-        if constraints[i].low != ABSENT and iwork[f.mode + i] != HELD:
-            at = lower if iwork[f.mode + i] == LOWER else upper
-            mem[lam] = at if abs(at) < math.inf else min(max(mem[lam], lower), upper)
+        if constraints[i].low != ABSENT and memory.iwork[f.mode + i] != HELD:
+            at = lower if memory.iwork[f.mode + i] == LOWER else upper
+            memory.mem[lam] = at if abs(at) < math.inf else min(max(memory.mem[lam], lower), upper)
         for bound in (lower, upper):
             work[f.lam_size + i] = max(work[f.lam_size + i], abs(bound) if abs(bound) < math.inf else 0.0)
 
 
 @kernel
-def evaluate_outputs(t, x, s, functions, mem, imem, work):
+def evaluate_outputs(t, x, s, functions, memory):
     """w of all rows at the state work[x:] and lambda in mem; h and g of all relations."""
+    work = memory.work
     form, f = s.newton, s.flow[0]
     constraints = form.constraints
     for i in range(f.m):
         if constraints[i].y != ABSENT:
-            work[constraints[i].argument] = mem[constraints[i].lam]
+            work[constraints[i].argument] = memory.mem[constraints[i].lam]
     for k in range(form.relations.size):
         r = form.relations[k]
         for j in range(r.n):
             work[r.x + j] = work[x + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)]
-        relation_values(t, r, functions, mem, work)
+        relation_values(t, r, functions, memory)
     for i in range(f.m):
         c = constraints[i]
         w = work[c.base] if c.y == ABSENT else work[c.h]
         for k in range(c.coupling, c.coupling_end):
             partner = constraints[form.couplings[k].constraint]
             if c.y == ABSENT or partner.y == ABSENT:
-                w += form.couplings[k].sign * work[form.couplings[k].coefficient] * mem[partner.lam]
+                w += form.couplings[k].sign * work[form.couplings[k].coefficient] * memory.mem[partner.lam]
         work[f.w + i] = w
 
 
 @kernel
-def evaluate_rates(t, x, out, s, functions, mem, imem, work, iwork):
+def evaluate_rates(t, x, out, s, functions, memory):
     """``x' = M^-1 (f + g)`` at the state work[x:] into work[out:], with g of the last outputs."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for k in range(form.elements.size):
         el = form.elements[k]
-        rate(t, form.parts[el.part], el.e, x + el.dof, p.spare, functions, mem, imem, work, f.rhs + el.dof)
+        rate(t, form.parts[el.part], el.e, x + el.dof, p.spare, functions, memory, f.rhs + el.dof)
     for k in range(form.relations.size):
         r = form.relations[k]
         for j in range(r.n):
-            work[f.rhs + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)] += work[r.g + j]
-    _accelerate(out, s, work, iwork)
+            memory.work[f.rhs + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)] += memory.work[r.g + j]
+    _accelerate(out, s, memory)
 
 
 @kernel
-def _accelerate(out, s, work, iwork):
+def _accelerate(out, s, memory):
     """``M^-1`` times what is in work[f.rhs:], into work[out:]."""
-    apply_inverses(s.newton.bodies, s.flow[0].rhs, out, s.newton.plan[0].scratch, work, iwork)
+    apply_inverses(s.newton.bodies, s.flow[0].rhs, out, s.newton.plan[0].scratch, memory)
 
 
 @kernel
-def evaluate_output_rates(t, x, s, functions, mem, imem, work):
+def evaluate_output_rates(t, x, s, functions, memory):
     """``C x' + h_t`` of all rows, lambda as it is, with x' in work[f.xdot:] and C of the last `linearise`; h_t by differences."""
+    work = memory.work
     form, f = s.newton, s.flow[0]
     for i in range(f.m):
         c = form.constraints[i]
@@ -100,18 +103,19 @@ def evaluate_output_rates(t, x, s, functions, mem, imem, work):
     delta = work[f.delta]
     which = side_of(t, delta, f, work)
     for k in range(5):
-        evaluate_outputs(t + (k + BEGIN_FIRST[which]) * delta, x, s, functions, mem, imem, work)
+        evaluate_outputs(t + (k + BEGIN_FIRST[which]) * delta, x, s, functions, memory)
         for i in range(f.m):
             work[f.wt + i] += FIRST[which, k] / delta * work[f.w + i]
-    evaluate_outputs(t, x, s, functions, mem, imem, work)
+    evaluate_outputs(t, x, s, functions, memory)
 
 
 @kernel
-def evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork):
+def evaluate_second_rates(t, x, s, functions, memory):
     """w'' of all rows, lambda as it is, by second differences along the motion. Work: xdd."""
+    work = memory.work
     f, delta = s.flow[0], work[s.flow[0].delta]
-    evaluate_outputs(t, x, s, functions, mem, imem, work)
-    evaluate_rates(t, x, f.xdot, s, functions, mem, imem, work, iwork)
+    evaluate_outputs(t, x, s, functions, memory)
+    evaluate_rates(t, x, f.xdot, s, functions, memory)
     for i in range(f.m):
         work[f.wtt + i] = -2.0 * work[f.w + i]
     for j in range(f.n):
@@ -120,54 +124,56 @@ def evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork):
         for j in range(f.n):
             work[f.at + j] = work[x + j] + side * delta * work[f.xdot + j]
         at = clamped(t + side * delta, f, work)
-        evaluate_outputs(at, f.at, s, functions, mem, imem, work)
-        evaluate_rates(at, f.at, f.scratch, s, functions, mem, imem, work, iwork)
+        evaluate_outputs(at, f.at, s, functions, memory)
+        evaluate_rates(at, f.at, f.scratch, s, functions, memory)
         for j in range(f.n):
             work[f.xdd + j] += 0.5 * side / delta * work[f.scratch + j]
     for side in (-1.0, 1.0):
         for j in range(f.n):
             work[f.at + j] = work[x + j] + side * delta * work[f.xdot + j] + 0.5 * delta * delta * work[f.xdd + j]
-        evaluate_outputs(clamped(t + side * delta, f, work), f.at, s, functions, mem, imem, work)
+        evaluate_outputs(clamped(t + side * delta, f, work), f.at, s, functions, memory)
         for i in range(f.m):
             work[f.wtt + i] += work[f.w + i]
     for i in range(f.m):
         work[f.wtt + i] /= delta * delta
-    evaluate_outputs(t, x, s, functions, mem, imem, work)
+    evaluate_outputs(t, x, s, functions, memory)
 
 
 @kernel
-def evaluate_second_slopes(t, x, s, functions, mem, imem, work, iwork):
+def evaluate_second_slopes(t, x, s, functions, memory):
     """Differences of w'' by each lambda, into work[f.second:]; w'' itself last. x' is as before."""
+    mem, work = memory.mem, memory.work
     f = s.flow[0]
     for j in range(f.m):
         lam = s.newton.constraints[j].lam
         value = mem[lam]
         mem[lam] = value + 0.5
-        evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork)
+        evaluate_second_rates(t, x, s, functions, memory)
         for i in range(f.m):
             work[f.second + i * f.m + j] = work[f.wtt + i]
         mem[lam] = value - 0.5
-        evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork)
+        evaluate_second_rates(t, x, s, functions, memory)
         for i in range(f.m):
             work[f.second + i * f.m + j] -= work[f.wtt + i]
         mem[lam] = value
-    evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork)
+    evaluate_second_rates(t, x, s, functions, memory)
 
 
 @kernel
-def linearise(t, s, functions, mem, work, iwork):
+def linearise(t, s, functions, memory):
     """D, ``M^-1 B`` and ``C M^-1 B`` of all rows at the arguments of the last outputs."""
+    work = memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for k in range(form.relations.size):
         if form.relations[k].h_function != ABSENT:
-            relation_jacobians(t, form.relations[k], p.spare, functions, mem, work)
+            relation_jacobians(t, form.relations[k], p.spare, functions, memory)
     for j in range(f.m):
         c = form.constraints[j]
         for a in range(f.n):
             work[f.rhs + a] = 0.0
         for k in range(c.input, c.input_end):
             work[f.rhs + form.inputs[k].dof] += work[form.inputs[k].coefficient]
-        _accelerate(f.MB + j * f.n, s, work, iwork)
+        _accelerate(f.MB + j * f.n, s, memory)
     for i in range(f.m):
         c = form.constraints[i]
         for j in range(f.m):
@@ -183,10 +189,11 @@ def linearise(t, s, functions, mem, work, iwork):
 
 
 @kernel
-def hold(t, x, s, functions, mem, imem, work, iwork):
+def hold(t, x, s, functions, memory):
     """lambda of the HELD rows at the state work[x:], into mem, and x' into work[f.xdot:]. Returns a status."""
+    iwork = memory.iwork
     f, count = s.flow[0], 0
-    follow_bounds(t, s, functions, mem, work, iwork)
+    follow_bounds(t, s, functions, memory)
     for i in range(f.m):
         iwork[f.place + i] = ABSENT
         if iwork[f.mode + i] == HELD:
@@ -195,11 +202,11 @@ def hold(t, x, s, functions, mem, imem, work, iwork):
     iwork[f.count] = count
     status = NEWTON
     for _ in range(_MAX_ITER):
-        evaluate_outputs(t, x, s, functions, mem, imem, work)
-        evaluate_rates(t, x, f.xdot, s, functions, mem, imem, work, iwork)
+        evaluate_outputs(t, x, s, functions, memory)
+        evaluate_rates(t, x, f.xdot, s, functions, memory)
         if count == 0 or status == CONVERGED:
             return CONVERGED
-        change = _correct(t, x, count, s, functions, mem, imem, work, iwork)
+        change = _correct(t, x, count, s, functions, memory)
         if not change < math.inf:
             return NON_FINITE
         status = CONVERGED if f.is_affine != 0 or change <= _SETTLED else NEWTON
@@ -207,11 +214,12 @@ def hold(t, x, s, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _correct(t, x, count, s, functions, mem, imem, work, iwork):
+def _correct(t, x, count, s, functions, memory):
     """One step of Newton's method for lambda of the HELD rows. Returns the largest change relative to the largest lambda."""
+    work, iwork = memory.work, memory.iwork
     f, m = s.flow[0], s.flow[0].m
     if f.is_affine == 0 or f.varies != 0:
-        linearise(t, s, functions, mem, work, iwork)
+        linearise(t, s, functions, memory)
     for a in range(count):
         i = iwork[f.row + a]
         work[f.R + a], work[f.size + a], iwork[f.column + a] = work[f.w + i], 0.0, a
@@ -219,33 +227,34 @@ def _correct(t, x, count, s, functions, mem, imem, work, iwork):
             work[f.T + a * m + b] = 1.0 if a == b else 0.0
             work[f.P + a * m + b] = work[f.D + i * m + iwork[f.row + b]]
             work[f.size + a] = max(work[f.size + a], abs(work[f.P + a * m + b]))
-    done = _pivot(0, count, f, work, iwork)
+    done = _pivot(0, count, f, memory)
     if done < count:
-        evaluate_output_rates(t, x, s, functions, mem, imem, work)
-        _differentiate(t, x, done, count, False, s, functions, mem, imem, work, iwork)
-        done = _pivot(done, count, f, work, iwork)
+        evaluate_output_rates(t, x, s, functions, memory)
+        _differentiate(t, x, done, count, False, s, functions, memory)
+        done = _pivot(done, count, f, memory)
     change, largest, zero = 0.0, 1e-300, 0.0
     for a in range(count):
         i = iwork[f.row + iwork[f.column + a]]
         lam = s.newton.constraints[i].lam
         if a < done:
-            mem[lam] -= work[f.R + a]
+            memory.mem[lam] -= work[f.R + a]
             change = max(change, abs(work[f.R + a]))
             zero += 0.0 * work[f.R + a]
-        largest = max(largest, abs(mem[lam]), work[f.lam_size + i])
+        largest = max(largest, abs(memory.mem[lam]), work[f.lam_size + i])
     return change / largest + zero
 
 
 @kernel
-def _differentiate(t, x, done, count, is_second, s, functions, mem, imem, work, iwork):
+def _differentiate(t, x, done, count, is_second, s, functions, memory):
     """Rows without lambda become their rates, less what the rows that are solved say; those of order 2 their second rates."""
+    work, iwork = memory.work, memory.iwork
     f, m, second = s.flow[0], s.flow[0].m, False
     for a in range(count):
         second |= iwork[f.order + iwork[f.row + a]] == 2
     if second:
         for i in range(m):
             work[f.off + i] = work[f.wt + i]
-        evaluate_second_slopes(t, x, s, functions, mem, imem, work, iwork)
+        evaluate_second_slopes(t, x, s, functions, memory)
         for i in range(m):
             work[f.wt + i] = work[f.off + i]
     for a in range(done, count):
@@ -279,8 +288,9 @@ def _subtract(a, d, count, f, work):
 
 
 @kernel
-def _pivot(done, count, f, work, iwork):
+def _pivot(done, count, f, memory):
     """Gauss–Jordan elimination with full pivoting, as far as there are pivots. Returns how many rows are solved."""
+    work, iwork = memory.work, memory.iwork
     m = f.m
     while done < count:
         best, row, column = _NO_PIVOT, done, done

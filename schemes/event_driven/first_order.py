@@ -206,10 +206,11 @@ def _cause_of_short_steps(records, prepared, m):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: outputs of the state and lambda of the record; modes are found when the first step begins."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     p = s.flow.plan[0]
-    gather(s.parts, p.x, mem, work)
+    gather(s.parts, p.x, memory)
     for j in range(p.n):
         work[p.x_size + j] = 0.0
     note_size(p, work)
@@ -224,59 +225,61 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         y, _ = output(i, p, work)
         for j in range(p.m):
             y += work[p.D + i * p.m + j] * mem[s.constraints[j].lam]
-        if imem[STEP] == 0:
+        if memory.imem[STEP] == 0:
             mem[s.constraints[i].y] = y
-    forget_accumulations(p, work, iwork)
+    forget_accumulations(p, memory)
     work[p.corner] = np.inf
     if p.is_driven != 0:
-        drive(t, p, s.relations, mem, work, iwork)
+        drive(t, p, s.relations, memory)
         note_size(p, work)
     work[p.step], work[p.long], work[p.event], work[p.rounding] = 0.0, 0.0, -np.inf, 0.0
     iwork[p.n_hidden], iwork[p.open] = 0, -1
-    wind_up(t, options.h, s.times, p, work, iwork)
+    wind_up(t, options.h, s.times, p, memory)
     return CONVERGED
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
     status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     p, t = s.flow.plan[0], mem[T]
     if is_pending(p, iwork):
-        status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status, bits = _pass(t, s, functions, solver, solver_options, options, memory)
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
     most = steps_to_pause(p.n)
     for k in range(most):
         if t >= t_new:
             iwork[p.n_events] = 0
-            return _update(s, mem, work, iwork), k, 0.0
-        if crawls(t, options.h, 1, p, work, iwork):
+            return _update(s, memory), k, 0.0
+        if crawls(t, options.h, 1, p, memory):
             mem[T] = t
             return TOO_MANY_EVENTS if iwork[p.n_events] > MOST_STILL else STEP_COLLAPSED, k, 0.0
         work[p.corner] = at_row(work[p.corner], t_new, options.h)
-        until, is_event = min(next_stop(t, t_new, options.h, s.times, p, work, iwork), work[p.corner]), False
+        until, is_event = min(next_stop(t, t_new, options.h, s.times, p, memory), work[p.corner]), False
         if iwork[p.frozen] != 0:
             t = until
         else:
-            h, is_event = move(until - t, s.flow, work, iwork)
+            h, is_event = move(until - t, s.flow, memory)
             t = until if not is_event and h >= until - t else t + h
         if p.is_driven != 0:
             is_before_step = not is_later(work[p.corner], t, options.h)
-            set_sources(t, is_before_step, ROUNDED * abs(t), p, s.relations, mem, work)
+            set_sources(t, is_before_step, ROUNDED * abs(t), p, s.relations, memory)
         if is_event or (t >= until and until < t_new):
             iwork[p.pending], mem[T] = AT_EVENT, t
-            status = _update(s, mem, work, iwork)
+            status = _update(s, memory)
             return EVENT if status == CONVERGED else status, k + 1, 0.0
     iwork[p.pending], mem[T] = AT_PAUSE, t
     return PAUSED, most, 0.0
 
 
 @kernel
-def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _pass(t, s, functions, solver, solver_options, options, memory):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
+    work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
     is_start, is_afresh, bits = iwork[p.pending] == AT_START, iwork[p.pending] == AT_START, 0
     iwork[p.pending] = 0
@@ -287,36 +290,37 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         work[p.tail], iwork[p.frozen] = -np.inf, 0
     if not is_start and not is_later(work[p.corner], t, options.h):
         bits |= TIME_EVENT
-        drive(t, p, s.relations, mem, work, iwork)
+        drive(t, p, s.relations, memory)
         note_size(p, work)
-        can, is_afresh = _let_go(p, work, iwork)
+        can, is_afresh = _let_go(p, memory)
         if not can:
             return IMPULSE, 0
     if is_start:
         if p.is_driven == 0:
-            gather_sources(t, s.parts, p.spare, functions, mem, work)
+            gather_sources(t, s.parts, p.spare, functions, memory)
         _from_masses(p, work)
     else:
-        count_event(t, options.h, p, work, iwork)
+        count_event(t, options.h, p, memory)
         if iwork[p.frozen] == 0 and (bits & ACCUMULATION) == 0:
-            note_near(p, work, iwork)
-            follow_accumulations(t, options.accumulation, p, work, iwork)
-    if are_too_many(t, options, p, work, iwork):
+            note_near(p, memory)
+            follow_accumulations(t, options.accumulation, p, memory)
+    if are_too_many(t, options, p, memory):
         return TOO_MANY_EVENTS, 0
-    status, found = _switch(is_start, is_afresh, s, solver, solver_options, work, iwork)
+    status, found = _switch(is_start, is_afresh, s, solver, solver_options, memory)
     if status != CONVERGED:
         iwork[p.pending] = AT_START  # there is no motion from here: a run that goes on all the same asks again
         return status, 0
-    status = _update(s, mem, work, iwork)
+    status = _update(s, memory)
     return status, 0 if is_start and p.is_driven == 0 and (found & JUMP) == 0 else EVENT | bits | found
 
 
 @kernel
-def _let_go(p, work, iwork):
+def _let_go(p, memory):
     """Whatever a step of a source, or a switch, has moved off what was held, or off what came to zero, is held no more.
 
     Returns (False where it cannot be let go, whether there was any: then y of all rows is to be looked at afresh).
     """
+    work, iwork = memory.work, memory.iwork
     is_off = False
     for a in range(iwork[p.n_hidden]):
         y, terms = work[p.hidden_constant + a], abs(work[p.hidden_constant + a])
@@ -325,12 +329,12 @@ def _let_go(p, work, iwork):
             terms += abs(work[p.hidden + a * p.n + j]) * work[p.x_size + j]
         is_off |= abs(y) > _OFF * terms
     for i in range(p.m):
-        is_off |= iwork[p.fired + i] != 0 and not _is_at_zero(i, p, work, iwork)
+        is_off |= iwork[p.fired + i] != 0 and not _is_at_zero(i, p, memory)
     if not is_off:
         return True, False
     iwork[p.n_hidden] = 0
     for i in range(p.m):
-        iwork[p.fired + i] = 1 if iwork[p.fired + i] != 0 and _is_at_zero(i, p, work, iwork) else 0
+        iwork[p.fired + i] = 1 if iwork[p.fired + i] != 0 and _is_at_zero(i, p, memory) else 0
         if iwork[p.direct + i] != 0 or iwork[p.mode + i] != HELD:
             continue
         y, terms = output(i, p, work)
@@ -347,9 +351,10 @@ def _let_go(p, work, iwork):
 
 
 @tiny
-def _is_at_zero(i, p, work, iwork):
+def _is_at_zero(i, p, memory):
     """Whether the guard of a row is zero still: y of one at a bound, the distance of lambda from its bounds of one that is held."""
-    if iwork[p.mode + i] == HELD:
+    work = memory.work
+    if memory.iwork[p.mode + i] == HELD:
         lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
         distance, terms = min(abs(lam - lower), abs(upper - lam)), abs(work[p.l + i])
         for j in range(p.n):
@@ -373,18 +378,19 @@ def _from_masses(p, work):
 
 
 @kernel
-def _switch(is_start, is_afresh, s, solver, solver_options, work, iwork):
+def _switch(is_start, is_afresh, s, solver, solver_options, memory):
     """Put x on what came to zero, and find the modes after that; at the start x may jump. Returns (status, bits of what changed).
 
     is_afresh: what was held is so no more for certain, as at the start.
     """
+    iwork = memory.iwork
     p, bits = s.flow.plan[0], 0
-    put_on_outputs(s.flow, work, iwork)
+    put_on_outputs(s.flow, memory)
     for i in range(p.m):
         iwork[p.before + i] = iwork[p.mode + i]
-    status = _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork)
-    if status == VIOLATED and is_start and jump(s.flow, solver, solver_options, work, iwork):
-        status, bits = _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork), JUMP
+    status = _find_modes(is_start, is_afresh, s, solver, solver_options, memory)
+    if status == VIOLATED and is_start and jump(s.flow, solver, solver_options, memory):
+        status, bits = _find_modes(is_start, is_afresh, s, solver, solver_options, memory), JUMP
     if status in (VIOLATED, IMPULSE):
         return status, 0
     for i in range(p.m):
@@ -396,8 +402,9 @@ def _switch(is_start, is_afresh, s, solver, solver_options, work, iwork):
 
 
 @kernel
-def _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork):
+def _find_modes(is_start, is_afresh, s, solver, solver_options, memory):
     """The modes at x, and the motion in them. Returns a status: VIOLATED, or of circuits IMPULSE, where x would have to jump."""
+    work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
     off = VIOLATED if p.is_driven == 0 else IMPULSE
     for i in range(p.m):
@@ -406,14 +413,14 @@ def _find_modes(is_start, is_afresh, s, solver, solver_options, work, iwork):
         if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
             iwork[p.culprit] = i
             return off
-    status = choose_modes(is_afresh, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
+    status = choose_modes(is_afresh, s.flow, solver, solver_options, memory) if p.m > 0 else CONVERGED
     if status == INFEASIBLE:
         iwork[p.culprit] = _lowest(p, work)
         if is_start and p.is_driven == 0:
             return off
-    solve_modes(s.flow, work, iwork)
-    if not is_afresh and iwork[p.is_off] == 0 and take_back(p, work, iwork):
-        solve_modes(s.flow, work, iwork)
+    solve_modes(s.flow, memory)
+    if not is_afresh and iwork[p.is_off] == 0 and take_back(p, memory):
+        solve_modes(s.flow, memory)
     return off if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0) else status
 
 
@@ -428,18 +435,19 @@ def _lowest(p, work):
 
 
 @kernel
-def _update(s, mem, work, iwork):
+def _update(s, memory):
     """x, y, lambda and r at the state into mem. Returns a status."""
+    mem, work = memory.mem, memory.work
     p, zero = s.flow.plan[0], 0.0
-    put_on_outputs(s.flow, work, iwork)
-    scatter(s.parts, p.x, 0, mem, work)
+    put_on_outputs(s.flow, memory)
+    scatter(s.parts, p.x, 0, memory)
     for i in range(p.m):
         y, lam = work[p.y0 + i], multiplier(i, p, work)
         for j in range(p.n):
             y += work[p.Y + i * p.n + j] * work[p.x + j]
         if p.is_driven != 0 and y == 0.0:  # 0 is for what is held
-            y = _SMALLEST if iwork[p.mode + i] == LOWER else -_SMALLEST
-        mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
+            y = _SMALLEST if memory.iwork[p.mode + i] == LOWER else -_SMALLEST
+        mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if memory.iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
         zero += 0.0 * y + 0.0 * lam
     for a in range(p.n):
         work[p.spare + a] = 0.0
@@ -447,5 +455,5 @@ def _update(s, mem, work, iwork):
         for i in range(p.m):
             work[p.spare + a] += work[p.raw_B + a * p.m + i] * mem[s.constraints[i].lam]
         zero += 0.0 * work[p.spare + a]
-    scatter(s.parts, p.spare, 1, mem, work)
+    scatter(s.parts, p.spare, 1, memory)
     return CONVERGED if zero == 0.0 else NON_FINITE

@@ -43,13 +43,14 @@ _PROJECTIONS = 3
 
 
 @kernel
-def _derivative(t, x, out, s, functions, options, mem, imem, work, iwork):
+def _derivative(t, x, out, s, functions, options, memory):
     """x' = (v, a) at the state in work[x:], which is in mem afterwards. Returns a status."""
+    work = memory.work
     n = s.flow[0].n // 2
-    store(s, mem, work, x)
-    status = accelerate(t, s, functions, options, mem, imem, work, iwork)
+    store(s, memory, x)
+    status = accelerate(t, s, functions, options, memory)
     if s.rigid.bodies.size > 0:
-        rates(s, mem, work, out)
+        rates(s, memory, out)
         return status
     for i in range(n):
         work[out + i], work[out + n + i] = work[x + n + i], work[s.newton.plan[0].acc + i]
@@ -61,31 +62,32 @@ _note_slopes, _stiff_step = radau5.steps_of("lagrangian", _derivative, time_in_s
 
 
 @kernel
-def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
+def runge_kutta_step(t, t_end, s, functions, options, memory):
     """One accepted step from the state in mem towards t_end, or to the first event in it. Returns (status, time reached).
 
     ``iwork[first_event]`` tells whether an event ends it.
     """
+    work = memory.work
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
-    if iwork[f.fresh] != 0:
-        load(s, mem, work, f.x)
-        status = _derivative(t, f.x, f.k, s, functions, options, mem, imem, work, iwork)
-        iwork[f.fresh] = 0
+    if memory.iwork[f.fresh] != 0:
+        load(s, memory, f.x)
+        status = _derivative(t, f.x, f.k, s, functions, options, memory)
+        memory.iwork[f.fresh] = 0
     _set_tolerances(s, options, work)
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, f.atol, work), 1.0
     h, error, theta = min(work[f.step], t_end - t), math.inf, NO_ROOT
     if f.is_stiff != 0:
-        _note_slopes(t, s, functions, options, mem, imem, work, iwork)
+        _note_slopes(t, s, functions, options, memory)
     for _ in range(_ATTEMPTS):
         foresee(h, s, work)
-        status, error = _try_step(t, h, s, functions, options, mem, imem, work, iwork)
+        status, error = _try_step(t, h, s, functions, options, memory)
         is_shortest = h <= _SHORTEST * max(abs(t), abs(t_end))
         if error <= 1.0:
             _set_headings(s, work)
-            note_turns(s, mem, work, iwork)
-            theta = first_event(t, h, s, functions, options, mem, imem, work, iwork)
-            if is_shortest or not turns(theta, t, h, s, functions, options, mem, imem, work, iwork):
+            note_turns(s, memory)
+            theta = first_event(t, h, s, functions, options, memory)
+            if is_shortest or not turns(theta, t, h, s, functions, options, memory):
                 break
             h *= 0.5
         elif is_shortest:
@@ -94,14 +96,14 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
             h *= dopri5.factor(error, work[f.error])
         work[f.step] = h
     if not error <= 1.0:
-        store(s, mem, work, f.x)
+        store(s, memory, f.x)
         return status if status != CONVERGED else STEP_COLLAPSED, t
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
     for i in range(n):
         work[f.k + i] = work[f.k + dopri5.LAST * n + i]
-    return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
+    return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, memory)
 
 
 @kernel
@@ -126,15 +128,15 @@ def _set_tolerances(s, options, work):
 
 
 @kernel
-def _try_step(t, h, s, functions, options, mem, imem, work, iwork):
+def _try_step(t, h, s, functions, options, memory):
     """One step from x to x_new, and its dense output. Returns (status, error of the step, infinite where a stage has failed)."""
     f = s.flow[0]
-    _set_headings(s, work)
+    _set_headings(s, memory.work)
     if f.is_stiff != 0:
-        iwork[f.degree] = radau5.DEGREE
-        return _stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
-    iwork[f.degree] = dopri5.DEGREE
-    return _explicit_step(t, h, s, functions, options, mem, imem, work, iwork)
+        memory.iwork[f.degree] = radau5.DEGREE
+        return _stiff_step(t, h, s, functions, options, memory)
+    memory.iwork[f.degree] = dopri5.DEGREE
+    return _explicit_step(t, h, s, functions, options, memory)
 
 
 @tiny
@@ -146,8 +148,9 @@ def _set_headings(s, work):
 
 
 @kernel
-def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
+def _arrive(theta, t, h, t_end, s, functions, options, memory):
     """Put the state at the end of a step, or at the event in it, into mem, on what is held. Returns the time."""
+    work, iwork = memory.work, memory.iwork
     f, n = s.flow[0], s.flow[0].n
     iwork[f.first_event] = 0 if theta == NO_ROOT else 1
     t_new = t + theta * h
@@ -158,35 +161,35 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
     else:
         evaluate(n, iwork[f.degree], f.poly, theta, f.x, work)
         iwork[f.fresh] = 1
-    store(s, mem, work, f.x)
-    if take_over_contacts(t_new, s, functions, mem, imem, work, iwork):
+    store(s, memory, f.x)
+    if take_over_contacts(t_new, s, functions, memory):
         iwork[f.first_event] = 1
     if theta != NO_ROOT and s.rigid.collisions.size > 0 and iwork[f.swept] != ABSENT:
-        _fire_swept(s, work, iwork)
+        _fire_swept(s, memory)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
         if iwork[f.mode + i] == SLIP and s.newton.constraints[i].tangents == 2 and begins_disk(s.newton.constraints[i]):
-            turn(i, True, s, mem, work, iwork)
-            _note_speed(i, options, s, mem, work)
+            turn(i, True, s, memory)
+            _note_speed(i, options, s, memory)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
-        if _is_moved(i, s, mem, work, iwork):
+        if _is_moved(i, s, memory):
             iwork[f.first_event] = iwork[f.fired + i] = 1
         work[f.heading + i] = work[f.direction + i]
-        iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, mem, work, iwork) else 0
+        iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, memory) else 0
     if iwork[f.n_equations] > 0:
-        is_moved = theta != NO_ROOT and f.is_linear == 0 and put_on_gaps(t_new, s, functions, options, mem, imem, work, iwork)
-        if put_on_constraints(t_new, s, functions, options, mem, imem, work, iwork) or is_moved:
-            load(s, mem, work, f.x)
+        is_moved = theta != NO_ROOT and f.is_linear == 0 and put_on_gaps(t_new, s, functions, options, memory)
+        if put_on_constraints(t_new, s, functions, options, memory) or is_moved:
+            load(s, memory, f.x)
             iwork[f.fresh] = 1
     return t_new
 
 
 @tiny
-def _is_moved(i, s, mem, work, iwork):
+def _is_moved(i, s, memory):
     """Whether others that hold a bounded row have begun to move it."""
     f, c = s.flow[0], s.newton.constraints[i]
-    if iwork[f.mode + i] != REDUNDANT or c.lower == ABSENT:
+    if memory.iwork[f.mode + i] != REDUNDANT or c.lower == ABSENT:
         return False
-    return abs(velocity(c, s.newton.entries, mem, work)[0]) > work[f.slow + i]
+    return abs(velocity(c, s.newton.entries, memory)[0]) > memory.work[f.slow + i]
 
 
 @tiny
@@ -197,15 +200,16 @@ def foresee(h, s, work):
 
 
 @kernel
-def take_over_contacts(t, s, functions, mem, imem, work, iwork):
+def take_over_contacts(t, s, functions, memory):
     """Slots of shapes take over the contacts that are found at the state in mem. Returns whether a closed one is not there any more.
 
     What is new has no flights and impacts behind it; what is not there is open.
     """
+    work, iwork = memory.work, memory.iwork
     rigid, f, is_lost = s.rigid, s.flow[0], False
     if rigid.collisions.size == 0:
         return False
-    renew_contacts(f.mode, rigid, functions, mem, imem, work, iwork)
+    renew_contacts(f.mode, rigid, functions, memory)
     for k in range(rigid.rows.size):
         row = rigid.rows[k]
         for l in range(rigid.interactions[k].m if row.collision != ABSENT and iwork[row.state] != SAME else 0):
@@ -215,27 +219,29 @@ def take_over_contacts(t, s, functions, mem, imem, work, iwork):
             iwork[f.zeros + i] = iwork[f.fired + i] = iwork[f.run + i] = 0
             work[f.flight + i], work[f.flight_before + i], work[f.last + i] = 0.0, 0.0, t
     if is_lost:
-        list_rows(s, imem, iwork)
+        list_rows(s, memory)
     return is_lost
 
 
 @tiny
-def _fire_swept(s, work, iwork):
+def _fire_swept(s, memory):
     """The guards of two shapes that meet have come to zero, where none of a row has."""
+    iwork = memory.iwork
     rigid, f = s.rigid, s.flow[0]
     first = iwork[f.swept]
     for k in range(first, first + rigid.rows[first].many):
         i = iwork[rigid.rows[k].number]
-        is_nearest = work[rigid.interactions[k].h] <= work[rigid.rows[first].least] + least_length(first, s, work, iwork)
+        is_nearest = memory.work[rigid.interactions[k].h] <= memory.work[rigid.rows[first].least] + least_length(first, s, memory)
         iwork[f.fired + i] = 1 if iwork[f.mode + i] == FREE and is_nearest else iwork[f.fired + i]
 
 
 @tiny
-def _note_speed(i, options, s, mem, work):
+def _note_speed(i, options, s, memory):
     """Slip in space that has become faster than ever ends at a higher speed of rest; i: its first tangent."""
+    work = memory.work
     f, c = s.flow[0], s.newton.constraints[i]
     for k in (i, i + 1):
-        _, size = velocity(s.newton.constraints[k], s.newton.entries, mem, work)
+        _, size = velocity(s.newton.constraints[k], s.newton.entries, memory)
         work[f.speed + k] = max(work[f.speed + k], size)
     slow = speed_of_rest(max(work[f.speed + i], work[f.speed + i + 1]), c.tangents, options)
     for k in range(i if rolls(c) else i - 1, i + 2):
@@ -244,21 +250,22 @@ def _note_speed(i, options, s, mem, work):
 
 
 @tiny
-def _still_rests(i, s, mem, work, iwork):
+def _still_rests(i, s, memory):
     """Whether a row that has begun to slip is still slower than what counts as rest."""
     f, c = s.flow[0], s.newton.constraints[i]
-    if iwork[f.mode + i] != SLIP or not (c.component == 0 or begins_disk(c)):
+    if memory.iwork[f.mode + i] != SLIP or not (c.component == 0 or begins_disk(c)):
         return False
-    return slip_of(i, s, mem, work)[2] <= (work[f.slip + i] if c.tangents < 2 else work[f.creep + i])
+    return slip_of(i, s, memory)[2] <= (memory.work[f.slip + i] if c.tangents < 2 else memory.work[f.creep + i])
 
 
 @kernel
-def put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
+def put_on_gaps(t, s, functions, options, memory):
     """Project the positions in mem onto ``y = 0`` of the gaps that have come to zero, together with what is held, where both can be.
 
     Held rows alone would move the others off it again, by more than flights are high at the end of an accumulation. Returns whether it
     has changed.
     """
+    iwork = memory.iwork
     f, m, joins, changed = s.flow[0], s.newton.constraints.size, False, False
     for i in range(m):
         c = s.newton.constraints[i]
@@ -268,93 +275,95 @@ def put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
             iwork[f.mode + i], joins = HELD, True
     if not joins:
         return False
-    list_rows(s, imem, iwork)
+    list_rows(s, memory)
     for _ in range(_PROJECTIONS):
-        evaluate_operators(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
-        if not (factorise_independent(s, imem, work, iwork) and correct(False, s, mem, work, iwork)):
+        evaluate_operators(t, ACTIVE, s, functions, options, memory)
+        if not (factorise_independent(s, memory) and correct(False, s, memory)):
             break
         changed = True
     for i in range(m):
         iwork[f.mode + i] = iwork[f.before + i]
-    list_rows(s, imem, iwork)
-    _refresh(t, s, functions, options, mem, imem, work, iwork)
+    list_rows(s, memory)
+    _refresh(t, s, functions, options, memory)
     return changed
 
 
 @kernel
-def put_on_constraints(t, s, functions, options, mem, imem, work, iwork):
+def put_on_constraints(t, s, functions, options, memory):
     """Project the state in mem onto what is held: positions onto ``y = 0``, then velocities onto ``H v + rate = 0``, along M^-1 B.
 
     Returns whether it has changed. Nothing does where what is held is singular.
     """
     changed, is_regular = False, True
     for _ in range(_PROJECTIONS):
-        is_regular = _refresh(t, s, functions, options, mem, imem, work, iwork)
-        if not (is_regular and correct(False, s, mem, work, iwork)):
+        is_regular = _refresh(t, s, functions, options, memory)
+        if not (is_regular and correct(False, s, memory)):
             break
         changed = True
     if changed:
-        is_regular = _refresh(t, s, functions, options, mem, imem, work, iwork)
-    return (is_regular and correct(True, s, mem, work, iwork)) or changed
+        is_regular = _refresh(t, s, functions, options, memory)
+    return (is_regular and correct(True, s, memory)) or changed
 
 
 @tiny
-def _refresh(t, s, functions, options, mem, imem, work, iwork):
+def _refresh(t, s, functions, options, memory):
     """Operators of what is held at the state in mem, where they change. Returns whether that is regular."""
     if s.flow[0].is_linear != 0:
         return True
-    evaluate_operators(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
-    return factorise(s, work, iwork)
+    evaluate_operators(t, ACTIVE, s, functions, options, memory)
+    return factorise(s, memory)
 
 
 @kernel
-def correct(at_velocity, s, mem, work, iwork):
+def correct(at_velocity, s, memory):
     """One step of a projection of positions, or of velocities; False where nothing is off by more than rounding."""
+    iwork = memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     is_off = False
     for e in range(iwork[f.n_equations]):
         i = iwork[p.active + iwork[f.row + e]]
         c, y, size = form.constraints[i], 0.0, 0.0
         if at_velocity:
-            y, size = velocity(c, form.entries, mem, work)
+            y, size = velocity(c, form.entries, memory)
         elif c.level == VELOCITY and c.component == 0 and c.lower == ABSENT:
-            y, size = position(c, form.entries, mem, work), lengths(c, form.entries, mem, work)
+            y, size = position(c, form.entries, memory), lengths(c, form.entries, memory)
         is_off |= abs(y) > _OFF * size
-        work[f.rhs + e] = y
+        memory.work[f.rhs + e] = y
     if is_off:
-        solve_rows(s, work, iwork)
+        solve_rows(s, memory)
         for i in range(p.n_dofs):
-            work[p.dv + i] = 0.0
-        push(p.dv, s, mem, work, iwork)
-        add(s, mem, work, p.dv, at_velocity)
+            memory.work[p.dv + i] = 0.0
+        push(p.dv, s, memory)
+        add(s, memory, p.dv, at_velocity)
     return is_off
 
 
 @kernel
-def series_step(t, t_end, s, functions, options, mem, imem, work, iwork):
+def series_step(t, t_end, s, functions, options, memory):
     """One step of a linear motion by its Taylor series, as `runge_kutta_step`; its length is such that nothing but rounding is lost."""
+    work, iwork = memory.work, memory.iwork
     f, n = s.flow[0], s.flow[0].n
     if iwork[f.fresh] != 0:
-        load(s, mem, work, f.x)
+        load(s, memory, f.x)
         iwork[f.fresh] = 0
-        if not factorise(s, work, iwork):
+        if not factorise(s, memory):
             return SINGULAR_STEP, t
     wanted = work[f.step] if work[f.step] > 0.0 else work[f.limit]
     h, is_accurate, beyond, bad, across = min(wanted, t_end - t), False, 0.0, 0.0, 0.0
-    foretold = next_jump(t, f, work, iwork)
+    foretold = next_jump(t, f, memory)
     is_foretold = foretold < t + h
     h = foretold - t if is_foretold else h
     for _ in range(_ATTEMPTS):
-        missing, is_bad = missing_in_forces(t, h, s, functions, options, mem, work, iwork)
+        missing, is_bad = missing_in_forces(t, h, s, functions, options, memory)
         if is_bad:
             beyond, bad = h, missing
         else:
             if bad > JUMP:
-                h, across = before_jump(t, h, beyond, s, functions, options, mem, work, iwork)
+                h, across = before_jump(t, h, beyond, s, functions, options, memory)
                 bad = 0.0
             elif is_foretold:
-                h, across = at_foretold_jump(t, h, missing, s, functions, options, mem, work, iwork)
-            is_accurate = _expand(h, s, mem, imem, work, iwork)
+                h, across = at_foretold_jump(t, h, missing, s, functions, options, memory)
+            is_accurate = _expand(h, s, memory)
         if is_accurate or not h > _SHORTEST * max(abs(t), abs(t_end)):
             break
         h, across, is_foretold = 0.5 * h, 0.0, False
@@ -362,40 +371,42 @@ def series_step(t, t_end, s, functions, options, mem, imem, work, iwork):
     if not is_accurate:
         return NON_FINITE, t
     evaluate(n, iwork[f.degree], f.poly, 1.0, f.x_new, work)
-    theta = series_event(s, mem, work, iwork)
+    theta = series_event(s, memory)
     if across > 0.0 and theta == NO_ROOT:  # behind the jump steps are as long as before
         work[f.step], work[f.resume] = across, wanted
         iwork[f.foretold] += 1 if is_foretold else 0
-        note_jump(t + h, f, work, iwork)
+        note_jump(t + h, f, memory)
     elif h < t_end - t:
         work[f.step], work[f.resume] = min(2.0 * max(h, work[f.resume]), work[f.limit]), 0.0
-    return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
+    return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, memory)
 
 
 @inlined
-def _force_of_order(j, s, mem, imem, work, iwork):
+def _force_of_order(j, s, memory):
     """Coefficient of theta^j of ``F - K q - C v`` into p.f."""
+    mem, work = memory.mem, memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for k in range(form.elements.size):
         el = form.elements[k]
         part, out, x = form.parts[el.part], p.f + el.dof, f.poly + j * f.n + el.dof
         for i in range(part.n):
-            if iwork[f.has_forces] != 0:
-                work[out + i] = work[f.force_poly + j * (f.n // 2) + el.dof + i] if j <= iwork[f.force_degree] else 0.0
+            if memory.iwork[f.has_forces] != 0:
+                work[out + i] = work[f.force_poly + j * (f.n // 2) + el.dof + i] if j <= memory.iwork[f.force_degree] else 0.0
             else:
                 work[out + i] = mem[part.fext + el.e * part.stride + i] if j == 0 and part.fext != ABSENT else 0.0
         if part.K != ABSENT:
-            subtract_product(part.K_kind, part.n, part.K_nnz, mem, imem, part.K + el.e * part.stride, 1.0, work, x, out)
+            subtract_product(part.K_kind, part.n, part.K_nnz, mem, memory.imem, part.K + el.e * part.stride, 1.0, work, x, out)
         if part.C != ABSENT:
-            subtract_product(part.C_kind, part.n, part.C_nnz, mem, imem, part.C + el.e * part.stride, 1.0, work, x + f.n // 2, out)
+            subtract_product(part.C_kind, part.n, part.C_nnz, mem, memory.imem, part.C + el.e * part.stride, 1.0, work, x + f.n // 2, out)
 
 
 @kernel
-def _expand(h, s, mem, imem, work, iwork):
+def _expand(h, s, memory):
     """Taylor series of the motion over a step: ``q_{j+1} = h v_j / (j + 1)``, ``v_{j+1} = h a_j / (j + 1)``; lambda_j likewise as a_j.
 
     False where it does not converge to rounding. Out: poly, lam_poly, degree.
     """
+    work, iwork = memory.work, memory.iwork
     form, f, p, n, m = s.newton, s.flow[0], s.newton.plan[0], s.flow[0].n // 2, s.newton.constraints.size
     for i in range(f.n):
         work[f.poly + i] = work[f.x + i]
@@ -403,10 +414,10 @@ def _expand(h, s, mem, imem, work, iwork):
     degree, small, least, orders = 0, 0, iwork[f.force_degree], 0
     for j in range(SERIES_DEGREE):
         orders = j + 1
-        _force_of_order(j, s, mem, imem, work, iwork)
-        apply_inverses(form.bodies, p.f, p.acc, p.scratch, work, iwork)
+        _force_of_order(j, s, memory)
+        apply_inverses(form.bodies, p.f, p.acc, p.scratch, memory)
         if iwork[f.count] > 0:
-            hold(p.acc, j == 0, s, mem, work, iwork)
+            hold(p.acc, j == 0, s, memory)
         lam = 0.0
         for a in range(iwork[f.count]):
             work[f.lam_poly + j * m + iwork[p.active + a]] = work[p.z + a]

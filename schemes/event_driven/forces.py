@@ -38,13 +38,14 @@ _OF_ERROR_IN_SPACE = 10.0  # the same in space, where a slip that is slower than
 
 
 @kernel
-def list_rows(s, imem, iwork):
+def list_rows(s, memory):
     """List the rows that are not FREE, and make the pattern of their matrix; number those that are HELD."""
+    iwork = memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     n, m = 0, 0
     for i in range(form.constraints.size):
         acts = iwork[f.mode + i] != FREE
-        imem[form.constraints[i].active] = 1 if acts else 0
+        memory.imem[form.constraints[i].active] = 1 if acts else 0
         acts &= not is_compliant(form.constraints[i])
         iwork[p.local + i] = n if acts else ABSENT
         if acts:
@@ -62,21 +63,23 @@ def list_rows(s, imem, iwork):
 
 
 @kernel
-def assemble_rows(n, s, work, iwork):
+def assemble_rows(n, s, memory):
     """W of the n listed rows, on the pattern that was extracted."""
+    iwork = memory.iwork
     form, p = s.newton, s.newton.plan[0]
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     assemble(form.plan, form.bodies, form.constraints, form.entries, form.inputs, form.couplings, chosen, row, column, transpose, 1.0, 0,
-             work, iwork)  # fmt: skip
+             memory.work, iwork)  # fmt: skip
 
 
 @kernel
-def _gather_matrix(s, work, iwork):
+def _gather_matrix(s, memory):
     """The matrix of the HELD rows, with the sums of its rows' magnitudes in work[size:]."""
+    work, iwork = memory.work, memory.iwork
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     m = iwork[f.n_equations]
-    assemble_rows(iwork[f.count], s, work, iwork)
+    assemble_rows(iwork[f.count], s, memory)
     for k in range(m * m):
         work[f.matrix + k] = 0.0
     for e in range(m):
@@ -98,42 +101,44 @@ def _gather_matrix(s, work, iwork):
 
 
 @kernel
-def factorise(s, work, iwork):
+def factorise(s, memory):
     """Inverse of the matrix of the HELD rows, see `dependent.invert` of equations that depend on each other; False where it is singular.
 
     That is also where more equations depend on each other than just before: there a mechanism may leave its branch.
     """
+    iwork = memory.iwork
     f = s.flow[0]
     known = iwork[f.depends]
     iwork[f.n_shifts] = 0
     if iwork[f.count] == 0:
         return True
-    _gather_matrix(s, work, iwork)
-    if known <= 0 and invert_in_place(iwork[f.n_equations], f.matrix, f.size, work, iwork, f.pivots):
+    _gather_matrix(s, memory)
+    if known <= 0 and invert_in_place(iwork[f.n_equations], f.matrix, f.size, memory, f.pivots):
         iwork[f.depends] = 0
     elif known == 0:
         return False
     else:
         if known < 0:
-            _gather_matrix(s, work, iwork)
-        if not dependent.invert(s, work, iwork):
+            _gather_matrix(s, memory)
+        if not dependent.invert(s, memory):
             return False
         if 0 < known < iwork[f.depends]:
             iwork[f.depends] = known
             return False
-    find_shifts(s, work, iwork)
+    find_shifts(s, memory)
     return True
 
 
 @kernel
-def mark_redundant(s, work, iwork):
+def mark_redundant(s, memory):
     """Contacts that others hold already become REDUNDANT, with their friction: those whose pivot is rounding.
 
     Of rows that follow from each other those that lean do so, then those of rolling and of bounded forces, then those that are spared;
     equations never do.
     """
+    work, iwork = memory.work, memory.iwork
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
-    _gather_matrix(s, work, iwork)
+    _gather_matrix(s, memory)
     m = iwork[f.n_equations]
     for k in range((2 + LEANS) * m):
         e = k % m
@@ -156,19 +161,20 @@ def mark_redundant(s, work, iwork):
 
 
 @kernel
-def factorise_independent(s, imem, work, iwork):
+def factorise_independent(s, memory):
     """Inverse of the matrix of the rows that are HELD, where some follow from others without these; False where it is singular."""
-    list_rows(s, imem, iwork)
-    if factorise(s, work, iwork):
+    list_rows(s, memory)
+    if factorise(s, memory):
         return True
-    mark_redundant(s, work, iwork)
-    list_rows(s, imem, iwork)
-    return factorise(s, work, iwork)
+    mark_redundant(s, memory)
+    list_rows(s, memory)
+    return factorise(s, memory)
 
 
 @kernel
-def jams(s, work, iwork):
+def jams(s, memory):
     """Whether a contact slips into itself: ``W_nn - mu sum direction W_nt <= 0``, Painlevé's case, after `factorise`."""
+    work, iwork = memory.work, memory.iwork
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     for a in range(iwork[f.count]):
         i = iwork[p.active + a]
@@ -194,25 +200,27 @@ def bound_of(c, direction, work):
 
 
 @tiny
-def given_force(i, s, mem, work, iwork):
+def given_force(i, s, memory):
     """The force of a bounded row that is not solved for: its bound where it slips, that of before where others hold it; else 0.
 
     Where others move it, its bound, too.
     """
+    work = memory.work
     f, c = s.flow[0], s.newton.constraints[i]
     if c.lower == ABSENT:
         return 0.0
-    if iwork[f.mode + i] == REDUNDANT:
-        u, _ = velocity(c, s.newton.entries, mem, work)
+    if memory.iwork[f.mode + i] == REDUNDANT:
+        u, _ = velocity(c, s.newton.entries, memory)
         if abs(u) > work[f.slow + i]:
             return bound_of(c, u, work)
         return min(max(work[f.kept + i], work[c.lower]), work[c.upper])
-    return bound_of(c, work[f.direction + i], work) if iwork[f.mode + i] == SLIP else 0.0
+    return bound_of(c, work[f.direction + i], work) if memory.iwork[f.mode + i] == SLIP else 0.0
 
 
 @kernel
-def solve_rows(s, work, iwork):
+def solve_rows(s, memory):
     """Multipliers of the HELD rows, ``-A^-1 rhs``, and of those that slip with a contact, into work[p.z:] by place in the list."""
+    work, iwork = memory.work, memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
     n, m = iwork[f.count], iwork[f.n_equations]
     for a in range(n):
@@ -222,12 +230,13 @@ def solve_rows(s, work, iwork):
         for k in range(m):
             lam -= work[f.matrix + e * m + k] * work[f.rhs + k]
         work[p.z + iwork[f.row + e]] = lam
-    _slip_with(s, work, iwork)
+    _slip_with(s, memory)
 
 
 @tiny
-def _slip_with(s, work, iwork):
+def _slip_with(s, memory):
     """Friction of what slips, ``-mu lambda_n direction``."""
+    work, iwork = memory.work, memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
     for a in range(iwork[f.count]):
         i = iwork[p.active + a]
@@ -237,22 +246,23 @@ def _slip_with(s, work, iwork):
 
 
 @kernel
-def push(out, s, mem, work, iwork):
+def push(out, s, memory):
     """lambda of the listed rows from work[p.z:] into mem, and ``M^-1 H^T lambda`` added to work[out:]."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    n = iwork[f.count]
-    clear_impulses(form.parts, form.elements, mem)
+    n = memory.iwork[f.count]
+    clear_impulses(form.parts, form.elements, memory.mem)
     for a in range(n):
-        accept(work[p.z + a], 1.0, form.constraints[iwork[p.active + a]], form.inputs, p.touched, mem, work, iwork)
-    add_pushed(out, form.parts, form.elements, form.bodies, p, mem, work, iwork)
+        accept(memory.work[p.z + a], 1.0, form.constraints[memory.iwork[p.active + a]], form.inputs, p.touched, memory)
+    add_pushed(out, form.parts, form.elements, form.bodies, p, memory)
 
 
 @kernel
-def hold(out, is_whole, s, mem, work, iwork):
+def hold(out, is_whole, s, memory):
     """Forces that keep ``H a + curvature = 0`` in the HELD rows; ``M^-1 H^T lambda`` is added to a in work[out:].
 
     is_whole: False for a coefficient of higher order of a linear motion, to which neither curvature nor bounded forces contribute.
     """
+    work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     n = iwork[f.count]
     if n == 0:
@@ -264,82 +274,83 @@ def hold(out, is_whole, s, mem, work, iwork):
         for k in range(c.entry, c.entry_end):
             r += work[form.entries[k].coefficient] * work[out + form.entries[k].dof]
         for k in range(iwork[p.sub_row + a] if is_whole else 0, iwork[p.sub_row + a + 1] if is_whole else 0):
-            r += work[p.W + k] * given_force(iwork[p.active + iwork[p.sub_column + k]], s, mem, work, iwork)
+            r += work[p.W + k] * given_force(iwork[p.active + iwork[p.sub_column + k]], s, memory)
         work[f.rhs + e] = r
-    solve_rows(s, work, iwork)
+    solve_rows(s, memory)
     if iwork[f.n_shifts] > 0:
-        share(is_whole, s, work, iwork)
-        _slip_with(s, work, iwork)
+        share(is_whole, s, memory)
+        _slip_with(s, memory)
     for a in range(n if is_whole else 0):
         i = iwork[p.active + a]
         if form.constraints[i].lower != ABSENT and iwork[f.mode + i] != HELD:
-            work[p.z + a] = given_force(i, s, mem, work, iwork)
-    push(out, s, mem, work, iwork)
+            work[p.z + a] = given_force(i, s, memory)
+    push(out, s, memory)
 
 
 @kernel
-def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
+def free_accelerations(t, s, functions, options, memory):
     """``M^-1 F`` of all coordinates into p.acc, with the masses at the state. Returns a status."""
     form, p, definite, regular = s.newton, s.newton.plan[0], True, True
-    t = clamped(t, s.flow[0], work)
+    t = clamped(t, s.flow[0], memory.work)
     if s.rigid.bodies.size > 0:
-        evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
+        evaluate_wrenches(t, p.f, s.rigid, functions, memory)
     else:
-        definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, mem, imem, work)
-        regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, mem, imem, work, iwork)
-        evaluate_forces(t, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
+        definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, memory)
+        regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, memory)
+        evaluate_forces(t, options.newton, form.parts, form.elements, p, p.f, functions, memory)
         if s.flow[0].is_compliant != 0:
-            regular &= add_forces(t, s, functions, options, mem, work, iwork)
-    apply_inverses(form.bodies, p.f, p.acc, p.scratch, work, iwork)
+            regular &= add_forces(t, s, functions, options, memory)
+    apply_inverses(form.bodies, p.f, p.acc, p.scratch, memory)
     return CONVERGED if definite and regular else SINGULAR_STEP if definite else NOT_DEFINITE
 
 
 @tiny
-def evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork):
+def evaluate_operators(t, which, s, functions, options, memory):
     """y, H and rate of relations at the state in mem, chosen as by `evaluate_relations`."""
-    t = clamped(t, s.flow[0], work)
+    t = clamped(t, s.flow[0], memory.work)
     if s.rigid.bodies.size > 0:
-        evaluate_interactions(t, which, s.flow[0].mode, s.rigid, functions, mem, imem, work, iwork)
+        evaluate_interactions(t, which, s.flow[0].mode, s.rigid, functions, memory)
     else:
-        evaluate_relations(t, 1.0, 0.0, which, options.newton, s.newton.relations, s.newton.plan[0], functions, mem, imem, work)
+        evaluate_relations(t, 1.0, 0.0, which, options.newton, s.newton.relations, s.newton.plan[0], functions, memory)
 
 
 @kernel
-def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
+def evaluate_rows(t, which, s, functions, options, memory):
     """Operators of relations at the state, chosen as by `evaluate_relations`, curvature and directions of slip."""
     form, f, p, moment = s.newton, s.flow[0], s.newton.plan[0], min(_MOMENT, _OF_ROW * options.h)
-    t = clamped(t, f, work)
+    t = clamped(t, f, memory.work)
     if s.rigid.bodies.size > 0:
-        iwork[s.rigid.plan[0].side] = side_of(t, moment, f, work)
-        bend_rows(t, moment, which, f.mode, s.rigid, functions, mem, imem, work, iwork)
-    evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork)
+        memory.iwork[s.rigid.plan[0].side] = side_of(t, moment, f, memory.work)
+        bend_rows(t, moment, which, f.mode, s.rigid, functions, memory)
+    evaluate_operators(t, which, s, functions, options, memory)
     for k in range(form.relations.size):
-        curve(t, moment, which, form.relations[k], f, p, functions, mem, imem, work)
+        curve(t, moment, which, form.relations[k], f, p, functions, memory)
     for i in range(form.constraints.size):
-        if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and begins_disk(form.constraints[i]):
-            turn(i, False, s, mem, work, iwork)
+        if memory.iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and begins_disk(form.constraints[i]):
+            turn(i, False, s, memory)
 
 
 @tiny
-def _mark_acting(s, imem, iwork):
+def _mark_acting(s, memory):
     """Mark the rows that act, by which relations are chosen: in a row of the record only those are marked that are HELD."""
     for i in range(s.newton.constraints.size if s.rigid.bodies.size == 0 else 0):
-        imem[s.newton.constraints[i].active] = 1 if iwork[s.flow[0].mode + i] != FREE else 0
+        memory.imem[s.newton.constraints[i].active] = 1 if memory.iwork[s.flow[0].mode + i] != FREE else 0
 
 
 @kernel
-def accelerate(t, s, functions, options, mem, imem, work, iwork):
+def accelerate(t, s, functions, options, memory):
     """Accelerations at the state in mem, into p.acc, and lambda into mem. Returns a status."""
+    work = memory.work
     f, p = s.flow[0], s.newton.plan[0]
-    status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    status = free_accelerations(t, s, functions, options, memory)
     for i in range(p.n_dofs):
         work[f.acc_size + i] = abs(work[p.acc + i])
-    if iwork[f.count] > 0:
-        _mark_acting(s, imem, iwork)
-        evaluate_rows(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
-        if not factorise(s, work, iwork):
+    if memory.iwork[f.count] > 0:
+        _mark_acting(s, memory)
+        evaluate_rows(t, ACTIVE, s, functions, options, memory)
+        if not factorise(s, memory):
             status = SINGULAR_STEP
-        hold(p.acc, True, s, mem, work, iwork)
+        hold(p.acc, True, s, memory)
     zero = 0.0
     for i in range(p.n_dofs):
         zero += 0.0 * work[p.acc + i]
@@ -347,12 +358,12 @@ def accelerate(t, s, functions, options, mem, imem, work, iwork):
 
 
 @tiny
-def slip_of(i, s, mem, work):
+def slip_of(i, s, memory):
     """(velocities of both rows of a disk, their size); i: the first. In the plane, and of a bounded row, there is one."""
     form, v = s.newton, 0.0
-    u, _ = velocity(form.constraints[i], form.entries, mem, work)
+    u, _ = velocity(form.constraints[i], form.entries, memory)
     if form.constraints[i].tangents == 2:
-        v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
+        v, _ = velocity(form.constraints[i + 1], form.entries, memory)
     return u, v, math.hypot(u, v)
 
 
@@ -365,28 +376,30 @@ def speed_of_rest(fastest, tangents, options):
 
 
 @tiny
-def turn(i, anywhere, s, mem, work, iwork):
+def turn(i, anywhere, s, memory):
     """The direction of slip of a contact in space is that of its velocity; i: its first tangent.
 
     Below the speed of rest it stays, of a slip that begins below a larger one; and, unless it is to turn anywhere, where the velocity is
     reversed: so motions go on smoothly beyond the time at which slip ends.
     """
+    work = memory.work
     f = s.flow[0]
-    u, v, speed = slip_of(i, s, mem, work)
-    least = work[f.creep + i] if iwork[f.zeros + i] != 0 else work[f.slip + i]
+    u, v, speed = slip_of(i, s, memory)
+    least = work[f.creep + i] if memory.iwork[f.zeros + i] != 0 else work[f.slip + i]
     if speed > least and (anywhere or u * work[f.direction + i] + v * work[f.direction + i + 1] > 0.0):
         work[f.direction + i], work[f.direction + i + 1] = u / speed, v / speed
 
 
 @kernel
-def curve(t, moment, which, r, f, p, functions, mem, imem, work):
+def curve(t, moment, which, r, f, p, functions, memory):
     """``d/dt (H v + rate)`` at constant v of a relation, into r.curvature: differences of fourth order along the motion.
 
     Of ``H v + rate``, where the user gives them, else second ones of y. moment: between the points, where y depends on time.
     """
+    mem, work = memory.mem, memory.work
     acts = False
     for i in range(r.m):
-        acts |= imem[r.active + i] != 0
+        acts |= memory.imem[r.active + i] != 0
     if which == ACTIVE and not acts:
         return
     fastest, size = 0.0, 1.0
@@ -407,9 +420,9 @@ def curve(t, moment, which, r, f, p, functions, mem, imem, work):
         s = min(s, moment)
         side = side_of(t, s, f, work)
     if by_rates:
-        _difference_of_rates(t, s, side, r, p, functions, mem, work)
+        _difference_of_rates(t, s, side, r, p, functions, memory)
     else:
-        _difference_of_outputs(t, s, side, r, functions, p, mem, work)
+        _difference_of_outputs(t, s, side, r, functions, p, memory)
     for j in range(r.n):
         work[r.x + j] = mem[coordinate(r, j)]
 
@@ -427,8 +440,9 @@ def _distance(r, work):
 
 
 @kernel
-def _difference_of_outputs(t, s, side, r, functions, p, mem, work):
+def _difference_of_outputs(t, s, side, r, functions, p, memory):
     """``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)``, or from one side, see `SECOND`."""
+    mem, work = memory.mem, memory.work
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for i in range(r.m):
         work[r.curvature + i] = SECOND[side, -BEGIN_SECOND[side]] * work[r.h + i]
@@ -447,8 +461,9 @@ def _difference_of_outputs(t, s, side, r, functions, p, mem, work):
 
 
 @kernel
-def _difference_of_rates(t, s, side, r, p, functions, mem, work):
+def _difference_of_rates(t, s, side, r, p, functions, memory):
     """``(8 (w(s) - w(-s)) - w(2 s) + w(-2 s)) / (12 s)`` of ``w = H v + rate``, or from one side, see `FIRST`; the rate stays."""
+    mem, work = memory.mem, memory.work
     m, n, changes = r.m, r.n, r.H_function != ABSENT
     for i in range(m):
         work[r.curvature + i] = 0.0
@@ -460,9 +475,9 @@ def _difference_of_rates(t, s, side, r, p, functions, mem, work):
             q = coordinate(r, j)
             work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
         if changes:
-            derivative(t + k * s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+            derivative(t + k * s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
         if r.rate != ABSENT:
-            stated_rate(t + k * s, r, functions, mem, work)
+            stated_rate(t + k * s, r, functions, memory)
         for i in range(m):
             w = 0.0 if r.rate == ABSENT else work[r.rate + i]
             for j in range(n if changes else 0):
@@ -473,4 +488,4 @@ def _difference_of_rates(t, s, side, r, p, functions, mem, work):
     if r.rate != ABSENT:
         for j in range(n):
             work[r.x + j] = mem[coordinate(r, j)]
-        stated_rate(t, r, functions, mem, work)
+        stated_rate(t, r, functions, memory)

@@ -61,11 +61,12 @@ def _guard_of(i, s, iwork):
 
 
 @kernel
-def _linear_guard(i, at_velocity, s, work, iwork):
+def _linear_guard(i, at_velocity, s, memory):
     """Polynomial of a gap, or of a speed along the direction of slip, of a linear relation, into guard_poly."""
+    work = memory.work
     form, f = s.newton, s.flow[0]
     c, shift = form.constraints[i], f.n // 2 if at_velocity else 0
-    for j in range(iwork[f.degree] + 1):
+    for j in range(memory.iwork[f.degree] + 1):
         g, size = 0.0, 0.0
         for k in range(c.entry, c.entry_end):
             term = work[form.entries[k].coefficient] * work[f.poly + j * f.n + shift + form.entries[k].dof]
@@ -75,7 +76,7 @@ def _linear_guard(i, at_velocity, s, work, iwork):
         work[f.length + i] = max(work[f.length + i], size if not at_velocity else 0.0)
     if at_velocity:
         work[f.guard_poly] += 0.0 if c.rate == ABSENT else work[c.rate]
-        for j in range(iwork[f.degree] + 1):
+        for j in range(memory.iwork[f.degree] + 1):
             work[f.guard_poly + j] *= work[f.direction + i]
     else:
         work[f.guard_poly] += 0.0 if c.base == ABSENT else work[c.base]
@@ -92,12 +93,12 @@ def _leaves(values, degree, i, s, work):
 
 
 @tiny
-def _starts(i, degree, s, work, iwork):
+def _starts(i, degree, s, memory):
     """Whether a speed that is zero at the start of a step becomes more than that of rest: what slips in theory may be held by others."""
     f, size = s.flow[0], 0.0
     for j in range(degree + 1):
-        size += abs(work[f.guard_poly + j])
-    return iwork[f.zeros + i] == 0 or size > work[f.slip + i]
+        size += abs(memory.work[f.guard_poly + j])
+    return memory.iwork[f.zeros + i] == 0 or size > memory.work[f.slip + i]
 
 
 @kernel
@@ -119,11 +120,12 @@ def _root_of_force(degree, scale, s, work):
 
 
 @kernel
-def _zeros_of(i, at_velocity, s, work, iwork):
+def _zeros_of(i, at_velocity, s, memory):
     """How many of the first coefficients of a guard in guard_poly are zero; where three are, those that are rounding count, too."""
+    work = memory.work
     form, f = s.newton, s.flow[0]
-    zeros, c, shift, is_zero = iwork[f.zeros + i], form.constraints[i], f.n // 2 if at_velocity else 0, True
-    while is_zero and 3 <= zeros < iwork[f.degree]:
+    zeros, c, shift, is_zero = memory.iwork[f.zeros + i], form.constraints[i], f.n // 2 if at_velocity else 0, True
+    while is_zero and 3 <= zeros < memory.iwork[f.degree]:
         size = 0.0
         for k in range(c.entry, c.entry_end):
             size += abs(work[form.entries[k].coefficient] * work[f.poly + zeros * f.n + shift + form.entries[k].dof])
@@ -133,16 +135,17 @@ def _zeros_of(i, at_velocity, s, work, iwork):
 
 
 @kernel
-def series_event(s, mem, work, iwork):
+def series_event(s, memory):
     """The first event in a step of a linear motion, whose guards are polynomials: theta, or NO_ROOT. Out: root of each guard."""
+    work = memory.work
     f, m = s.flow[0], s.newton.constraints.size
-    scale, best, degree = work[f.force], NO_ROOT, iwork[f.degree]
+    scale, best, degree = work[f.force], NO_ROOT, memory.iwork[f.degree]
     for i in range(m):
-        kind, root = _guard_of(i, s, iwork), NO_ROOT
+        kind, root = _guard_of(i, s, memory.iwork), NO_ROOT
         if kind in (_GAP, _SLIP):
-            _linear_guard(i, kind == _SLIP, s, work, iwork)
-            if _starts(i, degree, s, work, iwork) if kind == _SLIP else _leaves(f.guard_poly, degree, i, s, work):
-                root = first_root(degree, f.guard_poly, _zeros_of(i, kind == _SLIP, s, work, iwork), 0.0, 1.0, work)
+            _linear_guard(i, kind == _SLIP, s, memory)
+            if _starts(i, degree, s, memory) if kind == _SLIP else _leaves(f.guard_poly, degree, i, s, work):
+                root = first_root(degree, f.guard_poly, _zeros_of(i, kind == _SLIP, s, memory), 0.0, 1.0, work)
         elif kind == _FORCE:
             for j in range(degree + 1):
                 work[f.guard_poly + j] = work[f.lam_poly + j * m + i]
@@ -154,16 +157,16 @@ def series_event(s, mem, work, iwork):
                 root = min(root, _root_of_force(degree, unit * scale, s, work) if work[f.guard_poly] < 1e300 else NO_ROOT)
         work[f.root + i] = root
         best = min(best, root)
-    _note_fired(best, s, work, iwork)
+    _note_fired(best, s, memory)
     return best
 
 
 @tiny
-def _note_fired(best, s, work, iwork):
+def _note_fired(best, s, memory):
     """Which guards come to zero with the first one."""
     f = s.flow[0]
     for i in range(s.newton.constraints.size):
-        iwork[f.fired + i] = 1 if best != NO_ROOT and work[f.root + i] <= best + _TOGETHER else 0
+        memory.iwork[f.fired + i] = 1 if best != NO_ROOT and memory.work[f.root + i] <= best + _TOGETHER else 0
 
 
 @tiny
@@ -178,21 +181,22 @@ def _margin(i, side, degree, s, work):
 
 
 @kernel
-def first_event(t, h, s, functions, options, mem, imem, work, iwork):
+def first_event(t, h, s, functions, options, memory):
     """The first event in a step whose motion dense output gives: theta, or NO_ROOT. Out: root of each guard.
 
     Gaps of linear relations are polynomials; other guards are interpolated from their values at some points of the step.
     """
+    work, iwork = memory.work, memory.iwork
     constraints, f = s.newton.constraints, s.flow[0]
     if _has_sampled_guard(s, iwork):
-        _sample(t, h, s, functions, options, mem, imem, work, iwork)
+        _sample(t, h, s, functions, options, memory)
     scale, best, which = work[f.force], NO_ROOT, ABSENT
     for i in range(constraints.size):
         kind, root = _guard_of(i, s, iwork), NO_ROOT
         if kind == _GAP and iwork[f.changes + i] != 0:
             pass
         elif kind == _GAP and constraints[i].h == ABSENT:
-            _linear_guard(i, False, s, work, iwork)
+            _linear_guard(i, False, s, memory)
             if _leaves(f.guard_poly, iwork[f.degree], i, s, work):
                 root = first_root(iwork[f.degree], f.guard_poly, iwork[f.zeros + i], 0.0, 1.0, work)
         elif kind in (_GAP, _SLIP, _SOFT):
@@ -209,22 +213,23 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
         work[f.root + i] = root
         if root < best:
             best, which = root, i
-    _note_fired(best, s, work, iwork)
+    _note_fired(best, s, memory)
     if which != ABSENT and (_guard_of(which, s, iwork) != _GAP or constraints[which].h != ABSENT):
-        best = _polish(best, which, t, h, s, functions, options, mem, imem, work, iwork)
-    return min(best, _sweep(best, h, s, functions, mem, imem, work, iwork))
+        best = _polish(best, which, t, h, s, functions, options, memory)
+    return min(best, _sweep(best, h, s, functions, memory))
 
 
 @kernel
-def _sweep(best, h, s, functions, mem, imem, work, iwork):
+def _sweep(best, h, s, functions, memory):
     """Where two shapes come to touch before theta = best, though no guard of a row says so; else best. Out: swept, and fired."""
+    iwork = memory.iwork
     f, first = s.flow[0], ABSENT
     for k in range(s.rigid.rows.size):
         row, is_open = s.rigid.rows[k], False
         for l in range(k, k + row.many if row.collision != ABSENT and row.first == k else k):
             is_open |= iwork[f.mode + iwork[s.rigid.rows[l].number]] == FREE
         if is_open:
-            root = _first_touch(k, best, h, s, functions, mem, imem, work, iwork)
+            root = _first_touch(k, best, h, s, functions, memory)
             if root < best - _SOONER:
                 best, first = root, k
     iwork[f.swept] = first
@@ -234,13 +239,14 @@ def _sweep(best, h, s, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _first_touch(first, end, h, s, functions, mem, imem, work, iwork):
+def _first_touch(first, end, h, s, functions, memory):
     """First theta < end at which the least gap of two shapes that holds nothing comes to zero, as samples tell; NO_ROOT where it does not.
 
     Between two samples it is looked at where they do not exclude that it is zero, its rate being bounded.
     """
+    work = memory.work
     row = s.rigid.rows[first]
-    nothing, theta, gap = least_length(first, s, work, iwork), 0.0, work[row.least_at]
+    nothing, theta, gap = least_length(first, s, memory), 0.0, work[row.least_at]
     for node in range(1, GUARD_DEGREE + 1):
         if theta >= end:
             return NO_ROOT
@@ -252,9 +258,9 @@ def _first_touch(first, end, h, s, functions, mem, imem, work, iwork):
             if further >= high:
                 further, gap_further = high, gap_high
             else:
-                gap_further = _least_at(further, first, s, functions, mem, imem, work, iwork)
+                gap_further = _least_at(further, first, s, functions, memory)
             if gap_further < -nothing:
-                return _crossing(theta, gap, further, gap_further, nothing, first, s, functions, mem, imem, work, iwork)
+                return _crossing(theta, gap, further, gap_further, nothing, first, s, functions, memory)
             theta, gap = further, gap_further
             if theta >= high:
                 break
@@ -262,7 +268,7 @@ def _first_touch(first, end, h, s, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _crossing(low, gap_low, high, gap_high, nothing, first, s, functions, mem, imem, work, iwork):
+def _crossing(low, gap_low, high, gap_high, nothing, first, s, functions, memory):
     """Where the least gap of two shapes is zero between low, where it is positive or leaves zero, and high, where it is negative."""
     share, side = 0.5, 0
     for _ in range(_HALVINGS):
@@ -271,7 +277,7 @@ def _crossing(low, gap_low, high, gap_high, nothing, first, s, functions, mem, i
         theta = low + share * (high - low)
         if not low < theta < high:
             break
-        gap = _least_at(theta, first, s, functions, mem, imem, work, iwork)
+        gap = _least_at(theta, first, s, functions, memory)
         if gap == 0.0:
             return theta
         if gap > 0.0:
@@ -282,20 +288,20 @@ def _crossing(low, gap_low, high, gap_high, nothing, first, s, functions, mem, i
 
 
 @tiny
-def _least_at(theta, first, s, functions, mem, imem, work, iwork):
+def _least_at(theta, first, s, functions, memory):
     """The least gap of two shapes that holds nothing at theta of the step; leaves that state in mem."""
     f = s.flow[0]
-    evaluate(f.n, iwork[f.degree], f.poly, theta, f.x_sampled, work)
-    store(s, mem, work, f.x_sampled)
-    return least_gap(first, f.mode, s.rigid, functions, mem, imem, work, iwork)
+    evaluate(f.n, memory.iwork[f.degree], f.poly, theta, f.x_sampled, memory.work)
+    store(s, memory, f.x_sampled)
+    return least_gap(first, f.mode, s.rigid, functions, memory)
 
 
 @tiny
-def least_length(first, s, work, iwork):
+def least_length(first, s, memory):
     """What is no gap between two shapes, by the first of their slots."""
     size = 0.0
     for k in range(first, first + s.rigid.rows[first].many):
-        size = max(size, work[s.flow[0].length + iwork[s.rigid.rows[k].number]])
+        size = max(size, memory.work[s.flow[0].length + memory.iwork[s.rigid.rows[k].number]])
     return _TOUCHES * size
 
 
@@ -342,8 +348,9 @@ def time_in_step(t, theta, h):
 
 
 @kernel
-def _sample(t, h, s, functions, options, mem, imem, work, iwork):
+def _sample(t, h, s, functions, options, memory):
     """Values of all guards at GUARD_NODES of the step."""
+    work, iwork = memory.work, memory.iwork
     constraints, rows, f = s.newton.constraints, s.rigid.rows, s.flow[0]
     for k in range(rows.size):
         if rows[k].collision != ABSENT:
@@ -351,12 +358,12 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
     for node in range(GUARD_DEGREE + 1):
         at = time_in_step(t, GUARD_NODES[node], h)
         evaluate(f.n, iwork[f.degree], f.poly, GUARD_NODES[node], f.x_sampled, work)
-        store(s, mem, work, f.x_sampled)
+        store(s, memory, f.x_sampled)
         if iwork[f.count] > 0 or f.is_compliant != 0:
-            accelerate(at, s, functions, options, mem, imem, work, iwork)
-        evaluate_gaps(at, s, functions, mem, imem, work, iwork)
+            accelerate(at, s, functions, options, memory)
+        evaluate_gaps(at, s, functions, memory)
         for i in range(constraints.size):
-            work[f.guard_value + i * (GUARD_DEGREE + 1) + node] = _value_of(i, s, mem, work, iwork)
+            work[f.guard_value + i * (GUARD_DEGREE + 1) + node] = _value_of(i, s, memory)
         for k in range(rows.size):
             if rows[k].collision != ABSENT and rows[k].first == k:
                 work[rows[k].least_at + node], work[rows[k].rate_at + node] = work[rows[k].least], work[rows[k].rate]
@@ -366,30 +373,32 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
 
 
 @kernel
-def evaluate_gaps(t, s, functions, mem, imem, work, iwork):
+def evaluate_gaps(t, s, functions, memory):
     """y of the nonlinear relations that hold nothing, at the state in mem."""
+    work = memory.work
     t = clamped(t, s.flow[0], work)
     if s.rigid.bodies.size > 0:
-        evaluate_interactions(t, INACTIVE, s.flow[0].mode, s.rigid, functions, mem, imem, work, iwork)
+        evaluate_interactions(t, INACTIVE, s.flow[0].mode, s.rigid, functions, memory)
     for k in range(s.newton.relations.size):
         r = s.newton.relations[k]
         acts = False
         for i in range(r.m):
-            acts |= imem[r.active + i] != 0
+            acts |= memory.imem[r.active + i] != 0
         if not acts and r.h_function != ABSENT:
             for j in range(r.n):
-                work[r.x + j] = mem[coordinate(r, j)]
-            x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
+                work[r.x + j] = memory.mem[coordinate(r, j)]
+            x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z)
             call_function(functions, r.h_function, (t, x, lam, z, view(work, r.h, r.m)))
 
 
 @tiny
-def _value_of(i, s, mem, work, iwork):
+def _value_of(i, s, memory):
     """Value of a guard at the state in mem."""
-    form, f, kind = s.newton, s.flow[0], _guard_of(i, s, iwork)
+    mem, work = memory.mem, memory.work
+    form, f, kind = s.newton, s.flow[0], _guard_of(i, s, memory.iwork)
     c = form.constraints[i]
     if kind == _GAP:
-        return position(c, form.entries, mem, work)
+        return position(c, form.entries, memory)
     if kind == _SOFT:
         return work[f.margin + i]
     if kind == _FORCE:
@@ -402,7 +411,7 @@ def _value_of(i, s, mem, work, iwork):
         below, above = mem[c.lam] - work[c.lower], work[c.upper] - mem[c.lam]
         return above if below > 1e300 else below if above > 1e300 else below * above
     if kind == _SLIP:
-        u, v, _ = slip_of(i, s, mem, work)
+        u, v, _ = slip_of(i, s, memory)
         if c.tangents < 2:
             return u * work[f.direction + i]
         return u * work[f.direction + i] + v * work[f.direction + i + 1] - work[f.slip + i]
@@ -410,23 +419,23 @@ def _value_of(i, s, mem, work, iwork):
 
 
 @kernel
-def _guard_at(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
+def _guard_at(theta, i, t, h, s, functions, options, memory):
     """Guard of a row at theta of the step; leaves that state in mem."""
     f = s.flow[0]
-    evaluate(f.n, iwork[f.degree], f.poly, theta, f.x_sampled, work)
-    store(s, mem, work, f.x_sampled)
-    if iwork[f.count] > 0 or f.is_compliant != 0:
-        accelerate(t + theta * h, s, functions, options, mem, imem, work, iwork)
-    evaluate_gaps(t + theta * h, s, functions, mem, imem, work, iwork)
-    return _value_of(i, s, mem, work, iwork)
+    evaluate(f.n, memory.iwork[f.degree], f.poly, theta, f.x_sampled, memory.work)
+    store(s, memory, f.x_sampled)
+    if memory.iwork[f.count] > 0 or f.is_compliant != 0:
+        accelerate(t + theta * h, s, functions, options, memory)
+    evaluate_gaps(t + theta * h, s, functions, memory)
+    return _value_of(i, s, memory)
 
 
 @kernel
-def _polish(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
+def _polish(theta, i, t, h, s, functions, options, memory):
     """The root of a sampled guard along the dense output, from that of its interpolation, by secants."""
     last = theta - min(_APART, 0.1 * theta)
-    g_last = _guard_at(last, i, t, h, s, functions, options, mem, imem, work, iwork)
-    g = _guard_at(theta, i, t, h, s, functions, options, mem, imem, work, iwork)
+    g_last = _guard_at(last, i, t, h, s, functions, options, memory)
+    g = _guard_at(theta, i, t, h, s, functions, options, memory)
     for _ in range(_SECANTS):
         if g == g_last or theta == last:
             break
@@ -434,69 +443,72 @@ def _polish(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
         if not (0.0 < new <= 1.0 and abs(new - theta) <= _APART):
             break
         last, g_last = theta, g
-        theta, g = new, _guard_at(new, i, t, h, s, functions, options, mem, imem, work, iwork)
+        theta, g = new, _guard_at(new, i, t, h, s, functions, options, memory)
     return theta
 
 
 @kernel
-def note_turns(s, mem, work, iwork):
+def note_turns(s, memory):
     """turned: whether a contact in space slips at the end of a step, whose state is in mem, against its direction at the start."""
+    iwork = memory.iwork
     f = s.flow[0]
     for i in range(s.newton.constraints.size):
         iwork[f.turned + i] = 0
         if _guard_of(i, s, iwork) == _SLIP and s.newton.constraints[i].tangents == 2:
-            u, v, speed = slip_of(i, s, mem, work)
-            is_reversed = u * work[f.direction + i] + v * work[f.direction + i + 1] < 0.0
-            iwork[f.turned + i] = 1 if is_reversed and speed > _rest_of(i, s, work, iwork) else 0
+            u, v, speed = slip_of(i, s, memory)
+            is_reversed = u * memory.work[f.direction + i] + v * memory.work[f.direction + i + 1] < 0.0
+            iwork[f.turned + i] = 1 if is_reversed and speed > _rest_of(i, s, memory) else 0
 
 
 @tiny
-def _rest_of(i, s, work, iwork):
+def _rest_of(i, s, memory):
     """Up to which speed a contact in space whose slip seems to be reversed is at rest; i: its first tangent."""
     f = s.flow[0]
-    return work[f.creep + i] if iwork[f.zeros + i] != 0 else work[f.slow + i]
+    return memory.work[f.creep + i] if memory.iwork[f.zeros + i] != 0 else memory.work[f.slow + i]
 
 
 @kernel
-def turns(theta, t, h, s, functions, options, mem, imem, work, iwork):
+def turns(theta, t, h, s, functions, options, memory):
     """Whether a contact in space whose slip seems to be reversed in a step is not at rest then: it turns, faster than the step can tell.
 
     So it does, too, where it is reversed at the end (`note_turns`) and has never been at rest: stages may all be beyond the turn.
     """
+    iwork = memory.iwork
     form, f, row = s.newton, s.flow[0], ABSENT
     for i in range(form.constraints.size):
-        if iwork[f.turned + i] != 0 and work[f.root + i] == NO_ROOT:
+        if iwork[f.turned + i] != 0 and memory.work[f.root + i] == NO_ROOT:
             return True
     for i in range(form.constraints.size if theta != NO_ROOT else 0):
         if iwork[f.fired + i] != 0 and _guard_of(i, s, iwork) == _SLIP and form.constraints[i].tangents == 2:
             row = i
     if row == ABSENT:
         return False
-    _guard_at(theta, row, t, h, s, functions, options, mem, imem, work, iwork)
-    return slip_of(row, s, mem, work)[2] > _rest_of(row, s, work, iwork)
+    _guard_at(theta, row, t, h, s, functions, options, memory)
+    return slip_of(row, s, memory)[2] > _rest_of(row, s, memory)
 
 
 @kernel
-def start_together(s, mem, work, iwork):
+def start_together(s, memory):
     """Where what one contact carries comes to its cone, others that share it stand on theirs: these guards have come to zero, too.
 
     In: lambda at the event in mem.
     """
     form, f, starts = s.newton, s.flow[0], False
     for i in range(form.constraints.size):
-        starts |= iwork[f.fired + i] != 0 and _load(i, s, mem, work, iwork) >= _ON_CONE
+        starts |= memory.iwork[f.fired + i] != 0 and _load(i, s, memory) >= _ON_CONE
     for i in range(form.constraints.size if starts else 0):
-        if _load(i, s, mem, work, iwork) >= _ON_CONE:
-            iwork[f.fired + i] = 1
+        if _load(i, s, memory) >= _ON_CONE:
+            memory.iwork[f.fired + i] = 1
 
 
 @tiny
-def _load(i, s, mem, work, iwork):
+def _load(i, s, memory):
     """Friction over what a disk that sticks can have; i: its first row. 0 of other rows."""
-    form, mode = s.newton, iwork[s.flow[0].mode + i]
+    mem = memory.mem
+    form, mode = s.newton, memory.iwork[s.flow[0].mode + i]
     c = form.constraints[i]
     if not begins_disk(c) or mode in (FREE, SLIP):
         return 0.0
-    limit = work[c.mu] * mem[form.constraints[i - c.component].lam]
+    limit = memory.work[c.mu] * mem[form.constraints[i - c.component].lam]
     other = mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
     return math.hypot(mem[c.lam], other) / limit if limit > 0.0 else 0.0

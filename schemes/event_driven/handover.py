@@ -27,8 +27,9 @@ _INTERVALS = 64  # one after the other, at most; they reach the next row long be
 
 
 @kernel
-def begin_anew(t, s, work, iwork):
+def begin_anew(t, s, memory):
     """At t all contacts are open, and neither flights nor events have been."""
+    work, iwork = memory.work, memory.iwork
     f, constraints = s.flow[0], s.newton.constraints
     for i in range(constraints.size):
         iwork[f.mode + i] = HELD if constraints[i].bilateral != 0 else FREE
@@ -38,93 +39,95 @@ def begin_anew(t, s, work, iwork):
     work[f.step], work[f.error], work[f.tail], work[f.mark] = 0.0, 1.0, -np.inf, t
     iwork[f.n_steps] = iwork[f.n_events] = iwork[f.n_still] = iwork[f.pending] = 0
     iwork[f.fresh] = 1
-    forget_jumps(f, work, iwork)
+    forget_jumps(f, memory)
 
 
 @kernel
-def hand_over(t, until, why, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def hand_over(t, until, why, s, functions, solver, solver_options, options, memory):
     """From the state in mem on, by steps in time, until modes are found, or to the time until; why: the status that it is due to.
 
     Returns (status, bits of what happened at the end, time there, length of a step). That is 0 where modes were found; else impulses of
     the last step are in p.total, and the end is pending.
     """
+    work = memory.work
     f, h = s.flow[0], 0.0
     work[f.tail] = -np.inf
     note_length(t, why, options.h, f, work)
     for _ in range(_INTERVALS):
         end, bits = end_of_interval(t, until, f, work), 0
         h = (end - t) / SUBSTEPS
-        begin_anew(end, s, work, iwork)
+        begin_anew(end, s, memory)
         for k in range(SUBSTEPS if end > t else 0):
-            status = _step(t + (k + 0.5) * h, h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+            status = _step(t + (k + 0.5) * h, h, s, functions, solver, solver_options, options, memory)
             if not is_solved(status):
                 return status, 0, t, h
         t = work[f.handed_to] = end
-        if strikes(t, options.h, s.times, f, iwork):
+        if strikes(t, options.h, s.times, f, memory.iwork):
             bits = TIME_EVENT
-            open_window(t, options.h, s.times, f, work, iwork)
-        _put_on_contacts(t, s, functions, options, mem, imem, work, iwork)
-        load(s, mem, work, f.x)
-        status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+            open_window(t, options.h, s.times, f, memory)
+        _put_on_contacts(t, s, functions, options, memory)
+        load(s, memory, f.x)
+        status, found = handle(t, s, functions, solver, solver_options, options, memory)
         if is_solved(status):
-            status = accelerate(t, s, functions, options, mem, imem, work, iwork)
+            status = accelerate(t, s, functions, options, memory)
         if not is_handed_over(status):
             return status, bits | found, t, 0.0
-        store(s, mem, work, f.x)
+        store(s, memory, f.x)
         lengthen(t, True, options.h, f, work)
         if t >= until:
             break
-    begin_anew(t, s, work, iwork)
-    list_rows(s, imem, iwork)
-    iwork[f.pending] = AT_START
-    status = _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    store(s, mem, work, f.x)
+    begin_anew(t, s, memory)
+    list_rows(s, memory)
+    memory.iwork[f.pending] = AT_START
+    status = _step(t, h, s, functions, solver, solver_options, options, memory)
+    store(s, memory, f.x)
     return status, bits, t, h
 
 
 @kernel
-def _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _step(t, h, s, functions, solver, solver_options, options, memory):
     """One step of length h, whose middle is t. Returns a status."""
-    _drift(0.5 * h, s, mem, work)
-    status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    _drift(0.5 * h, s, memory)
+    status = free_accelerations(t, s, functions, options, memory)
     if status != CONVERGED:
         return status
-    take_over_contacts(t, s, functions, mem, imem, work, iwork)
-    evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
-    if s.flow[0].is_compliant != 0 and choose(t, s, functions, options, mem, work, iwork):
-        status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    take_over_contacts(t, s, functions, memory)
+    evaluate_operators(t, EVERY, s, functions, options, memory)
+    if s.flow[0].is_compliant != 0 and choose(t, s, functions, options, memory):
+        status = free_accelerations(t, s, functions, options, memory)
         if status != CONVERGED:
             return status
-    find_touching(s, mem, work, iwork)
-    status, _, _ = solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork)
-    return status if _drift(0.5 * h, s, mem, work) == 0.0 else NON_FINITE
+    find_touching(s, memory)
+    status, _, _ = solve_impact(t, h, s, solver, solver_options, options, memory)
+    return status if _drift(0.5 * h, s, memory) == 0.0 else NON_FINITE
 
 
 @kernel
-def _put_on_contacts(t, s, functions, options, mem, imem, work, iwork):
+def _put_on_contacts(t, s, functions, options, memory):
     """Project the positions onto the gaps that are closed, and those that this closes. Out: fired, 1 of these."""
     f, constraints, n, n_before = s.flow[0], s.newton.constraints, 0, -1
-    take_over_contacts(t, s, functions, mem, imem, work, iwork)
+    take_over_contacts(t, s, functions, memory)
     while n > n_before:
         n, n_before = 0, n
-        evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
-        find_touching(s, mem, work, iwork)
+        evaluate_operators(t, EVERY, s, functions, options, memory)
+        find_touching(s, memory)
         for i in range(constraints.size):
-            touches = constraints[i].component == 0 and constraints[i].always == 0 and iwork[f.keep + i] != 0
-            iwork[f.fired + i] = 1 if touches else 0
+            touches = constraints[i].component == 0 and constraints[i].always == 0 and memory.iwork[f.keep + i] != 0
+            memory.iwork[f.fired + i] = 1 if touches else 0
             n += 1 if touches else 0
-        list_rows(s, imem, iwork)
+        list_rows(s, memory)
         if n > n_before:
-            put_on_gaps(t, s, functions, options, mem, imem, work, iwork)
+            put_on_gaps(t, s, functions, options, memory)
 
 
 @kernel
-def _drift(h, s, mem, work):
+def _drift(h, s, memory):
     """``q += h v``. Returns 0, or NaN where velocities are not finite."""
+    work = memory.work
     form, p, zero = s.newton, s.newton.plan[0], 0.0
-    keep_state(form.parts, form.elements, p, mem, work)
+    keep_state(form.parts, form.elements, p, memory)
     for i in range(p.n_dofs):
         work[p.dv + i] = h * work[p.v_old + i]
         zero += 0.0 * work[p.dv + i]
-    add(s, mem, work, p.dv, False)
+    add(s, memory, p.dv, False)
     return zero

@@ -17,7 +17,7 @@ _NEAR = 1e-3  # of the threshold of speeds: gaps, over the largest lengths, that
 
 
 @kernel
-def solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork):
+def solve_impact(t, h, s, solver, solver_options, options, memory):
     """One problem for all contacts that touch: ``0 <= H v+ + e H v-  ⟂  P >= 0`` with friction; bilateral constraints hold, too.
 
     iwork[keep] tells the rows; what is at rest has e = 0, as have those that come to rest by this impact, if they are all. With one e for
@@ -29,47 +29,48 @@ def solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork):
     accelerations can make it in the step is at rest.
     """
     form, p = s.newton, s.newton.plan[0]
-    status, n_iter, residual = _strike(h, s, solver, solver_options, mem, work, iwork)
-    if h == 0.0 and is_solved(status) and _count_flights(t, s, options, mem, work, iwork):
+    status, n_iter, residual = _strike(h, s, solver, solver_options, memory)
+    if h == 0.0 and is_solved(status) and _count_flights(t, s, options, memory):
         for i in range(p.n_dofs):
-            work[p.dv + i] = -work[p.dv + i]
-        add_jump(form.parts, form.elements, p, mem, work)
-        status, n_iter, residual = _strike(h, s, solver, solver_options, mem, work, iwork)
+            memory.work[p.dv + i] = -memory.work[p.dv + i]
+        add_jump(form.parts, form.elements, p, memory)
+        status, n_iter, residual = _strike(h, s, solver, solver_options, memory)
     return status, n_iter, residual
 
 
 @kernel
-def _strike(h, s, solver, solver_options, mem, work, iwork):
+def _strike(h, s, solver, solver_options, memory):
     """The problem of `solve_impact`, without restitution where keep is 2."""
+    work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     n, most, status = 0, 0.0, CONVERGED
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        work[p.total + i] = mem[c.lam] = 0.0
+        work[p.total + i] = memory.mem[c.lam] = 0.0
         iwork[p.local + i] = ABSENT
         if iwork[f.keep + i] != 0 and (c.lower == ABSENT or h > 0.0):
             iwork[p.local + i], iwork[p.active + n] = n, i
-            ydot, size = velocity(c, form.entries, mem, work)
+            ydot, size = velocity(c, form.entries, memory)
             gain, most_gained = _gain(c, h, form.entries, p, work)
             rests = iwork[f.keep + i] == 2 or (c.component == 0 and abs(ydot) <= max(work[f.slow + i], most_gained))
             is_newton = c.e != ABSENT and c.rebound == ABSENT and not rests
-            mem[c.ydot], work[p.q + n] = ydot, ydot + (work[c.e] * ydot if is_newton else 0.0) + gain
+            memory.mem[c.ydot], work[p.q + n] = ydot, ydot + (work[c.e] * ydot if is_newton else 0.0) + gain
             most = max(most, size + most_gained)
             n += 1
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
         work[p.dv + i] = h * work[p.acc + i]
     if p.impact_law != 0:
-        status = _collide(n, s, mem, work, iwork)
+        status = _collide(n, s, memory)
         if status != CONVERGED:
             return status, 0, 0.0
-    status, n_iter, residual = push_apart(n, p.dv, 1.0, h if h > 0.0 else 1.0, form, form.bodies, solver, solver_options, mem, work, iwork)
+    status, n_iter, residual = push_apart(n, p.dv, 1.0, h if h > 0.0 else 1.0, form, form.bodies, solver, solver_options, memory)
     for a in range(n):  # velocities that cancel in the jump leave rounding
         i, size = iwork[p.active + a], 0.0
         for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
             size += abs(work[p.W + k] * work[p.z + iwork[p.sub_column + k]])
         work[f.speed + i] = max(work[f.speed + i], size)
-    add_jump(form.parts, form.elements, p, mem, work)
+    add_jump(form.parts, form.elements, p, memory)
     forget_impact(form.constraints, work)  # the problem of forces knows of none
     return status, n_iter, residual
 
@@ -86,15 +87,16 @@ def _gain(c, h, entries, p, work):
 
 
 @kernel
-def _collide(n, s, mem, work, iwork):
+def _collide(n, s, memory):
     """Adds to q what the velocities after an impact by its law want. Returns CONVERGED, or IMPACT."""
+    work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    keep_state(form.parts, form.elements, p, mem, work)
+    keep_state(form.parts, form.elements, p, memory)
     extract_pattern(p, n, form.W_row, form.W_column, iwork)
     transpose_pattern(p, n, iwork)
-    assemble_rows(n, s, work, iwork)
+    assemble_rows(n, s, memory)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
-    status = state_impact(p, n, p.W, row, column, form.constraints, form.entries, mem, work, iwork)
+    status = state_impact(p, n, p.W, row, column, form.constraints, form.entries, memory)
     for a in range(n):
         i = iwork[p.active + a]
         c = form.constraints[i]
@@ -105,13 +107,14 @@ def _collide(n, s, mem, work, iwork):
 
 
 @kernel
-def _count_flights(t, s, options, mem, work, iwork):
+def _count_flights(t, s, options, memory):
     """Contacts that come to rest: whose flights become shorter by one ratio, and whose speed is small. Their keep becomes 2.
 
     Of the flights to come the sum is ``d q / (1 - q)``; when it ends is noted in work[tail]. Where several contacts strike in turn, no
     flights need have one ratio: `_dies_out` tells, and all that touch come to rest together. Returns whether some come to rest, and no
     other contact strikes: of several values of e, 0 being one, Newton's law may gain energy.
     """
+    work, iwork = memory.work, memory.iwork
     form, f, p, die = s.newton, s.flow[0], s.newton.plan[0], False
     for i in range(form.constraints.size):
         if work[p.total + i] > 0.0 and form.constraints[i].component == 0 and form.constraints[i].always == 0:
@@ -121,12 +124,12 @@ def _count_flights(t, s, options, mem, work, iwork):
             if shrinks and work[f.approach + i] <= options.accumulation * work[f.speed + i]:
                 iwork[f.keep + i] = 2
                 work[f.tail] = max(work[f.tail], t + d * d / (before - d))
-            if work[f.approach + i] > work[f.slow + i] and _dies_out(i, t, options.accumulation, f, work, iwork):
+            if work[f.approach + i] > work[f.slow + i] and _dies_out(i, t, options.accumulation, f, memory):
                 iwork[f.keep + i], die = 2, True
     for i in range(form.constraints.size if die else 0):
         c = form.constraints[i]
         if c.component == 0 and c.always == 0 and c.lower == ABSENT and iwork[f.run + i] >= _TWICE:
-            y, (u, _) = position(c, form.entries, mem, work), velocity(c, form.entries, mem, work)
+            y, (u, _) = position(c, form.entries, memory), velocity(c, form.entries, memory)
             if y <= _NEAR * options.accumulation * work[f.length + i] and u <= options.accumulation * work[f.speed + i]:
                 iwork[f.keep + i] = 2
     rests, others_strike = False, False
@@ -139,11 +142,12 @@ def _count_flights(t, s, options, mem, work, iwork):
 
 
 @kernel
-def _dies_out(i, t, threshold, f, work, iwork):
+def _dies_out(i, t, threshold, f, memory):
     """Whether the slow impacts of a contact, 8, 16, 32 ... in a row, were half as fast, and came sooner, in the second half of them.
 
     Notes in work[tail] when they would end if they went on so.
     """
+    work, iwork = memory.work, memory.iwork
     u, dies = work[f.approach + i], False
     if u > threshold * work[f.speed + i]:
         iwork[f.run + i] = 0

@@ -179,91 +179,93 @@ def cause_of(records, prepared, m, status):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: outputs of the state; what holds it is found when the first step begins.
 
     CAPACITY where a record has no room for the contacts that its shapes can have.
     """
+    work = memory.work
     if s.rigid.plan[0].is_short != 0:
         return CAPACITY
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    keep_state(form.parts, form.elements, p, mem, work)
+    keep_state(form.parts, form.elements, p, memory)
     for i in range(form.constraints.size):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
     for i in range(f.n):
         work[f.x_size + i] = 0.0
     work[f.force] = 0.0
-    begin_anew(t, s, work, iwork)
-    wind_up(t, options.h, s.times, f, work, iwork)
-    open_window(t, options.h, s.times, f, work, iwork)
+    begin_anew(t, s, memory)
+    wind_up(t, options.h, s.times, f, memory)
+    open_window(t, options.h, s.times, f, memory)
     work[f.t_low] = -np.inf if work[f.t_low] == t else work[f.t_low]  # differences of what is smooth may reach before the start
-    list_rows(s, imem, iwork)
-    forget_contacts(s.rigid, iwork)
-    take_over_contacts(t, s, functions, mem, imem, work, iwork)
-    _update(t, 0, s, functions, options, mem, imem, work, iwork)
-    list_contacts(s, mem, imem, work, iwork)
+    list_rows(s, memory)
+    forget_contacts(s.rigid, memory.iwork)
+    take_over_contacts(t, s, functions, memory)
+    _update(t, 0, s, functions, options, memory)
+    list_contacts(s, memory)
     return CONVERGED
 
 
 @kernel
-def opening(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def opening(t, s, functions, solver, solver_options, options, memory):
     """Modes and forces of the first row, after `start`; just those of compliant rows where an impact is there.
 
     What fails here does so in the first step, too.
     """
     f = s.flow[0]
-    if strikes_at_start(t, s, functions, options, mem, imem, work, iwork):
-        if f.is_compliant != 0 and choose(t, s, functions, options, mem, work, iwork):
-            list_rows(s, imem, iwork)
-            _update(t, 0, s, functions, options, mem, imem, work, iwork)
+    if strikes_at_start(t, s, functions, options, memory):
+        if f.is_compliant != 0 and choose(t, s, functions, options, memory):
+            list_rows(s, memory)
+            _update(t, 0, s, functions, options, memory)
         return
-    status, _ = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status, _ = _pass(t, s, functions, solver, solver_options, options, memory)
     if status != CONVERGED:
-        begin_anew(t, s, work, iwork)
-        iwork[f.pending] = AT_START
-        list_rows(s, imem, iwork)
-        _update(t, 0, s, functions, options, mem, imem, work, iwork)
-    list_contacts(s, mem, imem, work, iwork)
+        begin_anew(t, s, memory)
+        memory.iwork[f.pending] = AT_START
+        list_rows(s, memory)
+        _update(t, 0, s, functions, options, memory)
+    list_contacts(s, memory)
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the flow, residual).
 
     status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
+    mem, iwork = memory.mem, memory.iwork
     f, t, n = s.flow[0], mem[T], 0
     result, has_ended, most = CONVERGED, False, steps_to_pause(f.n)
     if is_pending(f, iwork):
-        status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status, bits = _pass(t, s, functions, solver, solver_options, options, memory)
         result, has_ended = status | bits, status != CONVERGED or bits != 0
     while not has_ended:
         if t >= t_new:
             iwork[f.n_events], has_ended = 0, True
-            result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
+            result = _update(t, 0, s, functions, options, memory)
         elif n == most:
             iwork[f.pending], mem[T], result, has_ended = AT_PAUSE, t, PAUSED, True
-        elif crawls(t, options.h, 1, f, work, iwork):
+        elif crawls(t, options.h, 1, f, memory):
             result, mem[T], has_ended = why_it_crawls(f, iwork), t, True
         else:
-            until, n = next_stop(t, t_new, options.h, s.times, f, work, iwork), n + 1
+            until, n = next_stop(t, t_new, options.h, s.times, f, memory), n + 1
             iwork[f.first_event] = 0
             if until <= t:  # the last row was at a time known in advance
                 t = until
             elif f.is_linear != 0:
-                result, t = series_step(t, until, s, functions, options, mem, imem, work, iwork)
+                result, t = series_step(t, until, s, functions, options, memory)
             else:
-                result, t = runge_kutta_step(t, until, s, functions, options, mem, imem, work, iwork)
+                result, t = runge_kutta_step(t, until, s, functions, options, memory)
             if result != CONVERGED:
                 mem[T], has_ended = t, True
             elif iwork[f.first_event] != 0 or (t >= until and until < t_new):
                 iwork[f.pending], mem[T], has_ended = AT_EVENT, t, True
-                result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
-                start_together(s, mem, work, iwork)
+                result = _update(t, 0, s, functions, options, memory)
+                start_together(s, memory)
                 result = EVENT if result == CONVERGED else result
     if _goes_on(result, options, s, iwork):
-        result = _step_in_time(t_new, result, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    list_contacts(s, mem, imem, work, iwork)
+        result = _step_in_time(t_new, result, s, functions, solver, solver_options, options, memory)
+    list_contacts(s, memory)
     return result, n, 0.0
 
 
@@ -287,38 +289,39 @@ def _goes_on(status, options, s, iwork):
 
 
 @kernel
-def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _pass(t, s, functions, solver, solver_options, options, memory):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
+    work, iwork = memory.work, memory.iwork
     f, constraints = s.flow[0], s.newton.constraints
     is_start, bits = iwork[f.pending] == AT_START, 0
     iwork[f.pending] = 0
     if strikes(t, options.h, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
-        open_window(t, options.h, s.times, f, work, iwork)
+        open_window(t, options.h, s.times, f, memory)
     if work[f.tail] <= t and work[f.tail] > -np.inf:
         bits |= ACCUMULATION
         work[f.tail] = -np.inf
     if not is_start:
-        count_event(t, options.h, f, work, iwork)
+        count_event(t, options.h, f, memory)
         for i in range(constraints.size):
             c = constraints[i]
             iwork[f.culprit] = i if iwork[f.fired + i] != 0 else iwork[f.culprit]
             closes = iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.h != ABSENT
             closes &= not is_compliant(c)
-            if closes and position(c, s.newton.entries, mem, work) < -_SUNK * _extent(s, work):
+            if closes and position(c, s.newton.entries, memory) < -_SUNK * _extent(s, work):
                 return VIOLATED, 0
-    if are_too_many(t, options, f, work, iwork):
+    if are_too_many(t, options, f, memory):
         return TOO_MANY_EVENTS, 0
     if is_start:
-        take_over_contacts(t, s, functions, mem, imem, work, iwork)
-    load(s, mem, work, f.x)
-    status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        take_over_contacts(t, s, functions, memory)
+    load(s, memory, f.x)
+    status, found = handle(t, s, functions, solver, solver_options, options, memory)
     if not is_solved(status):
         if options.hybrid != NEVER:
-            store(s, mem, work, f.x)
+            store(s, memory, f.x)
         return status, 0
     bits |= found
-    status = _update(t, bits, s, functions, options, mem, imem, work, iwork)
+    status = _update(t, bits, s, functions, options, memory)
     return status, EVENT | bits if not is_start or (bits & JUMP) != 0 else 0
 
 
@@ -334,49 +337,52 @@ def _extent(s, work):
 
 
 @kernel
-def _step_in_time(t_new, why, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _step_in_time(t_new, why, s, functions, solver, solver_options, options, memory):
     """Towards the next row, or time that is known in advance, by steps in time, after the status why.
 
     Returns EVENT with bits, or a status that ends the run. Where no modes are found at the end, lambda is the mean force of a step.
     """
+    mem = memory.mem
     f = s.flow[0]
-    until = next_stop(mem[T], t_new, options.h, s.times, f, work, iwork)
-    status, bits, t, h = hand_over(mem[T], until, why, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    until = next_stop(mem[T], t_new, options.h, s.times, f, memory)
+    status, bits, t, h = hand_over(mem[T], until, why, s, functions, solver, solver_options, options, memory)
     mem[T] = t
     if is_solved(status):
-        status = _update(t, bits, s, functions, options, mem, imem, work, iwork)
+        status = _update(t, bits, s, functions, options, memory)
         if h > 0.0:
             for i in range(s.newton.constraints.size):
-                mem[s.newton.constraints[i].lam] += work[s.newton.plan[0].total + i] / h
-            _gather_inputs(s, mem, work)
+                mem[s.newton.constraints[i].lam] += memory.work[s.newton.plan[0].total + i] / h
+            _gather_inputs(s, memory)
     return EVENT | TIME_STEPPED | reason(why) | bits if status == CONVERGED else status
 
 
 @kernel
-def _update(t, bits, s, functions, options, mem, imem, work, iwork):
+def _update(t, bits, s, functions, options, memory):
     """y, ydot, the forces lambda, of an impact its impulses, and ``p = H^T lambda`` at the state in mem. Returns a status."""
+    mem, work = memory.mem, memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
         mem[form.constraints[i].lam] = 0.0
-    status = accelerate(t, s, functions, options, mem, imem, work, iwork)
-    evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
-    update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, mem, work)
+    status = accelerate(t, s, functions, options, memory)
+    evaluate_operators(t, EVERY, s, functions, options, memory)
+    update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, memory)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         work[f.force] = max(work[f.force], 0.0 if rolls(c) else abs(mem[c.lam]))
-        imem[c.active] = 1 if iwork[f.mode + i] == HELD else 0
+        memory.imem[c.active] = 1 if memory.iwork[f.mode + i] == HELD else 0
         if (bits & JUMP) != 0 and not is_compliant(c):
             mem[c.lam] = work[p.total + i]
-    _gather_inputs(s, mem, work)
+    _gather_inputs(s, memory)
     return status
 
 
 @tiny
-def _gather_inputs(s, mem, work):
+def _gather_inputs(s, memory):
     """``p = H^T lambda``."""
+    mem = memory.mem
     form = s.newton
     clear_impulses(form.parts, form.elements, mem)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         for k in range(c.input, c.input_end):
-            mem[form.inputs[k].q + 2 * form.inputs[k].n] += work[form.inputs[k].coefficient] * mem[c.lam]
+            mem[form.inputs[k].q + 2 * form.inputs[k].n] += memory.work[form.inputs[k].coefficient] * mem[c.lam]

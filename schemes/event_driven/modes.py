@@ -134,34 +134,36 @@ def note_size(p, work):
 
 
 @kernel
-def note_near(p, work, iwork):
+def note_near(p, memory):
     """Which rows are next to zero though their guards are not: between events of an accumulation that can hardly be followed further."""
+    iwork = memory.iwork
     for i in range(p.m):
-        y, terms = output(i, p, work)
+        y, terms = output(i, p, memory.work)
         is_near = iwork[p.fired + i] == 0 and iwork[p.mode + i] != HELD and abs(y) <= _NEAR_IT * terms
         iwork[p.near + i] = 1 if is_near and iwork[p.direct + i] == 0 else 0
 
 
 @kernel
-def choose_modes(is_afresh, flow, solver, solver_options, work, iwork):
+def choose_modes(is_afresh, flow, solver, solver_options, memory):
     """The modes that the state goes on in, from those before unless it ``is_afresh``. Returns the status of the problem.
 
     Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row. Where rounding of W leaves no point,
     a longer step makes more of what decides.
     """
+    work, iwork = memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
-    _note_multipliers(p, work, iwork)
+    _note_multipliers(p, memory)
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
     for length in range(min(iwork[p.n_still], longest), longest + 1):
-        _state_choice(length, is_afresh, p, work, iwork)
-        note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, work, iwork)
-        status = solve_near(m, flow.W_row, flow.W_column, p, solver, exact, work, iwork)
+        _state_choice(length, is_afresh, p, memory)
+        note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
+        status = solve_near(m, flow.W_row, flow.W_column, p, solver, exact, memory)
         if status == INFEASIBLE and iwork[p.n_still] >= longest:  # what is nearest to a point that there is not has ended at once
             return status
         if status != CONVERGED:  # switches may have moved lambda so far that what decides is rounding of its terms
             work[p.rounding] = _start_again(p, work)
-            status = solve_near(m, flow.W_row, flow.W_column, p, solver, strict, work, iwork)
+            status = solve_near(m, flow.W_row, flow.W_column, p, solver, strict, memory)
             work[p.rounding] = 0.0
         if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):  # what is left to decide is rounding of W
             status = CONVERGED
@@ -177,22 +179,24 @@ def choose_modes(is_afresh, flow, solver, solver_options, work, iwork):
 
 
 @kernel
-def _note_multipliers(p, work, iwork):
+def _note_multipliers(p, memory):
     """lambda before the choice, into K: at its bound where it has come to one, or is off by rounding."""
+    work = memory.work
     for i in range(p.m):
         lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
         terms = abs(work[p.l + i])
         for j in range(p.n):
             terms += abs(work[p.L + i * p.n + j]) * work[p.x_size + j]
         nearest = upper if abs(upper - lam) < abs(lam - lower) else lower
-        if iwork[p.mode + i] == HELD and (iwork[p.fired + i] != 0 or abs(lam - nearest) <= _ROUNDED * terms):
+        if memory.iwork[p.mode + i] == HELD and (memory.iwork[p.fired + i] != 0 or abs(lam - nearest) <= _ROUNDED * terms):
             lam = nearest
         work[p.K + i] = lam
 
 
 @kernel
-def _state_choice(length, is_afresh, p, work, iwork):
+def _state_choice(length, is_afresh, p, memory):
     """W, q, bounds and a first guess of the problem whose step has one of the `LENGTHS`."""
+    work, iwork = memory.work, memory.iwork
     m, n = p.m, p.n
     near_x, near_s, near_lam = p.near_x + length * m * n, p.near_s + length * m * n, p.near_lam + length * m * m
     for k in range(m * m):
@@ -233,12 +237,13 @@ def _state_choice(length, is_afresh, p, work, iwork):
 
 
 @kernel
-def jump(flow, solver, solver_options, work, iwork):
+def jump(flow, solver, solver_options, memory):
     """``x += B p`` where no lambda makes y what it must be: p of an implicit step, ``h lambda``, as h goes to 0. False where there is none.
 
     ``0 <= p  ⟂  C (x + B p) + e + D p / h >= 0``, and p = 0 of bounded multipliers, with three h, each half of the one before: of what p
     differs by from its limit two orders go.
     """
+    work = memory.work
     p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
     for k in range(m * m):
         of_D, of_B = max(of_D, abs(work[p.D + k])), max(of_B, abs(_driven(k // m, k % m, p, work)))
@@ -251,7 +256,7 @@ def jump(flow, solver, solver_options, work, iwork):
             work[p.z + i], work[p.lower + i], work[p.upper + i] = 0.0, 0.0 if low else -math.inf, 0.0 if high else math.inf
             for k in range(m):
                 work[p.W + i * m + k] = _driven(i, k, p, work) + stiffness * work[p.D + i * m + k]
-        status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
+        status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, memory)
         if status != CONVERGED and not work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
             return False
         weight = (1.0 if halvings == 0 else -6.0 if halvings == 1 else 8.0) / 3.0
@@ -266,9 +271,9 @@ def jump(flow, solver, solver_options, work, iwork):
     for i in range(m):
         is_held = abs(work[p.chosen + i]) > _VERGE * most
         low, high = work[p.bounds_lower + i] > -math.inf, work[p.bounds_upper + i] < math.inf
-        iwork[p.mode + i] = LOWER if low and not is_held else UPPER if high and not is_held else HELD
-    solve_modes(flow, work, iwork)
-    put_on_outputs(flow, work, iwork)  # from a jump in digits that count to one in all of them
+        memory.iwork[p.mode + i] = LOWER if low and not is_held else UPPER if high and not is_held else HELD
+    solve_modes(flow, memory)
+    put_on_outputs(flow, memory)  # from a jump in digits that count to one in all of them
     return True
 
 
@@ -296,12 +301,13 @@ def _start_again(p, work):
 
 
 @kernel
-def solve_modes(flow, work, iwork):
+def solve_modes(flow, memory):
     """Put lambda and y as functions of x, and the motion, of the present modes into L, l, Y, y0, rate and constant."""
+    work, iwork = memory.work, memory.iwork
     p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
-    count = _eliminate(p, work, iwork)
+    count = _eliminate(p, memory)
     if p.is_driven != 0 and count < _count_held(p, iwork):
-        count = _hold_more(count, p, work, iwork)
+        count = _hold_more(count, p, memory)
     for i in range(m):
         mode = iwork[p.mode + i]
         work[p.l + i] = work[p.bounds_lower + i] if mode == LOWER else work[p.bounds_upper + i] if mode == UPPER else 0.0
@@ -323,15 +329,16 @@ def solve_modes(flow, work, iwork):
     if p.is_driven != 0:
         _without_rounding(p.y0, p.Y, p, work)
     _substitute(n, p.s, p.A, p.B, p.constant, p.rate, p, work)
-    forget_long_steps(p, work, iwork)
+    forget_long_steps(p, memory)
 
 
 @kernel
-def take_back(p, work, iwork):
+def take_back(p, memory):
     """Give rows their modes back that were changed too early: whose guard had not come to zero, and that break the law now.
 
     A choice looks ahead by a step, in which y or lambda may get there. Of rows that D decides. Returns whether there are any.
     """
+    work, iwork = memory.work, memory.iwork
     are_back = False
     for i in range(p.m):
         mode, before = iwork[p.mode + i], iwork[p.before + i]
@@ -376,11 +383,12 @@ def _count_held(p, iwork):
 
 
 @kernel
-def _hold_more(count, p, work, iwork):
+def _hold_more(count, p, memory):
     """Where held rows are redundant, hold rows at a bound whose y is 0, too, if lambda of the others then follows.
 
     So a part of a circuit that floats moves with the diode that is about to conduct. Returns what `_eliminate` does.
     """
+    work, iwork = memory.work, memory.iwork
     largest = 0.0
     for i in range(p.m):
         largest = max(largest, abs(work[p.q + i]))
@@ -391,10 +399,10 @@ def _hold_more(count, p, work, iwork):
         if mode == HELD or work[p.bounds_lower + i] == work[p.bounds_upper + i] or abs(work[p.w + i]) > _VERGE * largest:
             continue
         iwork[p.mode + i] = HELD
-        count = _eliminate(p, work, iwork)
+        count = _eliminate(p, memory)
         if _count_held(p, iwork) - count >= missing:
             iwork[p.mode + i] = mode
-            count = _eliminate(p, work, iwork)
+            count = _eliminate(p, memory)
     return count
 
 
@@ -419,11 +427,12 @@ def _substitute(count, known, state, gain, constant, matrix, p, work):
 
 
 @kernel
-def _eliminate(p, work, iwork):
+def _eliminate(p, memory):
     """``P lambda + X x + K = 0`` of the HELD rows solved for lambda. Returns how many of them say something: those come first.
 
     Out: lambda of iwork[p.column + a] is ``-X_a x - K_a``. Rows without lambda are differentiated; what then is still without is redundant.
     """
+    work, iwork = memory.work, memory.iwork
     n, m, count = p.n, p.m, 0
     for i in range(m):
         if iwork[p.mode + i] == HELD:
@@ -432,34 +441,34 @@ def _eliminate(p, work, iwork):
     for a in range(n):
         f = work[p.s + a]
         for i in range(m):
-            f += _at_bound(i, p, work, iwork) * work[p.B + a * m + i]
+            f += _at_bound(i, p, memory) * work[p.B + a * m + i]
         work[p.input + a] = f
     for a in range(count):
         i = iwork[p.row + a]
         work[p.K + a] = work[p.e + i]
         for k in range(m):
-            work[p.K + a] += _at_bound(k, p, work, iwork) * work[p.D + i * m + k]
+            work[p.K + a] += _at_bound(k, p, memory) * work[p.D + i * m + k]
         for j in range(n):
             work[p.X + a * n + j] = work[p.C + i * n + j]
         for b in range(count):
             work[p.P + a * m + b] = work[p.D + i * m + iwork[p.column + b]]
         _measure(a, count, p, work)
-    done = _pivot(0, count, p, work, iwork)
-    _note_what_is_off(done, count, p, work, iwork)
+    done = _pivot(0, count, p, memory)
+    _note_what_is_off(done, count, p, memory)
     for _ in range(n):
         if done == count:
             break
         for a in range(done, count):
-            _differentiate(a, done, count, p, work, iwork)
-        done = _pivot(done, count, p, work, iwork)
+            _differentiate(a, done, count, p, memory)
+        done = _pivot(done, count, p, memory)
     return done
 
 
 @tiny
-def _at_bound(i, p, work, iwork):
+def _at_bound(i, p, memory):
     """lambda of a row at a bound, 0 of one that is held."""
-    mode = iwork[p.mode + i]
-    return work[p.bounds_lower + i] if mode == LOWER else work[p.bounds_upper + i] if mode == UPPER else 0.0
+    mode = memory.iwork[p.mode + i]
+    return memory.work[p.bounds_lower + i] if mode == LOWER else memory.work[p.bounds_upper + i] if mode == UPPER else 0.0
 
 
 @tiny
@@ -471,8 +480,9 @@ def _measure(a, count, p, work):
 
 
 @kernel
-def _note_what_is_off(done, count, p, work, iwork):
+def _note_what_is_off(done, count, p, memory):
     """Keep held rows without lambda, which x obeys, and note if one is off by more than rounding: only a jump of x would mend that."""
+    work, iwork = memory.work, memory.iwork
     largest = 0.0
     iwork[p.n_hidden] = count - done
     for i in range(p.m):
@@ -489,8 +499,9 @@ def _note_what_is_off(done, count, p, work, iwork):
 
 
 @kernel
-def _differentiate(a, done, count, p, work, iwork):
+def _differentiate(a, done, count, p, memory):
     """Row a, which has no lambda, becomes its derivative, less what the rows that are solved say."""
+    work = memory.work
     n, m = p.n, p.m
     constant, size = 0.0, 0.0
     for j in range(n):
@@ -501,7 +512,7 @@ def _differentiate(a, done, count, p, work, iwork):
     for b in range(count):
         entry, terms = 0.0, 0.0
         for k in range(n):
-            term = work[p.X + a * n + k] * work[p.B + k * m + iwork[p.column + b]]
+            term = work[p.X + a * n + k] * work[p.B + k * m + memory.iwork[p.column + b]]
             entry += term
             terms += abs(term)
         work[p.P + a * m + b] = entry if abs(entry) > _NO_PIVOT * terms else 0.0
@@ -535,8 +546,9 @@ def _difference(a, b):
 
 
 @kernel
-def _pivot(done, count, p, work, iwork):
+def _pivot(done, count, p, memory):
     """Gauss–Jordan elimination with full pivoting, as far as there are pivots. Returns how many rows are solved."""
+    work, iwork = memory.work, memory.iwork
     n, m = p.n, p.m
     while done < count:
         best, row, column = 0.0, done, done
@@ -572,19 +584,20 @@ def _pivot(done, count, p, work, iwork):
 
 
 @kernel
-def move(h_most, flow, work, iwork):
+def move(h_most, flow, memory):
     """One step of the motion in the present modes, at most h_most, or to the first event in it. Returns (h, whether an event ends it).
 
     The motion is its Taylor series, to rounding: x at theta is ``sum_j c_j theta^j``; h is as long as the last terms are lost. Many short
     steps are one of collocation, which may be longer than h_most.
     """
+    work = memory.work
     p, n = flow.plan[0], flow.plan[0].n
-    h = take_long_step(h_most, SERIES_DEGREE, p, work, iwork)
+    h = take_long_step(h_most, SERIES_DEGREE, p, memory)
     is_long = h > 0.0
     if not is_long:
         h = _short_step(h_most, p, work)
     end = min(h_most / h, 1.0) if is_long else 1.0
-    theta = _first_event(end, p, work, iwork)
+    theta = _first_event(end, p, memory)
     is_event = theta != NO_ROOT
     if not is_event:
         theta = end
@@ -642,8 +655,9 @@ def _series(h, p, work):
 
 
 @kernel
-def _first_event(end, p, work, iwork):
+def _first_event(end, p, memory):
     """The first theta, up to end, at which a guard comes to zero, or NO_ROOT. Out: which do so, in iwork[p.fired:]."""
+    work, iwork = memory.work, memory.iwork
     best, no_change = NO_ROOT, min(_NO_CHANGE * 10.0 ** iwork[p.n_still], _MOST_CHANGE) if iwork[p.n_still] > 0 else 0.0
     for i in range(p.m):
         work[p.w + i] = NO_ROOT
@@ -689,8 +703,9 @@ def _root(row, sign, constant, bound, end, no_change, p, work):
 
 
 @kernel
-def put_on_outputs(flow, work, iwork):
+def put_on_outputs(flow, memory):
     """Move x onto what it obeys in the present modes, and onto ``C x + e = 0`` of rows that came to zero: what is off is rounding."""
+    work, iwork = memory.work, memory.iwork
     p = flow.plan[0]
     for _ in range(2):
         for a in range(iwork[p.n_hidden]):

@@ -38,25 +38,27 @@ _LOOSE, _UNITS = 0.03, 10.0  # of the tolerance: what Newton's method may miss; 
 _DIVERGES = 0.99  # ratio of two changes
 
 
-def _note_slopes(t, s, functions, options, mem, imem, work, iwork):
+def _note_slopes(t, s, functions, options, memory):
     """Slopes of x' at the start of a step, by differences from x' in work[k:], into work[jac:]; wrong ones make Newton's method slow."""
+    work = memory.work
     f, n = s.flow[0], s.flow[0].n
     for j in range(n):
         for a in range(n):
             work[f.x_sampled + a] = work[f.x + a]
         work[f.x_sampled + j] += _SLOPE * max(abs(work[f.x + j]), work[f.atol + j] / options.rtol)
-        derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+        derivative(t, f.x_sampled, f.first, s, functions, options, memory)  # noqa: F821
         for a in range(n):
             work[f.jac + a * n + j] = (work[f.first + a] - work[f.k + a]) / (work[f.x_sampled + j] - work[f.x + j])
 
 
-def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
+def _take_step(t, h, s, functions, options, memory):
     """A step from work[x:], with x' there in work[k:] and its slopes in work[jac:]: the state in x_new, x' in LAST of k, and dense output.
 
     Returns (status, error relative to the tolerances, infinite where a stage fails or the equations are not solved).
     """
+    work = memory.work
     f, n, last, status = s.flow[0], s.flow[0].n, 0.0, CONVERGED
-    if not _prepare(n, h, f, work, iwork):
+    if not _prepare(n, h, f, memory):
         return CONVERGED, math.inf
     for a in range(n):
         work[f.first + a] = work[f.k + a]
@@ -67,7 +69,7 @@ def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
         for i in range(STAGES):
             for a in range(n):
                 work[f.x_new + a] = work[f.x + a] + work[f.z + i * n + a]
-            at = derivative(time_in_step(t, C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+            at = derivative(time_in_step(t, C[i], h), f.x_new, f.k + i * n, s, functions, options, memory)  # noqa: F821
             status = at if status == CONVERGED else status
         size = improve(n, h, options.rtol, f, work)
         is_done, diverges = _is_solved(size, last, options.rtol)
@@ -80,19 +82,20 @@ def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
     if not is_done or status != CONVERGED:
         return status, math.inf
     _dense_output(n, f, work)
-    status = derivative(time_in_step(t, 1.0, h), f.x_new, f.k + LAST * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+    status = derivative(time_in_step(t, 1.0, h), f.x_new, f.k + LAST * n, s, functions, options, memory)  # noqa: F821
     error = _error_of_step(n, h, f.k, options.rtol, f, work)
     if error > 1.0:  # of what is stiff the estimate is too large: filtered once more
         for a in range(n):
             work[f.x_sampled + a] = work[f.x + a] + work[f.g + a]
-        derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+        derivative(t, f.x_sampled, f.first, s, functions, options, memory)  # noqa: F821
         error = _error_of_step(n, h, f.first, options.rtol, f, work)
     return status, error if status == CONVERGED else math.inf
 
 
 @kernel
-def _prepare(n, h, p, work, iwork):
+def _prepare(n, h, p, memory):
     """Inverses of ``I - h A ⊗ J`` and ``gamma / h I - J``; False where one is singular."""
+    work = memory.work
     m = 3 * n
     for i in range(m):
         work[p.sizes + i] = 0.0
@@ -100,14 +103,14 @@ def _prepare(n, h, p, work, iwork):
             unit = 1.0 if i == j else 0.0
             work[p.newton + i * m + j] = value = unit - h * A[i // n, j // n] * work[p.jac + i % n * n + j % n]
             work[p.sizes + i] += abs(value)
-    if not invert_in_place(m, p.newton, p.sizes, work, iwork, p.stage_pivots):
+    if not invert_in_place(m, p.newton, p.sizes, memory, p.stage_pivots):
         return False
     for i in range(n):
         work[p.sizes + i] = 0.0
         for j in range(n):
             work[p.filter + i * n + j] = value = (GAMMA / h if i == j else 0.0) - work[p.jac + i * n + j]
             work[p.sizes + i] += abs(value)
-    return invert_in_place(n, p.filter, p.sizes, work, iwork, p.stage_pivots)
+    return invert_in_place(n, p.filter, p.sizes, memory, p.stage_pivots)
 
 
 @kernel

@@ -20,13 +20,14 @@ _LEAST = 1e-200  # force, where there is none at all
 
 
 @kernel
-def find_shifts(s, work, iwork):
+def find_shifts(s, memory):
     """Changes of forces that change no acceleration, one of each tangent that is REDUNDANT in a contact that carries: 1 of it, and
 
         -A^-1 W_k   of the HELD rows
 
     Out: the tangents' places in the list in iwork[shifted:], the rest in work[shift:].
     """
+    work, iwork = memory.work, memory.iwork
     f, p, m, n = s.flow[0], s.newton.plan[0], iwork[s.flow[0].n_equations], 0
     for b in range(iwork[f.count]):
         if iwork[f.mode + iwork[p.active + b]] != REDUNDANT or not _sticks(b, s, iwork):
@@ -52,31 +53,33 @@ def _sticks(a, s, iwork):
 
 
 @kernel
-def share(is_whole, s, work, iwork):
+def share(is_whole, s, memory):
     """Shares of what tangents carry that follow from each other. In and out: multipliers in work[p.z:].
 
     is_whole: whether they are forces, of which the normal ones say what contacts can carry; of linear motions coefficients of higher order
     are shared likewise, and only such that squares are least, which is linear in them.
     """
+    iwork = memory.iwork
     f = s.flow[0]
     if is_whole:
-        _note_loads(s, work, iwork)
+        _note_loads(s, memory)
     for _ in range(_SWEEPS):
-        largest, moved = _largest(s, work, iwork), 0.0
+        largest, moved = _largest(s, memory), 0.0
         for k in range(iwork[f.n_shifts]):
-            way = _to_least_squares(k, s, work, iwork)
-            _shift(way, k, s, work, iwork)
+            way = _to_least_squares(k, s, memory)
+            _shift(way, k, s, memory)
             moved = max(moved, abs(way))
         if moved <= _SAME * largest:
             break
     for _ in range(_MORE_SWEEPS if iwork[f.n_shifts] > 1 else 1):
         for k in range(iwork[f.n_shifts] if f.is_linear == 0 else 0):
-            _shift(_to_least_load(k, s, work, iwork), k, s, work, iwork)
+            _shift(_to_least_load(k, s, memory), k, s, memory)
 
 
 @kernel
-def _note_loads(s, work, iwork):
+def _note_loads(s, memory):
     """``w = mu lambda_n`` of disks, into work[carried:] of their rows."""
+    work, iwork = memory.work, memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
     for a in range(iwork[f.count]):
         i = iwork[p.active + a]
@@ -87,55 +90,57 @@ def _note_loads(s, work, iwork):
 
 
 @tiny
-def _largest(s, work, iwork):
+def _largest(s, memory):
     """The largest multiplier in the list."""
     largest = 0.0
-    for a in range(iwork[s.flow[0].count]):
-        largest = max(largest, abs(work[s.newton.plan[0].z + a]))
+    for a in range(memory.iwork[s.flow[0].count]):
+        largest = max(largest, abs(memory.work[s.newton.plan[0].z + a]))
     return largest
 
 
 @tiny
-def _of_shift(k, a, f, work, iwork):
+def _of_shift(k, a, f, memory):
     """Component of the k-th shift in the a-th row of the list."""
+    iwork = memory.iwork
     if iwork[f.shifted + k] == a:
         return 1.0
-    return work[f.shift + k * iwork[f.n_equations] + iwork[f.equation + a]] if iwork[f.equation + a] != ABSENT else 0.0
+    return memory.work[f.shift + k * iwork[f.n_equations] + iwork[f.equation + a]] if iwork[f.equation + a] != ABSENT else 0.0
 
 
 @kernel
-def _shift(way, k, s, work, iwork):
+def _shift(way, k, s, memory):
     """``lambda + way S_k``."""
     f, p = s.flow[0], s.newton.plan[0]
-    for a in range(iwork[f.count]):
-        work[p.z + a] += way * _of_shift(k, a, f, work, iwork)
+    for a in range(memory.iwork[f.count]):
+        memory.work[p.z + a] += way * _of_shift(k, a, f, memory)
 
 
 @kernel
-def _to_least_squares(k, s, work, iwork):
+def _to_least_squares(k, s, memory):
     """How far along a shift ``sum |lambda_t|^2 / w`` is least."""
+    work, iwork = memory.work, memory.iwork
     f, p, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0
     for a in range(iwork[f.count]):
         if _sticks(a, s, iwork):
             i = iwork[p.active + a]
-            S, w = _of_shift(k, a, f, work, iwork), work[f.carried + i] * unit_of(s.newton.constraints[i], work)
+            S, w = _of_shift(k, a, f, memory), work[f.carried + i] * unit_of(s.newton.constraints[i], work)
             slope += S * work[p.z + a] / w
             bend += S * S / w
     return -slope / bend
 
 
 @kernel
-def _to_least_load(k, s, work, iwork):
+def _to_least_load(k, s, memory):
     """How far along a shift the largest ``|lambda_t| / w`` is least: between where it is for one contact and for another."""
-    least, low, high = _NOTHING * _most_bent(k, s, work, iwork), 0.0, 0.0
-    for a in range(iwork[s.flow[0].count]):
-        _, slope, bend = _load(0.0, k, a, s, work, iwork)
+    least, low, high = _NOTHING * _most_bent(k, s, memory), 0.0, 0.0
+    for a in range(memory.iwork[s.flow[0].count]):
+        _, slope, bend = _load(0.0, k, a, s, memory)
         if bend > least:
             low, high = min(low, -slope / bend), max(high, -slope / bend)
     for _ in range(_HALVINGS if low < high else 0):
         way, largest, rises = 0.5 * (low + high), -1.0, 0.0
-        for a in range(iwork[s.flow[0].count]):
-            level, slope, bend = _load(way, k, a, s, work, iwork)
+        for a in range(memory.iwork[s.flow[0].count]):
+            level, slope, bend = _load(way, k, a, s, memory)
             if bend > least and level > largest:
                 largest, rises = level, slope
         if rises > 0.0:
@@ -146,26 +151,26 @@ def _to_least_load(k, s, work, iwork):
 
 
 @tiny
-def _most_bent(k, s, work, iwork):
+def _most_bent(k, s, memory):
     """The largest of the second derivatives of `_load`: next to that of others is rounding."""
     most = 0.0
-    for a in range(iwork[s.flow[0].count]):
-        most = max(most, _load(0.0, k, a, s, work, iwork)[2])
+    for a in range(memory.iwork[s.flow[0].count]):
+        most = max(most, _load(0.0, k, a, s, memory)[2])
     return most
 
 
 @tiny
-def _load(way, k, a, s, work, iwork):
+def _load(way, k, a, s, memory):
     """``|lambda_t + way S_k|^2 / w^2`` of a contact, with half of its first and second derivatives; a: place of its first tangent."""
     f, p, level, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0, 0.0
-    i = iwork[p.active + a]
+    i = memory.iwork[p.active + a]
     c = s.newton.constraints[i]
-    if not begins_disk(c) or not _sticks(a, s, iwork):
+    if not begins_disk(c) or not _sticks(a, s, memory.iwork):
         return 0.0, 0.0, 0.0
-    w = work[f.carried + i]
+    w = memory.work[f.carried + i]
     for b in range(a, a + c.tangents):
-        S = _of_shift(k, b, f, work, iwork)
-        force = work[p.z + b] + way * S
+        S = _of_shift(k, b, f, memory)
+        force = memory.work[p.z + b] + way * S
         level += (force / w) ** 2
         slope += force * S / (w * w)
         bend += (S / w) ** 2

@@ -27,12 +27,12 @@ def side_of(t, step, p, work):
 
 
 @kernel
-def open_window(t, h, times, p, work, iwork):
+def open_window(t, h, times, p, memory):
     """Times at which functions are called from t on: between the last event that is known in advance, or t, and the next one."""
-    k = iwork[p.next_time]
+    k = memory.iwork[p.next_time]
     is_event = k > 0 and is_same(t, times[k - 1], h)
-    work[p.t_low] = max(t, times[k - 1]) + _NO_TIME * max(abs(t), 1e-300) if is_event else t
-    work[p.t_high] = times[k] - _NO_TIME * abs(times[k]) if k < times.size else math.inf
+    memory.work[p.t_low] = max(t, times[k - 1]) + _NO_TIME * max(abs(t), 1e-300) if is_event else t
+    memory.work[p.t_high] = times[k] - _NO_TIME * abs(times[k]) if k < times.size else math.inf
 
 
 @tiny

@@ -5,10 +5,10 @@ from nsds.schemes.event_driven.bodies import copy_state, displace
 
 
 @kernel
-def load(s, mem, work, x):
+def load(s, memory, x):
     """The state from mem, (q, v) into work[x:]."""
     if s.rigid.bodies.size > 0:
-        copy_state(s, True, mem, work, x)
+        copy_state(s, True, memory, x)
         return
     form, n = s.newton, s.flow[0].n // 2
     for k in range(form.elements.size):
@@ -16,14 +16,14 @@ def load(s, mem, work, x):
         part = form.parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            work[x + el.dof + i], work[x + n + el.dof + i] = mem[q + i], mem[q + part.n + i]
+            memory.work[x + el.dof + i], memory.work[x + n + el.dof + i] = memory.mem[q + i], memory.mem[q + part.n + i]
 
 
 @kernel
-def store(s, mem, work, x):
+def store(s, memory, x):
     """The state into mem, from (q, v) in work[x:]."""
     if s.rigid.bodies.size > 0:
-        copy_state(s, False, mem, work, x)
+        copy_state(s, False, memory, x)
         return
     form, n = s.newton, s.flow[0].n // 2
     for k in range(form.elements.size):
@@ -31,19 +31,19 @@ def store(s, mem, work, x):
         part = form.parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            mem[q + i], mem[q + part.n + i] = work[x + el.dof + i], work[x + n + el.dof + i]
+            memory.mem[q + i], memory.mem[q + part.n + i] = memory.work[x + el.dof + i], memory.work[x + n + el.dof + i]
 
 
 @kernel
-def add(s, mem, work, shift, at_velocity):
+def add(s, memory, shift, at_velocity):
     """Add a displacement, or a change of velocity, by degree of freedom in work[shift:] to the state in mem."""
     form = s.newton
     if s.rigid.bodies.size > 0 and not at_velocity:
-        displace(s, mem, work, shift)
+        displace(s, memory, shift)
         return
     for k in range(form.elements.size):
         el = form.elements[k]
         part = form.parts[el.part]
         q = part.q + el.e * part.stride + (part.n if at_velocity else 0)
         for i in range(part.n):
-            mem[q + i] += work[shift + el.dof + i]
+            memory.mem[q + i] += memory.work[shift + el.dof + i]

@@ -16,8 +16,9 @@ _OFF = 0.1  # of the largest violation: devices that are further off contradict 
 
 
 @tiny
-def source(t, part, e, x, functions, mem, work, out):
+def source(t, part, e, x, functions, memory, out):
     """``s = b + T u`` of element e of a part at the state x. Out: work[out:out + n]. Work: part.u_work, part.T of a function."""
+    mem, work = memory.mem, memory.work
     n, n_u, shift = part.n, part.n_u, e * part.stride
     z, nothing = view(mem, part.z + shift, part.n_z), view(mem, 0, 0)
     for i in range(n):
@@ -39,11 +40,12 @@ def source(t, part, e, x, functions, mem, work, out):
 
 
 @kernel
-def rate(t, part, e, x, spare, functions, mem, imem, work, out):
+def rate(t, part, e, x, spare, functions, memory, out):
     """``f(t, x) + T u`` of element e of a part, f being ``A x + b`` for a linear one; x, out and spare (n each) are offsets in work."""
+    mem, work = memory.mem, memory.work
     n = part.n
     at_x = view(work, x, n)
-    source(t, part, e, at_x, functions, mem, work, out)
+    source(t, part, e, at_x, functions, memory, out)
     if part.f_function != ABSENT:
         z, nothing = view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
         call_function(functions, part.f_function + e, (t, at_x, nothing, z, view(work, spare, n)))
@@ -57,29 +59,30 @@ def rate(t, part, e, x, spare, functions, mem, imem, work, out):
             for j in range(n):
                 work[out + i] += work[A + i * n + j] * work[x + j]
     else:
-        subtract_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + e * part.stride, -1.0, work, x, out)
+        subtract_product(part.A_kind, n, part.A_nnz, mem, memory.imem, part.A + e * part.stride, -1.0, work, x, out)
 
 
 @kernel
-def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
+def rate_jacobian(t, part, e, x, at_x, spare, functions, memory):
     """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x is what `rate` gave at x. Work: spare (2 n)."""
+    work = memory.work
     n = part.n
     A = part.A_work + e * n * n
     is_given = part.jac_f_function != ABSENT
     is_whole = is_given and part.u_function == ABSENT and part.T_function == ABSENT
     if is_given:
-        z, nothing = view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
+        z, nothing = view(memory.mem, part.z + e * part.stride, part.n_z), view(memory.mem, 0, 0)
         call_function(functions, part.jac_f_function + e, (t, view(work, x, n), nothing, z, view(work, A, n * n)))
     if is_given and not is_whole:
-        source(t, part, e, view(work, x, n), functions, mem, work, at_x)
+        source(t, part, e, view(work, x, n), functions, memory, at_x)
     for j in range(0 if is_whole else n):
         x_j = work[x + j]
         work[x + j] = x_j + FORWARD_STEP * max(1.0, abs(x_j))
         step = work[x + j] - x_j
         if is_given:
-            source(t, part, e, view(work, x, n), functions, mem, work, spare)
+            source(t, part, e, view(work, x, n), functions, memory, spare)
         else:
-            rate(t, part, e, x, spare + n, functions, mem, imem, work, spare)
+            rate(t, part, e, x, spare + n, functions, memory, spare)
         work[x + j] = x_j
         for i in range(n):
             slope = (work[spare + i] - work[at_x + i]) / step
@@ -87,9 +90,10 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
 
 
 @kernel
-def relation_values(t, r, functions, mem, work):
+def relation_values(t, r, functions, memory):
     """h and g of a relation at its arguments x and lam; of a linear one also its operators that are functions of time."""
-    x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
+    work = memory.work
+    x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z)
     if r.h_function != ABSENT:
         call_function(functions, r.h_function, (t, x, lam, z, view(work, r.h, r.m)))
         call_function(functions, r.g_function, (t, x, lam, z, view(work, r.g, r.n)))
@@ -113,7 +117,7 @@ def relation_values(t, r, functions, mem, work):
             s += work[r.D + i * m + j] * work[r.lam + j]
         if r.F_function != ABSENT:
             for j in range(n_z):
-                s += work[r.F + i * n_z + j] * mem[r.z + j]
+                s += work[r.F + i * n_z + j] * memory.mem[r.z + j]
         work[r.h + i] = s
     for i in range(n):
         s = 0.0
@@ -123,25 +127,28 @@ def relation_values(t, r, functions, mem, work):
 
 
 @kernel
-def relation_jacobians(t, r, spare, functions, mem, work):
+def relation_jacobians(t, r, spare, functions, memory):
     """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (3 max(m, n))."""
-    derivative(t, r, r.h_function, r.C_function, r.m, r.x, r.n, r.C, spare, functions, mem, work)
-    derivative(t, r, r.g_function, r.B_function, r.n, r.lam, r.m, r.B, spare, functions, mem, work)
+    derivative(t, r, r.h_function, r.C_function, r.m, r.x, r.n, r.C, spare, functions, memory)
+    derivative(t, r, r.g_function, r.B_function, r.n, r.lam, r.m, r.B, spare, functions, memory)
     if r.D != ABSENT:
-        derivative(t, r, r.h_function, r.D_function, r.m, r.lam, r.m, r.D, spare, functions, mem, work)
+        derivative(t, r, r.h_function, r.D_function, r.m, r.lam, r.m, r.D, spare, functions, memory)
     if r.K != ABSENT:
-        derivative(t, r, r.g_function, r.K_function, r.n, r.x, r.n, r.K, spare, functions, mem, work)
+        derivative(t, r, r.g_function, r.K_function, r.n, r.x, r.n, r.K, spare, functions, memory)
 
 
 @kernel
-def evaluate_bounds(t, relations, constraints, p, functions, mem, work):
+def evaluate_bounds(t, relations, constraints, p, functions, memory):
     """Bounds of lambda that are functions of time, into the problem p of all rows. Returns whether any has changed."""
-    nothing, changed = view(mem, 0, 0), False
+    work = memory.work
+    nothing, changed = view(memory.mem, 0, 0), False
     for a in range(relations.size):
         r = relations[a]
         if r.bounds_function != ABSENT:
             call_function(
-                functions, r.bounds_function, (t, nothing, view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, r.bounds, 2 * r.m))
+                functions,
+                r.bounds_function,
+                (t, nothing, view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z), view(work, r.bounds, 2 * r.m)),
             )
     for i in range(constraints.size):
         c = constraints[i]

@@ -239,33 +239,34 @@ def _require_positive(owner, layout, leading):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: source and outputs at t."""
     p = s.plan[0]
-    gather(s.parts, p.x, mem, work)
-    _follow_sources(t, s, functions, mem, work)
+    gather(s.parts, p.x, memory)
+    _follow_sources(t, s, functions, memory)
     for i in range(s.unknowns.size):
-        if s.unknowns[i].order == 0 and imem[STEP] == 0:
-            mem[s.unknowns[i].y] = _output(i, p, p.x, work)[0]
+        if s.unknowns[i].order == 0 and memory.imem[STEP] == 0:
+            memory.mem[s.unknowns[i].y] = _output(i, p, p.x, memory.work)[0]
     return CONVERGED
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    work = memory.work
     p, k = s.plan[0], s.unknowns.size
-    gather(s.parts, p.x, mem, work)
-    is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, functions, mem, work)  # a controller may have changed u
+    gather(s.parts, p.x, memory)
+    is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, functions, memory)  # a controller may have changed u
     for i in range(k):
         work[p.value + i], work[p.scale + i] = _output(i, p, p.x, work)
     if p.varies != 0:
-        is_hidden &= _follow_sources(t_new, s, functions, mem, work)
+        is_hidden &= _follow_sources(t_new, s, functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if k > 0:
-        _state_problem(s.unknowns, p, mem, work)
-        status = solve(k, s.W_row, s.W_column, p.W, p, solver, solver_options, False, work, iwork)
+        _state_problem(s.unknowns, p, memory)
+        status = solve(k, s.W_row, s.W_column, p.W, p, solver, solver_options, False, memory)
         n_iter, residual = int(work[p.info]), work[p.info + 1]
-    zero = _end_motion(s, mem, work)
+    zero = _end_motion(s, memory)
     if zero != 0.0:
         status = NON_FINITE
     elif not is_hidden:
@@ -274,13 +275,14 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 
 @kernel
-def _follow_sources(t, s, functions, mem, work):
+def _follow_sources(t, s, functions, memory):
     """``s = b + T u`` of all bodies at t, and what of it is in each z_i. False where its change is in a derivative below order r - 1.
 
     ``z_i = C A^(i-1) x + C A^(i-2) s`` as long as its change is in none of lower order: derivatives of s are not known.
     """
+    work = memory.work
     p, n, is_hidden = s.plan[0], s.plan[0].n, True
-    gather_sources(t, s.parts, p.s_new, functions, mem, work)
+    gather_sources(t, s.parts, p.s_new, functions, memory)
     for i in range(s.unknowns.size):
         change, terms, value = 0.0, 0.0, 0.0
         for j in range(n):
@@ -307,8 +309,9 @@ def _output(i, p, x, work):
 
 
 @inlined
-def _state_problem(unknowns, p, mem, work):
+def _state_problem(unknowns, p, memory):
     """q of the LCP in units in which rest is of the size of lambda, and bounds: mu_i is 0 unless all z of lower order are not positive."""
+    work = memory.work
     n, k, m = p.n, unknowns.size, p.n_outputs
     for i in range(k):
         q = work[p.offset + i]
@@ -317,7 +320,7 @@ def _state_problem(unknowns, p, mem, work):
             q += from_x + from_s
             work[p.scale + i] += abs(from_x) + abs(from_s)
         work[p.q + i] = q / work[p.unit + i]
-        work[p.z + i] = mem[unknowns[i].lam] if unknowns[i].order == p.degree - 1 else 0.0
+        work[p.z + i] = memory.mem[unknowns[i].lam] if unknowns[i].order == p.degree - 1 else 0.0
     for i in range(k - 1, -1, -1):
         below = i + m
         is_open = below < k and (work[p.upper + below] == 0.0 or not work[p.value + below] <= _SNAP * work[p.scale + below])
@@ -325,8 +328,9 @@ def _state_problem(unknowns, p, mem, work):
 
 
 @inlined
-def _end_motion(s, mem, work):
+def _end_motion(s, memory):
     """x at the end of the step, placed on what is zero; y, lambda and r. Returns 0, NaN where something is not finite."""
+    work = memory.work
     p, n, k, zero = s.plan[0], s.plan[0].n, s.unknowns.size, 0.0
     for j in range(n):
         x = 0.0
@@ -346,14 +350,14 @@ def _end_motion(s, mem, work):
             z = 0.0
         zero += 0.0 * z
         if s.unknowns[i].order == 0:
-            mem[s.unknowns[i].y] = z
+            memory.mem[s.unknowns[i].y] = z
         if s.unknowns[i].order == p.degree - 1:
-            mem[s.unknowns[i].lam] = work[p.z + i]
-    scatter(s.parts, p.x_new, 0, mem, work)
+            memory.mem[s.unknowns[i].lam] = work[p.z + i]
+    scatter(s.parts, p.x_new, 0, memory)
     for j in range(n):
         work[p.x_new + j] = 0.0
         for i in range(k):
             work[p.x_new + j] += work[p.input + j * k + i] * work[p.z + i]
         zero += 0.0 * work[p.x_new + j]
-    scatter(s.parts, p.x_new, 1, mem, work)
+    scatter(s.parts, p.x_new, 1, memory)
     return zero

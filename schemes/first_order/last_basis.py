@@ -14,8 +14,9 @@ UNDERFLOW = 1e-290  # less than this is compared with this
 
 
 @inlined
-def try_last_basis(n, p, W_row, W_column, work, iwork):
+def try_last_basis(n, p, W_row, W_column, memory):
     """(all signs are right, the merit of `nsds.solvers.box.signature.conclude`) of ``z = s + S q``; z and w are written."""
+    work, iwork = memory.work, memory.iwork
     q, z, w, lower, upper, S, s, side = p.q, p.z, p.w, p.lower, p.upper, p.S, p.s, p.side
     right = iwork[side] != NO_BASIS
     for i in range(n):
@@ -43,8 +44,9 @@ def try_last_basis(n, p, W_row, W_column, work, iwork):
 
 
 @kernel
-def keep_basis(n, plan, W_row, W_column, work, iwork):
+def keep_basis(n, plan, W_row, W_column, memory):
     """Prepare S and s for the sides of z, unless they are prepared already; without a regular basis there are none."""
+    work, iwork = memory.work, memory.iwork
     p = plan[0]
     lower, upper, side, now = p.lower, p.upper, p.side, p.member
     choose_sides(view(work, lower, n), view(work, upper, n), view(work, p.z, n), view(iwork, now, n), False)
@@ -78,7 +80,7 @@ def keep_basis(n, plan, W_row, W_column, work, iwork):
                 work[inverse + a * n_basic + b] = work[p.W + k]
                 terms += abs(work[p.W + k])
         work[size + a] = terms
-    if not invert_in_place(n_basic, inverse, size, work, iwork, p.pivots):
+    if not invert_in_place(n_basic, inverse, size, memory, p.pivots):
         iwork[side] = NO_BASIS
         return
     for a in range(n_basic):

@@ -131,17 +131,18 @@ def _plan(parts, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: sources at t, increments of constant ones, outputs of the state."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     constraints, entries, couplings, p = s.constraints, s.entries, s.couplings, s.plan[0]
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
             s_k = o.source + e * part.n
-            source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, mem, work, s_k)
+            source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, memory, s_k)
             data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
             apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, s_k, o.increment + e * part.n, p.scratch)
-    _evaluate_outputs(t, s.relations, functions, mem, work)
+    _evaluate_outputs(t, s.relations, functions, memory)
     for i in range(constraints.size):
         c = constraints[i]
         y = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
@@ -150,33 +151,34 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         for k in range(c.coupling, c.coupling_end):
             if couplings[k].sign > 0:
                 y += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
-        if c.y != ABSENT and imem[STEP] == 0:
+        if c.y != ABSENT and memory.imem[STEP] == 0:
             mem[c.y] = y
     iwork[p.open] = -1
-    note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, work, iwork)
+    note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, memory)
     if p.keeps_basis != 0:
         for i in range(constraints.size):
             work[p.z + i] = mem[constraints[i].lam]
         iwork[p.side] = NO_BASIS
-        keep_basis(constraints.size, s.plan, s.W_row, s.W_column, work, iwork)
-        if note_unstable(constraints.size, s.W_row, s.W_column, p, work, iwork):
+        keep_basis(constraints.size, s.plan, s.W_row, s.W_column, memory)
+        if note_unstable(constraints.size, s.W_row, s.W_column, p, memory):
             iwork[p.side] = NO_BASIS
-    if imem[STEP] == 0:  # a restarted record holds y and r of its last step
-        _set_input(s.parts, constraints, s.inputs, mem, work)
+    if memory.imem[STEP] == 0:  # a restarted record holds y and r of its last step
+        _set_input(s.parts, constraints, s.inputs, memory)
     return CONVERGED
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     constraints, entries, inputs, W_row, W_column, p = s.constraints, s.entries, s.inputs, s.W_row, s.W_column, s.plan[0]
     h, input_weight, output_weight = options.h, options.input_weight, options.output_weight
-    _free_motion(t_new, s.parts, s.operators, p, functions, options, mem, imem, work, iwork)
+    _free_motion(t_new, s.parts, s.operators, p, functions, options, memory)
     status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
     if n > 0:
         if p.timed != 0:
-            _evaluate_outputs(t_new - (1.0 - output_weight) * h, s.relations, functions, mem, work)
+            _evaluate_outputs(t_new - (1.0 - output_weight) * h, s.relations, functions, memory)
         q, z, w = p.q, p.z, p.w
         for i in range(n):
             c = constraints[i]
@@ -192,17 +194,17 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             work[q + i] = q_i
             zero += 0.0 * q_i
         found = False
-        if p.driven != 0 and evaluate_bounds(t_new, s.relations, constraints, p, functions, mem, work) and p.keeps_basis != 0:
+        if p.driven != 0 and evaluate_bounds(t_new, s.relations, constraints, p, functions, memory) and p.keeps_basis != 0:
             iwork[p.side] = NO_BASIS
         if p.keeps_basis != 0:
-            found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
+            found, residual = try_last_basis(n, p, W_row, W_column, memory)
             found &= residual <= solver_options.tol
             iwork[p.open] = max(iwork[p.open], 0) if found else iwork[p.open]
         if not found:
-            work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
+            work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, memory)
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = solve_near(n, W_row, W_column, p, solver, solver_options, work, iwork)
+            status = solve_near(n, W_row, W_column, p, solver, solver_options, memory)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, z, w, work)
@@ -216,30 +218,32 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             for k in range(c.input, c.input_end):
                 mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
         if not found and p.keeps_basis != 0:
-            keep_basis(n, s.plan, W_row, W_column, work, iwork)
+            keep_basis(n, s.plan, W_row, W_column, memory)
             iwork[p.side] = NO_BASIS if iwork[p.unstable] != 0 else iwork[p.side]
-    if not _end_motion(input_weight, n > 0, s.parts, s.operators, p, mem, work, iwork) or zero != 0.0:
+    if not _end_motion(input_weight, n > 0, s.parts, s.operators, p, memory) or zero != 0.0:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @kernel
-def _largest_terms(output_weight, constraints, entries, p, mem, work):
+def _largest_terms(output_weight, constraints, entries, p, memory):
     """The largest sum of magnitudes that cancel in a row of q, and q."""
+    work = memory.work
     most = 0.0
     for i in range(constraints.size):
         c = constraints[i]
         terms = abs(work[c.base]) + abs(work[p.q + i])
         for k in range(c.entry, c.entry_end):
-            x, x_old = mem[entries[k].q], work[p.x_old + entries[k].dof] if output_weight != 1.0 else 0.0
+            x, x_old = memory.mem[entries[k].q], work[p.x_old + entries[k].dof] if output_weight != 1.0 else 0.0
             terms += abs(work[entries[k].coefficient]) * (output_weight * abs(x) + (1.0 - output_weight) * abs(x_old))
         most = max(most, terms)
     return most
 
 
 @inlined
-def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork):
+def _free_motion(t_new, parts, operators, p, functions, options, memory):
     """``x <- x_free``, ``r <- 0``; x_k is kept where the relation needs it."""
+    mem, work = memory.mem, memory.work
     h, theta, lag = options.h, options.source_weight, options.source_lag
     input_weight, output_weight = options.input_weight, options.output_weight
     rhs, solution = p.rhs, p.solution
@@ -256,15 +260,15 @@ def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work
                 work[rhs + i] = 0.0
             is_plain = o.constant != 0 and input_weight == 1.0
             if not is_plain:
-                _weighted_source(t_new - lag, t_new - h, theta, p.controlled, part, o, e, functions, mem, work, rhs)
+                _weighted_source(t_new - lag, t_new - h, theta, p.controlled, part, o, e, functions, memory, rhs)
                 for i in range(n):
                     work[rhs + i] += (1.0 - input_weight) * mem[q + n + i]
             if o.product == ABSENT:
                 for i in range(n):
                     work[solution + i] = mem[q + i]
-                subtract_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + e * part.stride, -1.0, work, solution, rhs)
+                subtract_product(part.A_kind, n, part.A_nnz, mem, memory.imem, part.A + e * part.stride, -1.0, work, solution, rhs)
             if o.product == ABSENT or not is_plain:
-                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, p.scratch)
+                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, memory.iwork, rhs, solution, p.scratch)
             else:
                 for i in range(n):
                     work[solution + i] = 0.0
@@ -272,44 +276,47 @@ def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work
                 for i in range(n):
                     work[solution + i] += work[o.increment + e * n + i]
             if o.product != ABSENT:
-                _add_product(o.kind, n, o.product + e * o.data_stride, q, solution, mem, work)
+                _add_product(o.kind, n, o.product + e * o.data_stride, q, solution, memory)
             for i in range(n):
                 mem[q + i] += work[solution + i]
                 mem[q + n + i] = 0.0
 
 
 @inlined
-def _add_product(kind, n, product, q, out, mem, work):
+def _add_product(kind, n, product, q, out, memory):
     """``out += G A x`` with the stored product."""
+    work = memory.work
     if kind == DENSE:
         for i in range(n):
             s = 0.0
             for j in range(n):
-                s += work[product + i * n + j] * mem[q + j]
+                s += work[product + i * n + j] * memory.mem[q + j]
             work[out + i] += s
     else:
         for i in range(n):
-            work[out + i] += work[product + i] * mem[q + i]
+            work[out + i] += work[product + i] * memory.mem[q + i]
 
 
 @kernel
-def _weighted_source(t, t_old, theta, controlled, part, o, e, functions, mem, work, out):
+def _weighted_source(t, t_old, theta, controlled, part, o, e, functions, memory, out):
     """``theta s(t) + (1-theta) s_k``; s is kept for the next step, unless a controller may change it in between."""
+    work = memory.work
     s, n = o.source + e * part.n, part.n
-    x = view(mem, part.q + e * part.stride, n)
+    x = view(memory.mem, part.q + e * part.stride, n)
     if controlled != 0:
-        source(t_old, part, e, x, functions, mem, work, s)
+        source(t_old, part, e, x, functions, memory, s)
     for i in range(n):
         work[out + i] += (1.0 - theta) * work[s + i]
     if o.constant == 0:
-        source(t, part, e, x, functions, mem, work, s)
+        source(t, part, e, x, functions, memory, s)
     for i in range(n):
         work[out + i] += theta * work[s + i]
 
 
 @inlined
-def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
+def _end_motion(weight, has_input, parts, operators, p, memory):
     """``x <- x_free + weight G r``. Returns False when x or r is not finite."""
+    mem, work = memory.mem, memory.work
     zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
@@ -320,7 +327,7 @@ def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
                 for i in range(n):
                     work[p.rhs + i] = weight * mem[q + n + i]
                 data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
-                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, p.rhs, p.solution, p.scratch)
+                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, memory.iwork, p.rhs, p.solution, p.scratch)
                 for i in range(n):
                     mem[q + i] += work[p.solution + i]
             for i in range(n):
@@ -329,18 +336,19 @@ def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
 
 
 @kernel
-def _evaluate_outputs(t, relations, functions, mem, work):
+def _evaluate_outputs(t, relations, functions, memory):
     """e(t) of the relations that have a function for it, into their h."""
-    nothing = view(mem, 0, 0)
+    nothing = view(memory.mem, 0, 0)
     for a in range(relations.size):
         r = relations[a]
         if r.e_function != ABSENT:
-            call_function(functions, r.e_function, (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.h, r.m)))
+            call_function(functions, r.e_function, (t, nothing, nothing, view(memory.mem, r.z, r.n_z), view(memory.work, r.h, r.m)))
 
 
 @kernel
-def _set_input(parts, constraints, inputs, mem, work):
+def _set_input(parts, constraints, inputs, memory):
     """``r = B lambda`` with the multipliers in mem."""
+    mem = memory.mem
     for a in range(parts.size):
         part = parts[a]
         for e in range(part.count):
@@ -348,4 +356,4 @@ def _set_input(parts, constraints, inputs, mem, work):
                 mem[part.q + e * part.stride + part.n + i] = 0.0
     for i in range(constraints.size):
         for k in range(constraints[i].input, constraints[i].input_end):
-            mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * mem[constraints[i].lam]
+            mem[inputs[k].q + inputs[k].n] += memory.work[inputs[k].coefficient] * mem[constraints[i].lam]

@@ -211,43 +211,45 @@ def _plan(layout, bodies, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: f at t; for a new record also y and r of its multipliers."""
+    work = memory.work
     constraints, p = s.constraints, s.plan[0]
-    iwork[p.open] = -1
-    _keep_state(s.parts, s.elements, p, mem, work)
-    _evaluate(t, t, 1.0, 1.0, s, p, functions, mem, imem, work)
+    memory.iwork[p.open] = -1
+    _keep_state(s.parts, s.elements, p, memory)
+    _evaluate(t, t, 1.0, 1.0, s, p, functions, memory)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
-    if imem[STEP] == 0:  # a restarted record holds y and r of its last step
+    if memory.imem[STEP] == 0:  # a restarted record holds y and r of its last step
         for i in range(constraints.size):
             if constraints[i].y != ABSENT:
-                mem[constraints[i].y] = work[constraints[i].h]
-        collect_input(s.parts, s.elements, s.relations, mem, work)
+                memory.mem[constraints[i].y] = work[constraints[i].h]
+        collect_input(s.parts, s.elements, s.relations, memory)
     return CONVERGED
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    work = memory.work
     parts, elements, relations, constraints, p = s.parts, s.elements, s.relations, s.constraints, s.plan[0]
     h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
     is_midpoint, tol, limit = options.midpoint != 0.0, max(options.tol, _LEAST_TOL), int(options.max_iter)
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
-    _keep_state(parts, elements, p, mem, work)
+    _keep_state(parts, elements, p, memory)
     if p.driven != 0:
-        evaluate_bounds(t_new, relations, constraints, p, functions, mem, work)
+        evaluate_bounds(t_new, relations, constraints, p, functions, memory)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:
-        _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, mem, imem, work)
+        _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, memory)
     status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
-        _evaluate(t_f, t_y, f_at, output_weight, s, p, functions, mem, imem, work)
+        _evaluate(t_f, t_y, f_at, output_weight, s, p, functions, memory)
         doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol  # what still falls is not yet rounding
-        residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
+        residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, memory)
         if n_iter > 0 and doubted < residual < math.inf:
-            residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work, iwork)
+            residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, memory)
         if not residual < math.inf:
             status = NON_FINITE
             break
@@ -259,18 +261,18 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             break
         if n_iter == limit:
             break
-        _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work)
-        if not invert_groups(theta, input_weight * output_weight, s, p, work, iwork):
+        _linearise(t_f, t_y, f_at, s, p, functions, memory)
+        if not invert_groups(theta, input_weight * output_weight, s, p, memory):
             status = SINGULAR_STEP
             break
         assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
-                 input_weight * output_weight, 0, work, iwork)  # fmt: skip
+                 input_weight * output_weight, 0, work, memory.iwork)  # fmt: skip
         if n_iter == 0:
-            note_several(SMALL, constraints.size, s.W_row, s.W_column, p, work, iwork)
-        _predict(input_weight, output_weight, s, p, mem, work, iwork)
-        solved = _solve(s, p, solver, solver_options, mem, work, iwork)
-        _correct(input_weight, s, p, mem, work, iwork)
-    if collect_input(parts, elements, relations, mem, work) != 0.0:
+            note_several(SMALL, constraints.size, s.W_row, s.W_column, p, memory)
+        _predict(input_weight, output_weight, s, p, memory)
+        solved = _solve(s, p, solver, solver_options, memory)
+        _correct(input_weight, s, p, memory)
+    if collect_input(parts, elements, relations, memory) != 0.0:
         status = NON_FINITE
     if not is_midpoint:
         for i in range(p.n_dofs):
@@ -281,55 +283,57 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 
 @tiny
-def _keep_state(parts, elements, p, mem, work):
+def _keep_state(parts, elements, p, memory):
     """x_k and r_k into x_old and r_old."""
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            work[p.x_old + el.dof + i] = mem[q + i]
-            work[p.r_old + el.dof + i] = mem[q + part.n + i]
+            memory.work[p.x_old + el.dof + i] = memory.mem[q + i]
+            memory.work[p.r_old + el.dof + i] = memory.mem[q + part.n + i]
 
 
 @inlined
-def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, mem, imem, work):
+def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, memory):
     """f at ``f_at x + (1-f_at) x_k``, h and g at ``y_at x + (1-y_at) x_k`` and lambda."""
+    work = memory.work
     constraints, relations = s.constraints, s.relations
-    _evaluate_rates(t_f, f_at, s.parts, s.elements, p, p.f, functions, mem, imem, work)
+    _evaluate_rates(t_f, f_at, s.parts, s.elements, p, p.f, functions, memory)
     for i in range(constraints.size):
         if constraints[i].y != ABSENT:
-            work[constraints[i].argument] = mem[constraints[i].lam]
+            work[constraints[i].argument] = memory.mem[constraints[i].lam]
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
             is_first = j < r.n_first
             q = r.q_first + j if is_first else r.q_second + j - r.n_first
             dof = r.dof_first + j if is_first else r.dof_second + j - r.n_first
-            work[r.x + j] = y_at * mem[q] + (1.0 - y_at) * work[p.x_old + dof]
-        relation_values(t_y, r, functions, mem, work)
+            work[r.x + j] = y_at * memory.mem[q] + (1.0 - y_at) * work[p.x_old + dof]
+        relation_values(t_y, r, functions, memory)
 
 
 @inlined
-def _evaluate_rates(t, at, parts, elements, p, out, functions, mem, imem, work):
+def _evaluate_rates(t, at, parts, elements, p, out, functions, memory):
     """f of all elements at ``at x + (1-at) x_k``."""
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
-        _argument(at, part, el, p, mem, work)
-        rate(t, part, el.e, p.x, p.spare, functions, mem, imem, work, out + el.dof)
+        _argument(at, part, el, p, memory)
+        rate(t, part, el.e, p.x, p.spare, functions, memory, out + el.dof)
 
 
 @inlined
-def _argument(at, part, el, p, mem, work):
+def _argument(at, part, el, p, memory):
     q = part.q + el.e * part.stride
     for i in range(part.n):
-        work[p.x + i] = at * mem[q + i] + (1.0 - at) * work[p.x_old + el.dof + i]
+        memory.work[p.x + i] = at * memory.mem[q + i] + (1.0 - at) * memory.work[p.x_old + el.dof + i]
 
 
 @inlined
-def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, mem, imem, work):
+def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, memory):
     """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes at hand that cancel in it."""
+    mem, work = memory.mem, memory.work
     size = p.size
     for k in range(elements.size):
         el = elements[k]
@@ -339,7 +343,7 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
             work[R + i] = 0.0
             work[p.x + i] = mem[q + i] - work[p.x_old + el.dof + i]
         if part.M != ABSENT:
-            subtract_product(part.M_kind, part.n, part.M_nnz, mem, imem, part.M + el.e * part.stride, 1.0 / h, work, p.x, R)
+            subtract_product(part.M_kind, part.n, part.M_nnz, mem, memory.imem, part.M + el.e * part.stride, 1.0 / h, work, p.x, R)
         else:
             for i in range(part.n):
                 work[R + i] = -work[p.x + i] / h
@@ -354,25 +358,26 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
             dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
             work[size + dof] += abs(input_weight * work[r.g + j])
             work[p.residual + dof] += input_weight * work[r.g + j]
-    return _largest_residual(check_y, constraints, p, mem, work)
+    return _largest_residual(check_y, constraints, p, memory)
 
 
 @kernel
-def _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work, iwork):
+def _residual_by_all_terms(h, f_weight, input_weight, s, p, memory):
     """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too, and to what x is worth.
 
     That is ``|x| + |x_k| + |G size|``: a state at rest is what is left of rates that cancel, and has their rounding.
     """
-    _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work)
-    apply_inverses(s.bodies, p.size, p.dx, p.scratch, work, iwork)
-    _add_worth(f_weight, input_weight, s, p, mem, imem, work)
-    error = _largest_residual(False, s.constraints, p, mem, work)
-    return max(error, _output_error(s, p, mem, work))
+    _add_inner_terms(h, f_weight, input_weight, s, p, memory)
+    apply_inverses(s.bodies, p.size, p.dx, p.scratch, memory)
+    _add_worth(f_weight, input_weight, s, p, memory)
+    error = _largest_residual(False, s.constraints, p, memory)
+    return max(error, _output_error(s, p, memory))
 
 
 @tiny
-def _largest_residual(check_y, constraints, p, mem, work):
+def _largest_residual(check_y, constraints, p, memory):
     """Largest residual of x relative to p.size, and of y to itself and its value before lambda; NaN where one is not finite."""
+    work = memory.work
     error = zero = 0.0
     for i in range(p.n_dofs):
         error = _larger(error, work[p.residual + i], work[p.size + i])
@@ -380,7 +385,7 @@ def _largest_residual(check_y, constraints, p, mem, work):
     for i in range(constraints.size if check_y else 0):
         c = constraints[i]
         if c.y != ABSENT:
-            y, h = mem[c.y], work[c.h]
+            y, h = memory.mem[c.y], work[c.h]
             error = _larger(error, y - h, abs(y) + abs(h) + abs(work[p.q + i]))
             zero += 0.0 * h + 0.0 * y
     return error + zero
@@ -394,8 +399,9 @@ def _larger(error, difference, size):
 
 
 @tiny
-def _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work):
+def _add_inner_terms(h, f_weight, input_weight, s, p, memory):
     """``p.size += |M| (|x| + |x_k|) / h + theta |A| |x| + |B| |lambda|``; A is that of the last linearisation."""
+    mem, imem, work = memory.mem, memory.imem, memory.work
     parts, elements, constraints, inputs = s.parts, s.elements, s.constraints, s.inputs
     for k in range(elements.size):
         el = elements[k]
@@ -416,8 +422,9 @@ def _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work):
 
 
 @tiny
-def _add_worth(f_weight, input_weight, s, p, mem, imem, work):
+def _add_worth(f_weight, input_weight, s, p, memory):
     """``p.size += (theta |A| + |K|) |G size|``, the latter in p.dx, with A and K of the last linearisation."""
+    work = memory.work
     for k in range(s.elements.size):
         el = s.elements[k]
         part = s.parts[el.part]
@@ -425,9 +432,9 @@ def _add_worth(f_weight, input_weight, s, p, mem, imem, work):
         for i in range(n):
             work[p.x + i] = abs(work[p.dx + el.dof + i])
         if part.f_function != ABSENT or part.A_function != ABSENT:
-            add_absolute_product(DENSE, n, 0, work, imem, part.A_work + el.e * n * n, f_weight, work, p.x, p.size + el.dof)
+            add_absolute_product(DENSE, n, 0, work, memory.imem, part.A_work + el.e * n * n, f_weight, work, p.x, p.size + el.dof)
         else:
-            add_absolute_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+            add_absolute_product(part.A_kind, n, part.A_nnz, memory.mem, memory.imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
     for k in range(s.relations.size):
         r = s.relations[k]
         for i in range(r.n if r.K != ABSENT else 0):
@@ -438,8 +445,9 @@ def _add_worth(f_weight, input_weight, s, p, mem, imem, work):
 
 
 @tiny
-def _output_error(s, p, mem, work):
+def _output_error(s, p, memory):
     """Largest ``|y - h|`` relative to ``|y| + |h| + |C| (|x| + |x_k| + |G size|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
+    mem, work = memory.mem, memory.work
     constraints, entries, couplings, error = s.constraints, s.entries, s.couplings, 0.0
     for i in range(constraints.size):
         c = constraints[i]
@@ -458,25 +466,26 @@ def _output_error(s, p, mem, work):
 
 
 @inlined
-def _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work):
+def _linearise(t_f, t_y, f_at, s, p, functions, memory):
     """A, and C, D, K, B, at the arguments of the last evaluation."""
     parts, elements, relations = s.parts, s.elements, s.relations
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         if part.f_function != ABSENT:
-            _argument(f_at, part, el, p, mem, work)
+            _argument(f_at, part, el, p, memory)
             for i in range(part.n):
-                work[p.solution + i] = work[p.f + el.dof + i]
-            rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, mem, imem, work)
+                memory.work[p.solution + i] = memory.work[p.f + el.dof + i]
+            rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, memory)
     for k in range(relations.size):
         if relations[k].h_function != ABSENT:
-            relation_jacobians(t_y, relations[k], p.spare, functions, mem, work)
+            relation_jacobians(t_y, relations[k], p.spare, functions, memory)
 
 
 @inlined
-def invert_groups(theta, gamma, s, p, work, iwork):
+def invert_groups(theta, gamma, s, p, memory):
     """``G = (M/h - theta A - gamma K)^-1`` of the groups whose matrix changes; False where it is singular."""
+    work = memory.work
     parts, elements, bodies, groups, relations = s.parts, s.elements, s.bodies, s.groups, s.relations
     sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
     for b in range(bodies.size):
@@ -505,7 +514,7 @@ def invert_groups(theta, gamma, s, p, work, iwork):
     regular = True
     for b in range(bodies.size):
         if groups[b].mass != ABSENT:
-            regular &= invert_in_place(bodies[b].n, bodies[b].data, sizes + bodies[b].dof, work, iwork, p.pivots)
+            regular &= invert_in_place(bodies[b].n, bodies[b].data, sizes + bodies[b].dof, memory, p.pivots)
     for i in range(p.n_dofs):
         work[sizes + i] = 0.0
     return regular
@@ -536,16 +545,17 @@ def _body_of(dof, bodies):
 
 
 @inlined
-def _predict(input_weight, output_weight, s, p, mem, work, iwork):
+def _predict(input_weight, output_weight, s, p, memory):
     """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
+    work = memory.work
     constraints, entries, inputs, couplings, most = s.constraints, s.entries, s.inputs, s.couplings, 0.0
     for i in range(constraints.size):
         c = constraints[i]
-        lam = mem[c.lam]
+        lam = memory.mem[c.lam]
         work[p.z + i] = lam
         for k in range(c.input, c.input_end):
             work[p.residual + inputs[k].dof] -= input_weight * work[inputs[k].coefficient] * lam
-    apply_inverses(s.bodies, p.residual, p.dx, p.scratch, work, iwork)
+    apply_inverses(s.bodies, p.residual, p.dx, p.scratch, memory)
     for i in range(constraints.size):
         c = constraints[i]
         q_i = work[c.base] if c.y == ABSENT else work[c.h]
@@ -566,30 +576,32 @@ def _predict(input_weight, output_weight, s, p, mem, work, iwork):
 
 
 @inlined
-def _solve(s, p, solver, solver_options, mem, work, iwork):
+def _solve(s, p, solver, solver_options, memory):
     """Solve the one-step problem; y and lambda into mem. Returns the solver's status."""
+    work, iwork = memory.work, memory.iwork
     constraints, n = s.constraints, s.constraints.size
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
         if p.at_once != 0 and iwork[p.several] == 0:
             iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0  # as `solve_near`
-            status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, True, work, iwork)
+            status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, True, memory)
         else:
-            status = solve_near(n, s.W_row, s.W_column, p, solver, solver_options, work, iwork)
+            status = solve_near(n, s.W_row, s.W_column, p, solver, solver_options, memory)
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):
             c = constraints[i]
-            mem[c.lam] = work[p.z + i]
+            memory.mem[c.lam] = work[p.z + i]
             if c.y != ABSENT:
-                mem[c.y] = work[p.w + i]
+                memory.mem[c.y] = work[p.w + i]
     return status
 
 
 @inlined
-def _correct(input_weight, s, p, mem, work, iwork):
+def _correct(input_weight, s, p, memory):
     """``x <- x_p + input G B lambda``."""
+    work = memory.work
     parts, elements, constraints, inputs = s.parts, s.elements, s.constraints, s.inputs
     for i in range(p.n_dofs):
         work[p.residual + i] = 0.0
@@ -597,18 +609,19 @@ def _correct(input_weight, s, p, mem, work, iwork):
         c = constraints[i]
         for k in range(c.input, c.input_end):
             work[p.residual + inputs[k].dof] += input_weight * work[inputs[k].coefficient] * work[p.z + i]
-    apply_inverses(s.bodies, p.residual, p.f, p.scratch, work, iwork)
+    apply_inverses(s.bodies, p.residual, p.f, p.scratch, memory)
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            mem[q + i] += work[p.dx + el.dof + i] + work[p.f + el.dof + i]
+            memory.mem[q + i] += work[p.dx + el.dof + i] + work[p.f + el.dof + i]
 
 
 @tiny
-def collect_input(parts, elements, relations, mem, work):
+def collect_input(parts, elements, relations, memory):
     """r of the parts: the sum of g of their relations. Returns 0, NaN where one is not finite."""
+    mem = memory.mem
     zero = 0.0
     for k in range(elements.size):
         el = elements[k]
@@ -620,6 +633,6 @@ def collect_input(parts, elements, relations, mem, work):
         for j in range(r.n):
             q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
             n = r.n_first if j < r.n_first else r.n - r.n_first
-            mem[q + n] += work[r.g + j]
+            mem[q + n] += memory.work[r.g + j]
             zero += 0.0 * mem[q + n]
     return zero

@@ -141,35 +141,36 @@ def _iteration_matrices(records, layout, h, theta):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
-    return linear.start(t, s.linear, functions, options, mem, imem, work, iwork)
+    return linear.start(t, s.linear, functions, options, memory)
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, form, g = options.h, s.linear, s.bordered[0]
-    n = choose_active(form.plan[0], form.constraints, options.gamma * h, h, mem, imem, work, iwork)
-    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, functions, form.plan, form.operators, mem, imem, work, iwork)
+    n = choose_active(form.plan[0], form.constraints, options.gamma * h, h, memory)
+    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, functions, form.plan, form.operators, memory)
     for k in range(form.relations.size):
-        prescribe(t_new, form.relations[k], functions, mem, work)
+        prescribe(t_new, form.relations[k], functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
-        size = s.nodes.size if s.blocks[0].d == 0 else _list_rows(n, s, work, iwork)
-        _state_problem(s, options, mem, work, iwork)
-        status = solve(g, s.blocks, size, s.W_row, s.W_column, g.W, solver, s.rows, solver_options, work, iwork)
-        n_iter, residual = int(work[g.info]), work[g.info + 1]
-        finite = _end_motion(s, options, mem, work, iwork)
-    update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, mem, work)
+        size = s.nodes.size if s.blocks[0].d == 0 else _list_rows(n, s, memory)
+        _state_problem(s, options, memory)
+        status = solve(g, s.blocks, size, s.W_row, s.W_column, g.W, solver, s.rows, solver_options, memory)
+        n_iter, residual = int(memory.work[g.info]), memory.work[g.info + 1]
+        finite = _end_motion(s, options, memory)
+    update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, memory)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @kernel
-def _list_rows(n, s, work, iwork):
+def _list_rows(n, s, memory):
     """List velocities and the n (or, where they are others, -1 - n) active constraints, of which a problem of contacts consists."""
+    iwork = memory.iwork
     g, p, size = s.bordered[0], s.linear.plan[0], 0
     if n > 0:
         return s.nodes.size - s.linear.constraints.size + n
@@ -179,16 +180,17 @@ def _list_rows(n, s, work, iwork):
         if is_in:
             iwork[g.active + size] = i
             size += 1
-    extract_active(g, size, s.W_row, s.W_column, work, iwork)
+    extract_active(g, size, s.W_row, s.W_column, memory)
     return size
 
 
 @inlined
-def _state_problem(s, options, mem, work, iwork):
+def _state_problem(s, options, memory):
     """Vector q, bounds and guess of the bordered problem; v in mem is v_free."""
+    mem, work = memory.mem, memory.work
     nodes, entries, p, g, h, theta = s.nodes, s.linear.entries, s.linear.plan[0], s.bordered[0], options.h, options.theta
     for i in range(nodes.size):
-        w, z, at = 0.0, 0.0, iwork[g.local + i]
+        w, z, at = 0.0, 0.0, memory.iwork[g.local + i]
         if at == ABSENT:
             continue
         work[g.lower + at], work[g.upper + at] = -np.inf, np.inf
@@ -197,7 +199,7 @@ def _state_problem(s, options, mem, work, iwork):
                 if nodes[s.W_column[k]].velocity != ABSENT:
                     w -= work[g.W + k] * mem[nodes[s.W_column[k]].velocity]
             z = mem[nodes[i].velocity]
-        elif iwork[p.local + nodes[i].constraint] == ABSENT:
+        elif memory.iwork[p.local + nodes[i].constraint] == ABSENT:
             work[g.lower + at] = work[g.upper + at] = 0.0
         else:
             c = s.linear.constraints[nodes[i].constraint]
@@ -215,15 +217,16 @@ def _state_problem(s, options, mem, work, iwork):
 
 
 @inlined
-def _end_motion(s, options, mem, work, iwork):
+def _end_motion(s, options, memory):
     """Velocities, lambda and impulses of the solution; the positions follow (10.14). False when not finite."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     nodes, parts, constraints, p, g = s.nodes, s.linear.parts, s.linear.constraints, s.linear.plan[0], s.bordered[0]
     h, theta = options.h, options.theta
     for i in range(nodes.size):
         if nodes[i].velocity != ABSENT:
             mem[nodes[i].velocity] = work[g.z + iwork[g.local + i]]
         elif iwork[p.local + nodes[i].constraint] != ABSENT:
-            accept(work[g.z + iwork[g.local + i]], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, mem, work, iwork)
+            accept(work[g.z + iwork[g.local + i]], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, memory)
     zero = 0.0
     for a in range(parts.size):
         part = parts[a]

@@ -80,30 +80,31 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
 
 
 @kernel
-def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _make_consistent(t, s, functions, solver, solver_options, options, memory):
     """Project positions, then velocities; returns a status."""
+    work = memory.work
     form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
     p = form.plan[0]
-    projection.start(t, s, functions, options, mem, imem, work, iwork)
-    status, _ = projection.project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    newton.evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    projection.invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
+    projection.start(t, s, functions, options, memory)
+    status, _ = projection.project(t, s, functions, solver, solver_options, options, memory)
+    newton.evaluate_masses(1.0, parts, elements, p, functions, memory)
+    projection.invert_metrics(elements, parts, s.metrics, s.plan[0], memory)
     n, most = 0, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         chosen = c.bilateral != 0 and c.level != POSITION
-        iwork[p.local + i] = n if chosen else ABSENT
+        memory.iwork[p.local + i] = n if chosen else ABSENT
         if chosen:
-            iwork[p.active + n] = i
-            work[p.q + n], size = velocity(c, entries, mem, work)
+            memory.iwork[p.active + n] = i
+            work[p.q + n], size = velocity(c, entries, memory)
             most = max(most, size)
             n += 1
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
-    pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
-    newton.add_jump(parts, elements, p, mem, work)
+    pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, solver, solver_options, memory)
+    newton.add_jump(parts, elements, p, memory)
     for i in range(constraints.size):
-        mem[constraints[i].lam] = 0.0
-    update_outputs(options.h, 1.0, constraints, entries, form.couplings, mem, work)
+        memory.mem[constraints[i].lam] = 0.0
+    update_outputs(options.h, 1.0, constraints, entries, form.couplings, memory)
     return worse(status, pushed)

@@ -36,7 +36,7 @@ def clear_impulses(parts, elements, mem):
 
 
 @kernel
-def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work, iwork):
+def push_apart(n, out, weight, h, s, inverses, solver, solver_options, memory):
     """Solve ``0 <= H M^-1 H^T z + q  ⟂  z >= 0`` for the n listed constraints, q prepared; add ``M^-1 H^T z`` to work[out:].
 
     Equations that depend on each other have z of least norm: see `nsds.schemes.lagrangian.equations`.
@@ -44,31 +44,32 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
     h: z of a unit of bounded forces; s: tables of the Newton form; inverses: rows of bodies with M^-1. ``weight z`` is added to p.total.
     Returns (status, iterations, residual).
     """
+    work, iwork = memory.work, memory.iwork
     constraints, inputs, p = s.constraints, s.inputs, s.plan[0]
     if n == 0:
         return CONVERGED, 0, 0.0
-    clear_impulses(s.parts, s.elements, mem)
+    clear_impulses(s.parts, s.elements, memory.mem)
     extract_pattern(p, n, s.W_row, s.W_column, iwork)
     transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
-    m, are_all = equations.gather(n, constraints, p, work, iwork)
+    m, are_all = equations.gather(n, constraints, p, memory)
     if are_all:
-        status, n_iter, residual = equations.solve(n, m, h, constraints, inputs, solver_options.inexact, p, mem, work, iwork)
+        status, n_iter, residual = equations.solve(n, m, h, constraints, inputs, solver_options.inexact, p, memory)
     else:
-        rank = redundancy.factorise(m, p, work, iwork)
+        rank = redundancy.factorise(m, p, memory)
         if rank < m:
-            redundancy.make_consistent(m, rank, p, view(work, p.q, n), work, iwork)
-        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+            redundancy.make_consistent(m, rank, p, view(work, p.q, n), memory)
+        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, constraints, inputs, solver_options, memory)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
-    add_pushed(out, s.parts, s.elements, inverses, p, mem, work, iwork)
+    add_pushed(out, s.parts, s.elements, inverses, p, memory)
     return status, n_iter, residual
 
 
 @kernel
-def evaluate_curvature(t, h, relations, p, functions, mem, work):
+def evaluate_curvature(t, h, relations, p, functions, memory):
     """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one where there is no y.
 
     Of contacts with friction whose H is a function y says nothing of the tangents.
@@ -77,22 +78,23 @@ def evaluate_curvature(t, h, relations, p, functions, mem, work):
         r = relations[k]
         has_other_rows = r.block > 1 and r.H_function != ABSENT
         if r.h_function == ABSENT or has_other_rows:
-            _first_difference(t, 0.1 * h, r, p, functions, mem, work)
+            _first_difference(t, 0.1 * h, r, p, functions, memory)
         if r.h_function != ABSENT:
-            _second_difference(t, h, r.block if has_other_rows else 1, r, p, functions, mem, work)
+            _second_difference(t, h, r.block if has_other_rows else 1, r, p, functions, memory)
 
 
 @kernel
-def _first_difference(t, s, r, p, functions, mem, work):
+def _first_difference(t, s, r, p, functions, memory):
     """``(H(t + s, q + s v) v - H v + rate(t + s, q + s v) - rate) / s`` into r.curvature, of H and rate that are not derivatives of y."""
+    mem, work = memory.mem, memory.work
     m, n, changes, moves = r.m, r.n, r.H_function != ABSENT, r.rate != ABSENT
     for i in range(m):
         work[r.curvature + i] = work[r.rate + i] if moves else 0.0
     for j in range(n):
         work[r.x + j] = mem[coordinate(r, j)] + s * mem[coordinate(r, j) + width(r, j)]
     if changes:
-        derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
-    stated_rate(t + s, r, functions, mem, work)
+        derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
+    stated_rate(t + s, r, functions, memory)
     for i in range(m):
         here = work[r.curvature + i]
         grown = work[r.rate + i] - here if moves else 0.0
@@ -116,11 +118,12 @@ def width(r, j):
 
 
 @inlined
-def _second_difference(t, h, each, r, p, functions, mem, work):
+def _second_difference(t, h, each, r, p, functions, memory):
     """``(h(t + s, q + s v) - 2 h(t, q) + h(t - s, q - s v)) / s^2`` into each so-many-th r.curvature.
 
     s moves q by a ten-thousandth, or is h/10.
     """
+    mem, work = memory.mem, memory.work
     fastest, size = 0.0, 1.0
     for j in range(r.n):
         q = coordinate(r, j)

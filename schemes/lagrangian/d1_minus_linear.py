@@ -126,46 +126,47 @@ def prepare(records, mem, options, h, method):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: operators at the state, and its outputs."""
     p = s.plan[0]
-    keep_state(s.parts, s.elements, p, mem, work)
-    evaluate_masses(1.0, s.parts, s.elements, p, functions, mem, imem, work)
-    invert(t, options.newton, s.parts, s.elements, s.bodies, p, functions, mem, imem, work, iwork)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
-    evaluate_forces(t, options.newton, s.parts, s.elements, p, p.f, functions, mem, imem, work)
-    state_pull(options.h, p.f, s.elements, s.parts, p, work)
-    state_pulls(p.pull, s.constraints, s.entries, work)
-    update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, mem, work)
+    keep_state(s.parts, s.elements, p, memory)
+    evaluate_masses(1.0, s.parts, s.elements, p, functions, memory)
+    invert(t, options.newton, s.parts, s.elements, s.bodies, p, functions, memory)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
+    evaluate_forces(t, options.newton, s.parts, s.elements, p, p.f, functions, memory)
+    state_pull(options.h, p.f, s.elements, s.parts, p, memory.work)
+    state_pulls(p.pull, s.constraints, s.entries, memory.work)
+    update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, memory)
     return CONVERGED
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
+    work = memory.work
     parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
-    keep_state(parts, elements, p, mem, work)
+    keep_state(parts, elements, p, memory)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
-    evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(s.bodies, p.f, p.a_old, p.scratch, work, iwork)
-    evaluate_curvature(t, h, s.relations, p, functions, mem, work)
-    status, n_iter, residual = add_contact(AT_START, p.a_old, s, solver, solver_options, options, mem, imem, work, iwork)
-    _move(h, parts, elements, p, mem, work)
-    definite = evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, mem, imem, work, iwork)
-    evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
-    evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(s.bodies, p.f, p.dv, p.scratch, work, iwork)
-    evaluate_curvature(t_new, h, s.relations, p, functions, mem, work)
-    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
-    finite = end_smooth_motion(h, parts, elements, p, mem, work)
-    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
-    add_jump(parts, elements, p, mem, work)
+    evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, memory)
+    apply_inverses(s.bodies, p.f, p.a_old, p.scratch, memory)
+    evaluate_curvature(t, h, s.relations, p, functions, memory)
+    status, n_iter, residual = add_contact(AT_START, p.a_old, s, solver, solver_options, options, memory)
+    _move(h, parts, elements, p, memory)
+    definite = evaluate_masses(1.0, parts, elements, p, functions, memory)
+    regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, memory)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
+    evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, memory)
+    apply_inverses(s.bodies, p.f, p.dv, p.scratch, memory)
+    evaluate_curvature(t_new, h, s.relations, p, functions, memory)
+    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, solver, solver_options, options, memory)
+    finite = end_smooth_motion(h, parts, elements, p, memory)
+    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, solver, solver_options, options, memory)
+    add_jump(parts, elements, p, memory)
     for i in range(constraints.size):
-        mem[constraints[i].lam] = work[p.total + i]
-        imem[constraints[i].active] = work[p.total + i - constraints[i].component] != 0.0
-    update_outputs(h, 1.0, constraints, s.entries, s.couplings, mem, work)
+        memory.mem[constraints[i].lam] = work[p.total + i]
+        memory.imem[constraints[i].active] = work[p.total + i - constraints[i].component] != 0.0
+    update_outputs(h, 1.0, constraints, s.entries, s.couplings, memory)
     status = worse(worse(status, status_2), status_3)
     if not definite or not regular:
         status = SINGULAR_STEP if definite else NOT_DEFINITE
@@ -175,69 +176,72 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 
 @inlined
-def _move(h, parts, elements, p, mem, work):
+def _move(h, parts, elements, p, memory):
     """``v* = v_k + h a_k`` and ``q_{k+1} = q_k + h/2 (v_k + v*)``."""
+    mem = memory.mem
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            v_old = work[p.v_old + el.dof + i]
-            mem[q + part.n + i] = v_old + h * work[p.a_old + el.dof + i]
+            v_old = memory.work[p.v_old + el.dof + i]
+            mem[q + part.n + i] = v_old + h * memory.work[p.a_old + el.dof + i]
             mem[q + i] += 0.5 * h * (v_old + mem[q + part.n + i])
 
 
 @inlined
-def end_smooth_motion(h, parts, elements, p, mem, work):
+def end_smooth_motion(h, parts, elements, p, memory):
     """v-, the left limit of the velocity; a in p.dv becomes 0, for the jump. False where it is not finite."""
+    work = memory.work
     zero = 0.0
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         v = part.q + el.e * part.stride + part.n
         for i in range(part.n):
-            mem[v + i] = work[p.v_old + el.dof + i] + 0.5 * h * (work[p.a_old + el.dof + i] + work[p.dv + el.dof + i])
+            memory.mem[v + i] = work[p.v_old + el.dof + i] + 0.5 * h * (work[p.a_old + el.dof + i] + work[p.dv + el.dof + i])
             work[p.dv + el.dof + i] = 0.0
-            zero += 0.0 * mem[v + i]
+            zero += 0.0 * memory.mem[v + i]
     return zero == 0.0
 
 
 @kernel
-def add_contact(when, a, s, solver, solver_options, options, mem, imem, work, iwork):
+def add_contact(when, a, s, solver, solver_options, options, memory):
     """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
     p, weight = s.plan[0], 1.0 if when == IMPACT else 0.5 * options.h
     tol = solver_options.contact.tol if s.blocks[0].d > 0 else solver_options.box.tol
-    n = _choose(when, tol, a, options, s.constraints, s.entries, p, mem, imem, work, iwork)
-    _state_problem(n, when, a, options, s.constraints, s.entries, p, mem, work, iwork)
+    n = _choose(when, tol, a, options, s.constraints, s.entries, p, memory)
+    _state_problem(n, when, a, options, s.constraints, s.entries, p, memory)
     if when == AT_START:
         for b in range(n):
-            mem[s.constraints[iwork[p.active + b]].lam] /= options.h  # forces, of the impulses of the last step
+            memory.mem[s.constraints[memory.iwork[p.active + b]].lam] /= options.h  # forces, of the impulses of the last step
         for i in range(p.n_dofs):
-            work[p.dv + i] = work[a + i]
-    status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
-    if when == AT_START and status in (CONVERGED, INEXACT) and _turn(n, a, options.h, s.constraints, s.entries, p, mem, work, iwork):
-        status, more, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
+            memory.work[p.dv + i] = memory.work[a + i]
+    status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, memory)
+    if when == AT_START and status in (CONVERGED, INEXACT) and _turn(n, a, options.h, s.constraints, s.entries, p, memory):
+        status, more, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, memory)
         n_iter += more
     return status, n_iter, residual
 
 
 @inlined
-def _turn(n, a, h, constraints, entries, p, mem, work, iwork):
+def _turn(n, a, h, constraints, entries, p, memory):
     """Whether something slides in a direction that may turn: then the vector q is stated anew for the direction at the start of the step.
 
     The velocity ``v_k / h + H (a - a~)``, a~ the accelerations that were found, has that direction up to O(h^2). The direction at the end,
     taken by the forces at both ends, would cost an order. In/out: q, total, and the accelerations in work[a:], which become those without
     contacts, in dv.
     """
+    work, iwork = memory.work, memory.iwork
     turns = False
     for b in range(n):
         c = constraints[iwork[p.active + b]]
         if c.tangents == 2 and c.component % 2 == 1:  # of friction or of rolling, and another direction behind it
-            x, y = velocity(c, entries, mem, work)[0] / h, velocity(constraints[iwork[p.active + b + 1]], entries, mem, work)[0] / h
+            x, y = velocity(c, entries, memory)[0] / h, velocity(constraints[iwork[p.active + b + 1]], entries, memory)[0] / h
             if math.hypot(work[p.w + b], work[p.w + b + 1]) > _SLIDES * math.hypot(x, y):
                 turns = True
-                _state_start(x, b, a, constraints, entries, p, work, iwork)
-                _state_start(y, b + 1, a, constraints, entries, p, work, iwork)
+                _state_start(x, b, a, constraints, entries, p, memory)
+                _state_start(y, b + 1, a, constraints, entries, p, memory)
     for b in range(n if turns else 0):
         work[p.total + iwork[p.active + b]] = 0.0
     for i in range(p.n_dofs if turns else 0):
@@ -246,38 +250,40 @@ def _turn(n, a, h, constraints, entries, p, mem, work, iwork):
 
 
 @tiny
-def _state_start(rate, b, a, constraints, entries, p, work, iwork):
+def _state_start(rate, b, a, constraints, entries, p, memory):
     """``rate + H (dv - a)`` into q of the b-th listed row."""
-    c = constraints[iwork[p.active + b]]
+    work = memory.work
+    c = constraints[memory.iwork[p.active + b]]
     work[p.q + b] = rate
     for k in range(c.entry, c.entry_end):
         work[p.q + b] += work[entries[k].coefficient] * (work[p.dv + entries[k].dof] - work[a + entries[k].dof])
 
 
 @inlined
-def _choose(when, tol, a, options, constraints, entries, p, mem, imem, work, iwork):
+def _choose(when, tol, a, options, constraints, entries, p, memory):
     """List the contacts that are closed: at the start of the step, at both ends, or at the end.
 
     Forces at acceleration level want a contact that does not open besides, by more than the tolerance tol of the solver leaves; at velocity
     level that comes out of the problem itself, and a contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded
     forces have no impulses; forces that the state gives, of rigid bodies, are not listed.
     """
+    iwork = memory.iwork
     n, h, at_velocity, left = 0, options.h, options.velocity_level != 0.0, 0.0
     for i in range(constraints.size if not at_velocity and when != IMPACT else 0):
-        left = max(left, tol * velocity(constraints[i], entries, mem, work)[1])
+        left = max(left, tol * velocity(constraints[i], entries, memory)[1])
     for i in range(constraints.size):
         c = constraints[i]
         closed = c.always != 0 and c.level != POSITION and (when != IMPACT or c.lower == ABSENT)
         if c.component > 0:
             closed = iwork[p.local + i - c.component] != ABSENT
         elif c.always == 0:
-            slack = gap_slack(c, h, entries, mem, work)
-            if at_velocity and imem[c.active] != 0:
-                slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
-            closed = when == AT_START or position(c, entries, mem, work) <= slack
-            closed &= when == IMPACT or mem[c.y] <= slack
+            slack = gap_slack(c, h, entries, memory)
+            if at_velocity and memory.imem[c.active] != 0:
+                slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, memory.work))
+            closed = when == AT_START or position(c, entries, memory) <= slack
+            closed &= when == IMPACT or memory.mem[c.y] <= slack
             if when != IMPACT and not at_velocity:
-                closed &= velocity(c, entries, mem, work)[0] <= max(left, _speed_rounding(c, h, a, entries, mem, work))
+                closed &= velocity(c, entries, memory)[0] <= max(left, _speed_rounding(c, h, a, entries, memory))
         iwork[p.local + i] = n if closed else ABSENT
         if closed:
             iwork[p.active + n] = i
@@ -295,27 +301,28 @@ def _size_of_acceleration(c, a, entries, work):
 
 
 @tiny
-def _speed_rounding(c, h, a, entries, mem, work):
+def _speed_rounding(c, h, a, entries, memory):
     """Up to which H v may be rounding, of the velocities and, over many steps at rest, of what each of them adds."""
     s = 0.0
     for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient]) * (
-            _ULPS * abs(mem[entries[k].q + entries[k].n]) + _RESTS * h * abs(work[a + entries[k].dof])
+        s += abs(memory.work[entries[k].coefficient]) * (
+            _ULPS * abs(memory.mem[entries[k].q + entries[k].n]) + _RESTS * h * abs(memory.work[a + entries[k].dof])
         )
     return s
 
 
 @inlined
-def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork):
+def _state_problem(n, when, a, options, constraints, entries, p, memory):
     """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they keep, per half step or step.
 
     Friction and bounded forces are stated for velocities at either level.
     """
+    work = memory.work
     h, most = options.h, 0.0
     for b in range(n):
-        c = constraints[iwork[p.active + b]]
+        c = constraints[memory.iwork[p.active + b]]
         at_velocity = options.velocity_level != 0.0 or c.component > 0 or c.lower != ABSENT
-        v, size = velocity(c, entries, mem, work)
+        v, size = velocity(c, entries, memory)
         if when == IMPACT:
             e = 0.0 if c.e == ABSENT else work[c.e]
             s = (1.0 + e) * v

@@ -34,12 +34,13 @@ def _is_equation(constraints):
 
 
 @kernel
-def gather(n, constraints, p, work, iwork):
+def gather(n, constraints, p, memory):
     """The equations among the n listed rows, whose W is assembled, as a dense matrix with ones on its diagonal.
 
     Returns (their number, whether there are no other rows); no equations where there is no room. Out: component, which rows they are,
     number, the reverse, scale, dense, trace.
     """
+    work, iwork = memory.work, memory.iwork
     m, are_all, row = 0, True, p.sub_row
     for a in range(n if p.most > 0 else 0):
         c, own = constraints[iwork[p.active + a]], 0.0
@@ -73,21 +74,22 @@ def _block(a, p, iwork):
 
 
 @kernel
-def solve(n, m, unit, constraints, inputs, inexact, p, mem, work, iwork):
+def solve(n, m, unit, constraints, inputs, inexact, p, memory):
     """``W z + q = 0`` of n rows that are all equations, of which m act on something, with z of least norm. Returns (status, 1, residual).
 
     Out: lambda and impulses in mem, z and w.
     """
+    work, iwork = memory.work, memory.iwork
     size, q, z = work[p.rounding] / ULPS, view(work, p.w, n), view(work, p.z, n)
     for a in range(n):
         q[a] = work[p.q + a]
         size = max(size, abs(q[a]))
-    rank = redundancy.factorise(m, p, work, iwork)
+    rank = redundancy.factorise(m, p, memory)
     if rank < m:
-        redundancy.make_consistent(m, rank, p, q, work, iwork)
+        redundancy.make_consistent(m, rank, p, q, memory)
         for i in range(m):
             work[p.weight + i] = work[p.trace + iwork[p.component + i]]
-    redundancy.solve(m, rank, q, p, z, work, iwork)
+    redundancy.solve(m, rank, q, p, z, memory)
     left, contradiction = 0.0, 0.0
     for a in range(n):
         s = 0.0
@@ -97,7 +99,7 @@ def solve(n, m, unit, constraints, inputs, inexact, p, mem, work, iwork):
         left, q[a] = max(left, abs(s + q[a])), s + work[p.q + a]
         contradiction = max(contradiction, abs(q[a]))
     for a in range(n):
-        accept(z[a], unit, constraints[iwork[p.active + a]], inputs, p.touched, mem, work, iwork)
+        accept(z[a], unit, constraints[iwork[p.active + a]], inputs, p.touched, memory)
     residual = max(left, contradiction) / size if size > 0.0 else 0.0
     if left <= _SOLVED * size and contradiction <= _OPEN * size:
         return CONVERGED, 1, residual

@@ -219,74 +219,77 @@ def _stretches(constraints, entries):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: force at t, outputs of the state."""
-    _evaluate_forces(t, s.parts, s.operators, functions, mem, work)
+    _evaluate_forces(t, s.parts, s.operators, functions, memory)
     for k in range(s.relations.size):
-        prescribe(t, s.relations[k], functions, mem, work)
-    _update_outputs(s, mem, work)
+        prescribe(t, s.relations[k], functions, memory)
+    _update_outputs(s, memory)
     return CONVERGED
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, gamma, p = options.h, options.gamma, s.plan[0]
     for i in range(s.constraints.size):
         c = s.constraints[i]
-        if c.component == 0 and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
-            work[c.closed] = gap_slack(c, h, s.entries, mem, work)
-    n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
-    _free_motion(s.parts, s.operators, mem, work)
+        if c.component == 0 and c.always == 0 and memory.mem[c.gap] + gamma * h * memory.mem[c.gap_rate] > 0.0:
+            memory.work[c.closed] = gap_slack(c, h, s.entries, memory)
+    n = choose_active(p, s.constraints, gamma * h, h, memory)
+    _free_motion(s.parts, s.operators, memory)
     for k in range(s.relations.size):
-        prescribe(t_new, s.relations[k], functions, mem, work)
+        prescribe(t_new, s.relations[k], functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n < 0:
         n = -1 - n
-        extract_active(p, n, s.W_row, s.W_column, work, iwork)
+        extract_active(p, n, s.W_row, s.W_column, memory)
     if n > 0:
-        _state_problem(n, s, p, mem, work, iwork)
-        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
-    finite = _end_motion(h, s.parts, p, s.operators, mem, work, iwork)
-    _evaluate_forces(t_new, s.parts, s.operators, functions, mem, work)
-    _update_outputs(s, mem, work)
+        _state_problem(n, s, p, memory)
+        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, memory)
+    finite = _end_motion(h, s.parts, p, s.operators, memory)
+    _evaluate_forces(t_new, s.parts, s.operators, functions, memory)
+    _update_outputs(s, memory)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @tiny
-def _evaluate_forces(t, parts, operators, functions, mem, work):
+def _evaluate_forces(t, parts, operators, functions, memory):
     """F at t, for the step that begins there."""
+    mem = memory.mem
     for a in range(parts.size):
         part, n = parts[a], parts[a].n
         for e in range(part.count if operators[a].force != ABSENT else 0):
             force, z, nothing = operators[a].force + e * n, view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
             if part.fext_function != ABSENT:
-                call_function(functions, part.fext_function + e, (t, nothing, nothing, z, view(work, force, n)))
+                call_function(functions, part.fext_function + e, (t, nothing, nothing, z, view(memory.work, force, n)))
             else:
                 for i in range(n):
-                    work[force + i] = mem[part.fext + e * part.stride + i]
+                    memory.work[force + i] = mem[part.fext + e * part.stride + i]
 
 
 @inlined
-def _state_problem(n, s, p, mem, work, iwork):
+def _state_problem(n, s, p, memory):
     """Vector q of the one-step problem: ``H v_free + e ydot_k``."""
+    work = memory.work
     for a in range(n):
-        i = iwork[p.active + a]
+        i = memory.iwork[p.active + a]
         c = s.constraints[i]
         ydot = 0.0 if c.rate == ABSENT else work[c.rate]
         for k in range(s.rows[i].first, s.rows[i].end):
             stretch = s.stretches[k]
-            ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
+            ydot += _dot(stretch.size, work, stretch.coefficient, memory.mem, stretch.q + stretch.n)
         if c.e != ABSENT:
-            ydot += work[c.e] * mem[c.ydot]
+            ydot += work[c.e] * memory.mem[c.ydot]
         work[p.q + a] = ydot
 
 
 @inlined
-def _free_motion(parts, operators, mem, work):
+def _free_motion(parts, operators, memory):
     """``v <- v_free``, ``p <- 0``."""
+    mem, work = memory.mem, memory.work
     for a in range(parts.size):
         n = parts[a].n
         for e in range(parts[a].count):
@@ -303,8 +306,9 @@ def _free_motion(parts, operators, mem, work):
 
 
 @inlined
-def _end_motion(h, parts, plan, operators, mem, work, iwork):
+def _end_motion(h, parts, plan, operators, memory):
     """``v <- v_free + W^-1 p`` of bodies in contact, ``q <- q + h v``. False when not finite."""
+    mem = memory.mem
     zero = 0.0
     for a in range(parts.size):
         n = parts[a].n
@@ -312,9 +316,9 @@ def _end_motion(h, parts, plan, operators, mem, work, iwork):
             q = view(mem, parts[a].q + e * parts[a].stride, n)
             v = view(mem, parts[a].q + e * parts[a].stride + n, n)
             body = plan.touched + parts[a].body + e
-            if iwork[body] != 0:
-                iwork[body] = 0
-                p, inverse = view(mem, parts[a].q + e * parts[a].stride + 2 * n, n), view(work, operators[a].inverse + e * n, n)
+            if memory.iwork[body] != 0:
+                memory.iwork[body] = 0
+                p, inverse = view(mem, parts[a].q + e * parts[a].stride + 2 * n, n), view(memory.work, operators[a].inverse + e * n, n)
                 for i in range(n):
                     v[i] += inverse[i] * p[i]
             for i in range(n):
@@ -324,8 +328,9 @@ def _end_motion(h, parts, plan, operators, mem, work, iwork):
 
 
 @inlined
-def _update_outputs(s, mem, work):
+def _update_outputs(s, memory):
     """``y = H q + b`` and ``ydot = H v + D lambda``."""
+    mem, work = memory.mem, memory.work
     for i in range(s.constraints.size):
         c = s.constraints[i]
         y, ydot = 0.0 if c.base == ABSENT else work[c.base], 0.0 if c.rate == ABSENT else work[c.rate]
@@ -334,7 +339,7 @@ def _update_outputs(s, mem, work):
             y += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q)
             ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
-        mem[c.ydot] = ydot + compliance(c, s.constraints, s.couplings, mem, work)
+        mem[c.ydot] = ydot + compliance(c, s.constraints, s.couplings, memory)
 
 
 @kernel

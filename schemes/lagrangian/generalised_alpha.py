@@ -148,93 +148,95 @@ def _without_friction(positions):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    newton.start(t, s.positions.newton, functions, options.positions.newton, mem, imem, work, iwork)
+    newton.start(t, s.positions.newton, functions, options.positions.newton, memory)
     p = s.positions.newton.plan[0]
-    iwork[p.fresh] = 1
+    memory.iwork[p.fresh] = 1
     for i in range(p.n_dofs):
-        work[p.f_old + i] = 0.0  # the smooth problem knows one force
+        memory.work[p.f_old + i] = 0.0  # the smooth problem knows one force
     return CONVERGED
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    work, iwork = memory.work, memory.iwork
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h, smooth = form.plan[0], options.h, options.positions.newton
     started = CONVERGED
-    if p.controlled != 0 and _hold(parts, s.places[0].held, mem, work):  # accelerations jump with the controls
+    if p.controlled != 0 and _hold(parts, s.places[0].held, memory):  # accelerations jump with the controls
         iwork[p.fresh] = 1
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
-        started = _start_accelerations(t_new - h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        started = _start_accelerations(t_new - h, s, functions, solver, solver_options, options, memory)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
-    _known_motion(options, parts, elements, p, mem, work)
-    n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, -1 - n, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
+    _known_motion(options, parts, elements, p, memory)
+    n = _list(False, h, constraints, entries, p, memory)
+    status, n_iter, residual = iterate(t_new, -1 - n, form, functions, solver, solver_options, smooth, memory)
     for a in range(n):
         work[p.total + iwork[p.active + a]] = work[p.z + a] / smooth.weight
-    _accelerations(options, parts, elements, p, mem, work)
-    evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, mem, imem, work)
-    n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
+    _accelerations(options, parts, elements, p, memory)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, memory)
+    n = _list(True, h, constraints, entries, p, memory)
     status = worse(status, started)
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
-            projected, _ = project(t_new, s.positions, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+            projected, _ = project(t_new, s.positions, functions, solver, solver_options, options.positions, memory)
             status = worse(status, projected)
         if status not in (CONVERGED, INEXACT) or n == 0:
             break
-        evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-        invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], work, iwork)
+        evaluate_masses(1.0, parts, elements, p, functions, memory)
+        invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
         if attempt == 1 or not _has_friction(n, constraints, p, iwork):
             break
-        shifted = _shift(n, s, solver, solver_options, options, mem, work, iwork)
+        shifted = _shift(n, s, solver, solver_options, options, memory)
         status = worse(status, shifted)
-        evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, mem, imem, work)
-        n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
+        evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, memory)
+        n = _list(True, h, constraints, entries, p, memory)
     if status in (CONVERGED, INEXACT) and n > 0:
-        pushed, error = _jump(n, 1.0, h, form, s.positions.metrics, solver, solver_options, mem, work, iwork)
+        pushed, error = _jump(n, 1.0, h, form, s.positions.metrics, solver, solver_options, memory)
         status, residual = worse(status, pushed), max(residual, error)
-        add_jump(parts, elements, p, mem, work)
+        add_jump(parts, elements, p, memory)
     for i in range(constraints.size):
-        mem[constraints[i].lam] = work[p.total + i]
-    update_outputs(h, 1.0, constraints, entries, form.couplings, mem, work)
+        memory.mem[constraints[i].lam] = work[p.total + i]
+    update_outputs(h, 1.0, constraints, entries, form.couplings, memory)
     return status, n_iter, residual
 
 
 @tiny
-def _hold(parts, held, mem, work):
+def _hold(parts, held, memory):
     """Keep the controls of the step; whether they are not those of the last one."""
     is_new = False
     for k in range(parts.size):
         part = parts[k]
         for e in range(part.count if part.u != ABSENT else 0):
             for j in range(part.u + e * part.stride, part.u + e * part.stride + part.n_u):
-                is_new |= work[held] != mem[j]
-                work[held] = mem[j]
+                is_new |= memory.work[held] != memory.mem[j]
+                memory.work[held] = memory.mem[j]
                 held += 1
     return is_new
 
 
 @kernel
-def _start_accelerations(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _start_accelerations(t, s, functions, solver, solver_options, options, memory):
     """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
+    work = memory.work
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h = form.plan[0], options.h
-    keep_state(parts, elements, p, mem, work)
-    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], work, iwork)
-    evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, work, iwork)
-    evaluate_curvature(t, h, form.relations, p, functions, mem, work)
-    n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
+    keep_state(parts, elements, p, memory)
+    evaluate_masses(1.0, parts, elements, p, functions, memory)
+    invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
+    evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, memory)
+    apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, memory)
+    evaluate_curvature(t, h, form.relations, p, functions, memory)
+    n = _list(False, h, constraints, entries, p, memory)
     most = 0.0
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
+        c = constraints[memory.iwork[p.active + a]]
         w = 0.0 if c.curvature == ABSENT else work[c.curvature]
         size = abs(w)
         for k in range(c.entry, c.entry_end):
@@ -244,15 +246,16 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
         work[p.q + a] = w
         most = max(most, size)
     work[p.rounding] = ULPS * most
-    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, solver, solver_options, mem, work, iwork)
+    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, solver, solver_options, memory)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
     return status
 
 
 @inlined
-def _known_motion(options, parts, elements, p, mem, work):
+def _known_motion(options, parts, elements, p, memory):
     """What is known of v, and of q less h times that, in v_old and q_old; what is known of A_{k+1} in a_old."""
+    mem, work = memory.mem, memory.work
     h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
     for k in range(elements.size):
         el = elements[k]
@@ -268,24 +271,26 @@ def _known_motion(options, parts, elements, p, mem, work):
 
 
 @inlined
-def _accelerations(options, parts, elements, p, mem, work):
+def _accelerations(options, parts, elements, p, memory):
     """a_{k+1} of the smooth motion, and A_{k+1}."""
+    work = memory.work
     ratio = (1.0 - options.alpha_f) / (1.0 - options.alpha_m)
     for k in range(elements.size):
         el = elements[k]
         v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
         for i in range(parts[el.part].n):
-            a = (mem[v + i] - work[p.v_old + el.dof + i]) / (options.h * options.positions.newton.weight)
+            a = (memory.mem[v + i] - work[p.v_old + el.dof + i]) / (options.h * options.positions.newton.weight)
             work[p.acc + el.dof + i] = a
             work[p.a_old + el.dof + i] += ratio * a
 
 
 @tiny
-def _list(with_contacts, h, constraints, entries, p, mem, imem, work, iwork):
+def _list(with_contacts, h, constraints, entries, p, memory):
     """List the bilateral constraints and, if wanted, bounded forces, what is active and the contacts that the motion has closed.
 
     What is listed becomes active.
     """
+    imem = memory.imem
     n = 0
     for i in range(constraints.size):
         c = constraints[i]
@@ -293,11 +298,11 @@ def _list(with_contacts, h, constraints, entries, p, mem, imem, work, iwork):
         if with_contacts and c.component > 0:
             chosen = imem[constraints[i - c.component].active] != 0
         elif with_contacts and not chosen:
-            chosen = c.always != 0 or imem[c.active] != 0 or position(c, entries, mem, work) <= gap_slack(c, h, entries, mem, work)
+            chosen = c.always != 0 or imem[c.active] != 0 or position(c, entries, memory) <= gap_slack(c, h, entries, memory)
         imem[c.active] = chosen
-        iwork[p.local + i] = n if chosen else ABSENT
+        memory.iwork[p.local + i] = n if chosen else ABSENT
         if chosen:
-            iwork[p.active + n] = i
+            memory.iwork[p.active + n] = i
             n += 1
     return n
 
@@ -313,8 +318,9 @@ def _has_friction(n, constraints, p, iwork):
 
 
 @kernel
-def _shift(n, s, solver, solver_options, options, mem, work, iwork):
+def _shift(n, s, solver, solver_options, options, memory):
     """Move q by half a step of what friction and bounded forces do to the velocities. Returns a status."""
+    iwork = memory.iwork
     form, slippery, metrics, n_slippery = s.positions.newton, s.slippery, s.positions.metrics, 0
     p, own = form.plan[0], slippery.plan[0]
     for i in range(form.constraints.size):
@@ -323,32 +329,33 @@ def _shift(n, s, solver, solver_options, options, mem, work, iwork):
         if chosen:
             iwork[own.active + n_slippery] = i
             n_slippery += 1
-    status, _ = _jump(n_slippery, 0.0, options.h, slippery, metrics, solver, solver_options, mem, work, iwork)
-    full, _ = _jump(n, 0.0, options.h, form, metrics, solver, solver_options, mem, work, iwork)
+    status, _ = _jump(n_slippery, 0.0, options.h, slippery, metrics, solver, solver_options, memory)
+    full, _ = _jump(n, 0.0, options.h, form, metrics, solver, solver_options, memory)
     for k in range(form.elements.size):
         el = form.elements[k]
         q = form.parts[el.part].q + el.e * form.parts[el.part].stride
         for i in range(form.parts[el.part].n):
-            mem[q + i] += 0.5 * options.h * (work[p.dv + el.dof + i] - work[own.dv + el.dof + i])
+            memory.mem[q + i] += 0.5 * options.h * (memory.work[p.dv + el.dof + i] - memory.work[own.dv + el.dof + i])
     return worse(status, full)
 
 
 @kernel
-def _jump(n, weight, h, form, metrics, solver, solver_options, mem, work, iwork):
+def _jump(n, weight, h, form, metrics, solver, solver_options, memory):
     """The velocity problem of the n listed constraints at q; weight: of its impulses in the total. Returns (status, residual).
 
     Out: dv, what velocities change by.
     """
+    work = memory.work
     p, most = form.plan[0], 0.0
     for k in range(form.elements.size):
         el = form.elements[k]
         for i in range(el.dof, el.dof + form.parts[el.part].n):
             work[p.dv + i] = 0.0
     for a in range(n):
-        c = form.constraints[iwork[p.active + a]]
-        w, size = velocity(c, form.entries, mem, work)
-        work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
+        c = form.constraints[memory.iwork[p.active + a]]
+        w, size = velocity(c, form.entries, memory)
+        work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * memory.mem[c.ydot])
         most = max(most, size)
     work[p.rounding] = ULPS * most
-    status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, solver, solver_options, mem, work, iwork)
+    status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, solver, solver_options, memory)
     return status, residual

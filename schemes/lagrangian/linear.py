@@ -126,8 +126,9 @@ def _in_contact(layout, part):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
+    mem, work = memory.mem, memory.work
     h, p = options.h, s.plan[0]
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
@@ -143,79 +144,81 @@ def start(t, s, functions, options, mem, imem, work, iwork):
             has_force = part.fext_function != ABSENT or part.fext != ABSENT
             for i in range(part.n):
                 work[p.rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
-            solve_with(o, e, part.n, p.rhs, p.solution, p.scratch, work, iwork)
+            solve_with(o, e, part.n, p.rhs, p.solution, p.scratch, memory)
             for i in range(part.n):
                 work[p.pull + part.dof + e * part.n + i] = abs(work[p.solution + i])
                 if o.constant:
                     work[impulse + i] = work[p.solution + i]
     for k in range(s.relations.size):
-        prescribe(t, s.relations[k], functions, mem, work)
+        prescribe(t, s.relations[k], functions, memory)
     state_pulls(p.pull, s.constraints, s.entries, work)
-    update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
-    _heed_impulses(h, s.constraints, p, mem, work, iwork)
+    update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, memory)
+    _heed_impulses(h, s.constraints, p, memory)
     return CONVERGED
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    iwork = memory.iwork
     h, theta, gamma = options.h, options.theta, options.gamma
     p = s.plan[0]
-    n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
-    finite = free_motion(t_new, h, theta, n == 0, s.parts, functions, s.plan, s.operators, mem, imem, work, iwork)
+    n = choose_active(p, s.constraints, gamma * h, h, memory)
+    finite = free_motion(t_new, h, theta, n == 0, s.parts, functions, s.plan, s.operators, memory)
     for k in range(s.relations.size):
-        prescribe(t_new, s.relations[k], functions, mem, work)
+        prescribe(t_new, s.relations[k], functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         if n < 0:
             n = -1 - n
-            extract_active(p, n, s.W_row, s.W_column, work, iwork)
+            extract_active(p, n, s.W_row, s.W_column, memory)
         if n > 0:
             impact = CONVERGED
             if p.impact_law != 0:
                 row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
-                impact = state_impact(p, n, p.sub_W, row, column, s.constraints, s.entries, mem, work, iwork)
-            _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
-            status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+                impact = state_impact(p, n, p.sub_W, row, column, s.constraints, s.entries, memory)
+            _state_problem(n, h, theta, s.constraints, s.entries, p, memory)
+            status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, memory)
             status = impact if impact != CONVERGED else status
-        finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
-    update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
-    _heed_impulses(h, s.constraints, p, mem, work, iwork)
+        finite = _end_motion(h, theta, s.parts, s.plan, s.operators, memory)
+    update_outputs(h, theta, s.constraints, s.entries, s.couplings, memory)
+    _heed_impulses(h, s.constraints, p, memory)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @tiny
-def _heed_impulses(h, constraints, p, mem, work, iwork):
+def _heed_impulses(h, constraints, p, memory):
     """The velocity that a contact takes from what presses on it counts in `gap_slack`, too: a node of a mesh may feel nothing else."""
     for i in range(constraints.size):
         c = constraints[i]
-        if c.component == 0 and mem[c.lam] > 0.0:
-            work[c.closed] += slack(0.0, work[p.W + iwork[p.diagonal + i]] * mem[c.lam], h)
+        if c.component == 0 and memory.mem[c.lam] > 0.0:
+            memory.work[c.closed] += slack(0.0, memory.work[p.W + memory.iwork[p.diagonal + i]] * memory.mem[c.lam], h)
 
 
 @inlined
-def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
+def _state_problem(n, h, theta, constraints, entries, p, memory):
     """Vector q of the one-step problem: ``H v_free + e ydot_k``, or ``y / (h theta)`` of the free motion at position level.
 
     v in mem is v_free, q is q_k.
     """
+    work = memory.work
     most = 0.0
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
+        c = constraints[memory.iwork[p.active + a]]
         w = 0.0 if c.rate == ABSENT else work[c.rate]
         size = abs(w)
         for k in range(c.entry, c.entry_end):
-            term = work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+            term = work[entries[k].coefficient] * memory.mem[entries[k].q + entries[k].n]
             w += term
             size += abs(term)
-        w += rebound(c, mem, work)
+        w += rebound(c, memory)
         if c.level == POSITION:
             y = 0.0 if c.base == ABSENT else work[c.base]
             size += abs(y) / (h * theta)
             for k in range(c.entry, c.entry_end):
-                y += work[entries[k].coefficient] * (mem[entries[k].q] + (1.0 - theta) * h * work[p.v_old + entries[k].dof])
+                y += work[entries[k].coefficient] * (memory.mem[entries[k].q] + (1.0 - theta) * h * work[p.v_old + entries[k].dof])
             w += y / (h * theta)
         work[p.q + a] = w
         most = max(most, size)
@@ -223,12 +226,13 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
 
 
 @inlined
-def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem, imem, work, iwork):
+def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, memory):
     """``v <- v_free`` (eq. 10.18), ``p <- 0``; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14) if nothing is in contact.
 
     Otherwise v_k is kept for the end of the step. Written as in the source to the last rounding: a body that reaches a wall exactly
     at a step is decided by it. Returns False when not finite.
     """
+    mem, work = memory.mem, memory.work
     rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
     zero = 0.0
     for a in range(parts.size):
@@ -240,18 +244,18 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
             if not constant:
                 increment = solution
                 if part.fext_function != ABSENT:
-                    _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work)
+                    _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, memory)
                 for i in range(n):
                     work[rhs + i] = work[o.impulse + e * n + i]
                 if part.C != ABSENT:
                     for i in range(n):
                         work[x + i] = mem[v + i]
-                    subtract_product(part.C_kind, n, part.C_nnz, mem, imem, part.C + e * part.stride, h, work, x, rhs)
+                    subtract_product(part.C_kind, n, part.C_nnz, mem, memory.imem, part.C + e * part.stride, h, work, x, rhs)
                 if part.K != ABSENT:
                     for i in range(n):
                         work[x + i] = mem[q + i] + h * theta * mem[v + i]
-                    subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
-                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
+                    subtract_product(part.K_kind, n, part.K_nnz, mem, memory.imem, part.K + e * part.stride, h, work, x, rhs)
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, memory)
             for i in range(n):
                 v_k = mem[v + i]
                 v_free = v_k + work[increment + i]
@@ -266,20 +270,22 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
 
 
 @inlined
-def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work):
+def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, memory):
     """``h (theta F(t_{k+1}) + (1-theta) F(t_k))``; F(t_{k+1}) is kept for the next step."""
+    work = memory.work
     n, impulse, force = part.n, o.impulse + e * part.n, o.force + e * part.n
     for i in range(n):
         work[impulse + i] = h * (1.0 - theta) * work[force + i]
-    nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
+    nothing, z = view(memory.mem, 0, 0), view(memory.mem, part.z + e * part.stride, part.n_z)
     call_function(functions, part.fext_function + e, (t_new, nothing, nothing, z, view(work, force, n)))
     for i in range(n):
         work[impulse + i] += h * theta * work[force + i]
 
 
 @inlined
-def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
+def _end_motion(h, theta, parts, plan, operators, memory):
     """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; the positions follow (10.14). False when not finite."""
+    mem, work = memory.mem, memory.work
     rhs, solution = plan[0].rhs, plan[0].solution
     zero = 0.0
     for a in range(parts.size):
@@ -288,12 +294,12 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
         for e in range(part.count):
             n, q, body = part.n, first_q + e * stride, first_body + e
             v, v_old = q + n, first_old + e * n
-            is_touched = iwork[body] != 0
+            is_touched = memory.iwork[body] != 0
             if is_touched:
-                iwork[body] = 0
+                memory.iwork[body] = 0
                 for i in range(n):
                     work[rhs + i] = mem[v + n + i]
-                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, memory)
             for i in range(n):
                 if is_touched:
                     mem[v + i] += work[solution + i]

@@ -210,16 +210,16 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: force at t, outputs of the state."""
     p = s.plan[0]
-    keep_state(s.parts, s.elements, p, mem, work)
-    evaluate_forces(t, options, s.parts, s.elements, p, p.f_old, functions, mem, imem, work)
-    evaluate_masses(1.0, s.parts, s.elements, p, functions, mem, imem, work)
-    state_pull(options.h, p.f_old, s.elements, s.parts, p, work)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options, s.relations, p, functions, mem, imem, work)
-    state_pulls(p.pull, s.constraints, s.entries, work)
-    update_outputs(options.h, options.a, s.constraints, s.entries, s.couplings, mem, work)
+    keep_state(s.parts, s.elements, p, memory)
+    evaluate_forces(t, options, s.parts, s.elements, p, p.f_old, functions, memory)
+    evaluate_masses(1.0, s.parts, s.elements, p, functions, memory)
+    state_pull(options.h, p.f_old, s.elements, s.parts, p, memory.work)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options, s.relations, p, functions, memory)
+    state_pulls(p.pull, s.constraints, s.entries, memory.work)
+    update_outputs(options.h, options.a, s.constraints, s.entries, s.couplings, memory)
     return CONVERGED
 
 
@@ -234,51 +234,52 @@ def state_pull(h, f, elements, parts, p, work):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     p = s.plan[0]
-    begin(t_new, options, s.parts, s.elements, p, functions, mem, imem, work)
-    n = choose_active(p, s.constraints, options.gamma * options.h, options.h, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    if not finish(t_new, n == 0, s, options, functions, mem, imem, work):
+    begin(t_new, options, s.parts, s.elements, p, functions, memory)
+    n = choose_active(p, s.constraints, options.gamma * options.h, options.h, memory)
+    status, n_iter, residual = iterate(t_new, n, s, functions, solver, solver_options, options, memory)
+    if not finish(t_new, n == 0, s, options, functions, memory):
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @tiny
-def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
+def begin(t_new, options, parts, elements, p, functions, memory):
     """Keep q_k and v_k; the force at t_k where a controller has changed it since."""
-    keep_state(parts, elements, p, mem, work)
+    keep_state(parts, elements, p, memory)
     if p.controlled != 0 and options.weight < 1.0:
-        evaluate_forces(t_new - options.h, options, parts, elements, p, p.f_old, functions, mem, imem, work)
+        evaluate_forces(t_new - options.h, options, parts, elements, p, p.f_old, functions, memory)
 
 
 @inlined
-def finish(t_new, is_free, s, options, functions, mem, imem, work):
+def finish(t_new, is_free, s, options, functions, memory):
     """Outputs of the new state; its force is kept for the next step. False where an output is not finite."""
     which = EVERY if is_free or options.q_star != 1.0 or options.paoli != 0.0 else INACTIVE
-    evaluate_relations(t_new, 1.0, 0.0, which, options, s.relations, s.plan[0], functions, mem, imem, work)
-    return hand_over(options, s.constraints, s.entries, s.couplings, s.plan[0], mem, work)
+    evaluate_relations(t_new, 1.0, 0.0, which, options, s.relations, s.plan[0], functions, memory)
+    return hand_over(options, s.constraints, s.entries, s.couplings, s.plan[0], memory)
 
 
 @tiny
-def hand_over(options, constraints, entries, couplings, p, mem, work):
+def hand_over(options, constraints, entries, couplings, p, memory):
     """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
-    update_outputs(options.h, options.a, constraints, entries, couplings, mem, work)
+    update_outputs(options.h, options.a, constraints, entries, couplings, memory)
     for i in range(p.n_dofs):
-        work[p.f_old + i] = work[p.f + i]
+        memory.work[p.f_old + i] = memory.work[p.f + i]
     zero = 0.0
     for i in range(constraints.size):
-        zero += 0.0 * mem[constraints[i].y] + 0.0 * mem[constraints[i].ydot]
+        zero += 0.0 * memory.mem[constraints[i].y] + 0.0 * memory.mem[constraints[i].ydot]
     return zero == 0.0
 
 
 @kernel
-def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def iterate(t_new, n, s, functions, solver, solver_options, options, memory):
     """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
 
     Returns (status, iterations, residual).
     """
+    work, iwork = memory.work, memory.iwork
     parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
     if n < 0:
         n = -1 - n
@@ -287,69 +288,70 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     t = t_new - (1.0 - options.at_q) * options.h
-    _predict(options.h, parts, elements, p, mem, work)
+    _predict(options.h, parts, elements, p, memory)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
     which, may_bend, least, previous, waited, has_changed = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0, False
     for n_iter in range(int(options.max_iter) + 1):
-        evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
-        definite = evaluate_masses(options.q_star, parts, elements, p, functions, mem, imem, work)
+        evaluate_forces(t, options, parts, elements, p, p.f, functions, memory)
+        definite = evaluate_masses(options.q_star, parts, elements, p, functions, memory)
         if n > 0:
             is_slow = which == KEPT or residual > _FAST * previous
             which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
-            evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, mem, imem, work)
-            has_changed = _have_changed(relations, p, imem, work)
+            evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, memory)
+            has_changed = _have_changed(relations, p, memory)
             if has_changed or p.constant == 0:
                 iwork[p.isolver] = 0  # another matrix
             if options.sees_q_star != 0.0:
-                _see_start(n, s.constraints, s.entries, p, mem, work, iwork)
-        _residual(options, parts, elements, relations, n, p, mem, imem, work)
+                _see_start(n, s.constraints, s.entries, p, memory)
+        _residual(options, parts, elements, relations, n, p, memory)
         previous = residual
-        residual = _error(n, n_iter, change, has_changed, s, options, mem, work, iwork)
+        residual = _error(n, n_iter, change, has_changed, s, options, memory)
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options.max_iter):
             break
         bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
         if bends:  # a matrix that this makes singular is none to go on with
-            bends = may_bend = invert_bent(t, t_new, which, s, options, functions, mem, imem, work, iwork)
-        if not bends and not invert(t, options, parts, elements, s.bodies, p, functions, mem, imem, work, iwork):
+            bends = may_bend = invert_bent(t, t_new, which, s, options, functions, memory)
+        if not bends and not invert(t, options, parts, elements, s.bodies, p, functions, memory):
             status = SINGULAR_STEP if _are_finite(parts, elements, s.bodies, work) else NON_FINITE
             break
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
-        apply_inverses(inverses, p.residual, p.dv, p.scratch, work, iwork)
+        apply_inverses(inverses, p.residual, p.dv, p.scratch, memory)
         if n > 0:
             if bends or iwork[p.isolver] == 0:
                 assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                                work, iwork)  # fmt: skip
                 iwork[p.isolver] = 0
             if p.impact_law != 0 and n_iter == 0:
-                solved = state_impact(p, n, p.W, row, column, s.constraints, s.entries, mem, work, iwork)
+                solved = state_impact(p, n, p.W, row, column, s.constraints, s.entries, memory)
                 if solved != CONVERGED:
                     status = solved
                     break
-            _state_problem(n, shift, s, options, mem, work, iwork)
+            _state_problem(n, shift, s, options, memory)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
-            solved, _, _ = solve_active(p, s.blocks, n, options.h, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            solved, _, _ = solve_active(p, s.blocks, n, options.h, unit, solver, s.constraints, s.inputs, solver_options, memory)
             if bends:
                 iwork[p.isolver] = 0  # W was not that of the operators
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
         is_cycling = waited >= _PATIENCE and n_iter % 2 == 0
-        change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, mem, work, iwork)
+        change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, memory)
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
 
 
 @tiny
-def _have_changed(relations, p, imem, work):
+def _have_changed(relations, p, memory):
     """Whether H, B or D of a relation with an active constraint differ from those of the last call, which are noted."""
+    work = memory.work
     known, changed = p.known, False
     for k in range(relations.size):
         r = relations[k]
         n_H, n_B, n_D = r.m * r.n, 0 if r.g_function == ABSENT else r.m * r.n, 0 if r.D == ABSENT else r.m * r.m
-        if _is_active(r, imem):
+        if _is_active(r, memory.imem):
             changed |= _note(n_H, r.H, known, work)
             changed |= _note(n_B, r.B, known + n_H, work)
             changed |= _note(n_D, r.D, known + n_H + n_B, work)
@@ -368,12 +370,12 @@ def _note(n, first, known, work):
 
 
 @inlined
-def _see_start(n, constraints, entries, p, mem, work, iwork):
+def _see_start(n, constraints, entries, p, memory):
     """``H v_k + rate`` of the active constraints with restitution into ydot, from which `rebound` takes it."""
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
+        c = constraints[memory.iwork[p.active + a]]
         if c.e != ABSENT:
-            mem[c.ydot] = old_velocity(c, entries, p, work)
+            memory.mem[c.ydot] = old_velocity(c, entries, p, memory.work)
 
 
 @inlined
@@ -389,52 +391,55 @@ def _verdict(residual, definite, solved, n_iter, options):
 
 
 @tiny
-def keep_state(parts, elements, p, mem, work):
+def keep_state(parts, elements, p, memory):
     """q_k and v_k into q_old and v_old."""
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            work[p.q_old + el.dof + i] = mem[q + i]
-            work[p.v_old + el.dof + i] = mem[q + part.n + i]
+            memory.work[p.q_old + el.dof + i] = memory.mem[q + i]
+            memory.work[p.v_old + el.dof + i] = memory.mem[q + part.n + i]
 
 
 @inlined
-def _predict(h, parts, elements, p, mem, work):
+def _predict(h, parts, elements, p, memory):
     """``v = v_k``, ``q = q_k + h v_k``, ``p = 0``: where the iteration starts."""
+    mem = memory.mem
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            v_old = work[p.v_old + el.dof + i]
-            mem[q + i] = work[p.q_old + el.dof + i] + h * v_old
+            v_old = memory.work[p.v_old + el.dof + i]
+            mem[q + i] = memory.work[p.q_old + el.dof + i] + h * v_old
             mem[q + part.n + i] = v_old
             mem[q + 2 * part.n + i] = 0.0
 
 
 @kernel
-def evaluate_forces(t, options, parts, elements, p, out, functions, mem, imem, work):
+def evaluate_forces(t, options, parts, elements, p, out, functions, memory):
     """F of all elements at q_at and v_at."""
     for k in range(elements.size):
-        _force_arguments(options, parts[elements[k].part], elements[k], p, mem, work)
-        force(t, parts[elements[k].part], elements[k].e, p.at_q, p.at_v, p.spare, functions, mem, imem, work, out + elements[k].dof,
+        _force_arguments(options, parts[elements[k].part], elements[k], p, memory)
+        force(t, parts[elements[k].part], elements[k].e, p.at_q, p.at_v, p.spare, functions, memory, out + elements[k].dof,
               p.size + elements[k].dof)  # fmt: skip
 
 
 @tiny
-def _force_arguments(options, part, el, p, mem, work):
+def _force_arguments(options, part, el, p, memory):
     """q_at and v_at of one element."""
+    work = memory.work
     at_q, at_v, q = options.at_q, options.at_v, part.q + el.e * part.stride
     for i in range(part.n):
-        work[p.at_q + i] = at_q * mem[q + i] + (1.0 - at_q) * work[p.q_old + el.dof + i]
-        work[p.at_v + i] = at_v * mem[q + part.n + i] + (1.0 - at_v) * work[p.v_old + el.dof + i]
+        work[p.at_q + i] = at_q * memory.mem[q + i] + (1.0 - at_q) * work[p.q_old + el.dof + i]
+        work[p.at_v + i] = at_v * memory.mem[q + part.n + i] + (1.0 - at_v) * work[p.v_old + el.dof + i]
 
 
 @kernel
-def evaluate_masses(q_star, parts, elements, p, functions, mem, imem, work):
+def evaluate_masses(q_star, parts, elements, p, functions, memory):
     """M(q*) of the elements whose matrices change; False where one is not positive definite."""
+    work = memory.work
     definite = True
     for k in range(elements.size):
         el = elements[k]
@@ -442,34 +447,35 @@ def evaluate_masses(q_star, parts, elements, p, functions, mem, imem, work):
         if el.mass != ABSENT:
             q = part.q + el.e * part.stride
             for i in range(part.n):
-                work[p.at_q + i] = q_star * mem[q + i] + (1.0 - q_star) * work[p.q_old + el.dof + i]
-            mass(part, el.e, p.at_q, functions, mem, imem, work, el.mass)
+                work[p.at_q + i] = q_star * memory.mem[q + i] + (1.0 - q_star) * work[p.q_old + el.dof + i]
+            mass(part, el.e, p.at_q, functions, memory, el.mass)
             definite &= part.mass_function == ABSENT or is_positive_definite(part.n, el.mass, p.spare, work)
     return definite
 
 
 @kernel
-def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, mem, imem, work):
+def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, memory):
     """h, g, H, B, D and rate of relations, chosen by whether they have an active constraint, at q* (q_{k+1} at position level).
 
     paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``. KEPT: of the active ones, but derivatives by differences stay
     as they are. INACTIVE: also those of which this may be so.
     """
+    work = memory.work
     for k in range(relations.size):
         r = relations[k]
-        if which == EVERY or _is_active(r, imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
+        if which == EVERY or _is_active(r, memory.imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
             e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
             at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
             for j in range(r.n):
                 q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
                 dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
                 before = work[p.q_old + dof] - (options.h * work[p.v_old + dof] if paoli != 0.0 else 0.0)
-                work[r.x + j] = at * mem[q] + (1.0 - at) * before
+                work[r.x + j] = at * memory.mem[q] + (1.0 - at) * before
             for i in range(r.m):
-                work[r.lam + i] = mem[r.multiplier + i]
-            relation_output(t, r, functions, mem, work)
+                work[r.lam + i] = memory.mem[r.multiplier + i]
+            relation_output(t, r, functions, memory)
             scale = 1.0 / (options.h * options.h * options.a) if r.level == POSITION else 1.0
-            relation_operators(t, options.h, r, which != KEPT, scale, p.spare, functions, mem, work)
+            relation_operators(t, options.h, r, which != KEPT, scale, p.spare, functions, memory)
 
 
 @tiny
@@ -491,11 +497,12 @@ def _is_active(r, imem):
 
 
 @inlined
-def _residual(options, parts, elements, relations, n, p, mem, imem, work):
+def _residual(options, parts, elements, relations, n, p, memory):
     """``R = h F - M (v - v_k)``, with ``h g - B z`` of fully nonlinear relations; what R is small against in p.kinetic and p.impulse.
 
     These are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
     """
+    mem, work = memory.mem, memory.work
     h, weight = options.h, options.weight
     for k in range(elements.size):
         el = elements[k]
@@ -509,9 +516,11 @@ def _residual(options, parts, elements, relations, n, p, mem, imem, work):
             work[p.at_v + i] = mem[v + i] - work[p.v_old + dof + i]
             work[p.residual + dof + i] = 0.0
         if el.mass == ABSENT:
-            subtract_product(part.M_kind, part.n, part.M_nnz, mem, imem, part.M + el.e * part.stride, 1.0, work, p.at_v, p.residual + dof)
+            subtract_product(
+                part.M_kind, part.n, part.M_nnz, mem, memory.imem, part.M + el.e * part.stride, 1.0, work, p.at_v, p.residual + dof
+            )
         else:
-            subtract_product(DENSE, part.n, 0, work, imem, el.mass, 1.0, work, p.at_v, p.residual + dof)
+            subtract_product(DENSE, part.n, 0, work, memory.imem, el.mass, 1.0, work, p.at_v, p.residual + dof)
         for i in range(part.n):
             work[p.residual + dof + i] += h * (weight * work[p.f + dof + i] + (1.0 - weight) * work[p.f_old + dof + i])
             work[p.kinetic + dof + i] = math.sqrt(abs(work[el.diagonal + i * el.diagonal_step] * energy))  # M may not be definite
@@ -534,12 +543,13 @@ def _add_nonlinear_input(h, r, p, work):
 
 
 @inlined
-def _error(n, n_iter, change, has_changed, s, options, mem, work, iwork):
+def _error(n, n_iter, change, has_changed, s, options, memory):
     """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
 
     Only what is not finite counts before the first iteration. Where ``h^2 K`` is large against M, the rounding of q keeps R from falling to
     the tolerance: it does not count where the last iteration changed v by rounding only.
     """
+    work, iwork = memory.work, memory.iwork
     constraints, inputs, p, error, zero = s.constraints, s.inputs, s.plan[0], 0.0, 0.0
     for i in range(p.n_dofs):
         work[p.dv + i] = work[p.residual + i]
@@ -559,7 +569,7 @@ def _error(n, n_iter, change, has_changed, s, options, mem, work, iwork):
         if has_changed:
             zero += _not_finite(c, s.entries, inputs, s.couplings, work)
     for a in range(n if n_iter > 0 else 0):
-        off = _constraint_error(a, constraints[iwork[p.active + a]], options, s.elements, s.entries, s.couplings, p, mem, work, iwork)
+        off = _constraint_error(a, constraints[iwork[p.active + a]], options, s.elements, s.entries, s.couplings, p, memory)
         error = max(error, off)
         zero += 0.0 * off
     return error + zero
@@ -579,29 +589,31 @@ def _not_finite(c, entries, inputs, couplings, work):
 
 
 @kernel
-def _constraint_error(a, c, options, elements, entries, couplings, p, mem, work, iwork):
+def _constraint_error(a, c, options, elements, entries, couplings, p, memory):
     """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to what it sums."""
+    work = memory.work
     at_position = c.level == POSITION
     size = abs(work[p.q + a])
-    s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)[0]
+    s = _position_rate(c, options, entries, p, memory) if at_position else velocity(c, entries, memory)[0]
     for k in range(c.entry, c.entry_end):
         el, dof = elements[entries[k].body], entries[k].dof
-        v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options.h
+        v = abs(memory.mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(memory.mem[entries[k].q]) / options.h
         v += work[p.impulse + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
         size += abs(work[entries[k].coefficient]) * v
     for k in range(c.coupling, c.coupling_end):
-        partner = iwork[p.local + couplings[k].constraint]
+        partner = memory.iwork[p.local + couplings[k].constraint]
         if partner != ABSENT and (not at_position or c.h == ABSENT):
             s += work[couplings[k].coefficient] * work[p.z + partner]
     if not at_position:
-        s += rebound(c, mem, work)
+        s += rebound(c, memory)
     error = abs(s - work[p.w + a])
     return error / max(size, _UNDERFLOW)
 
 
 @tiny
-def _position_rate(c, options, entries, p, mem, work):
+def _position_rate(c, options, entries, p, memory):
     """What the law at position level holds for, as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
+    work = memory.work
     e = 0.0 if c.e == ABSENT or options.paoli == 0.0 else work[c.e]
     y = 0.0 if c.base == ABSENT else work[c.base]
     if c.h != ABSENT:
@@ -610,33 +622,33 @@ def _position_rate(c, options, entries, p, mem, work):
         for k in range(c.entry, c.entry_end):
             dof = entries[k].dof
             before = work[p.q_old + dof] - options.h * work[p.v_old + dof]
-            y += work[entries[k].coefficient] * (mem[entries[k].q] + e * before) / (1.0 + e)
+            y += work[entries[k].coefficient] * (memory.mem[entries[k].q] + e * before) / (1.0 + e)
     return (1.0 + e) * y / (options.h * options.a)
 
 
 @inlined
-def _iteration_matrix(t, factor_q, factor_v, options, part, el, M_hat, p, functions, mem, imem, work):
+def _iteration_matrix(t, factor_q, factor_v, options, part, el, M_hat, p, functions, memory):
     """``M_hat`` of an element whose mass or forces change."""
     for i in range(part.n * part.n):
-        work[M_hat + i] = work[el.mass + i]
+        memory.work[M_hat + i] = memory.work[el.mass + i]
     if factor_q != 0.0 or factor_v != 0.0:
-        _force_arguments(options, part, el, p, mem, work)
-        add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, mem, imem, work, M_hat)
+        _force_arguments(options, part, el, p, memory)
+        add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, memory, M_hat)
 
 
 @tiny
-def _invert_dense(n, M_hat, p, work, iwork):
+def _invert_dense(n, M_hat, p, memory):
     """Invert a matrix in place; False where it is singular."""
     for i in range(n):
         s = 0.0
         for j in range(n):
-            s += abs(work[M_hat + i * n + j])
-        work[p.rhs + i] = s
-    return invert_in_place(n, M_hat, p.rhs, work, iwork, p.pivots)
+            s += abs(memory.work[M_hat + i * n + j])
+        memory.work[p.rhs + i] = s
+    return invert_in_place(n, M_hat, p.rhs, memory, p.pivots)
 
 
 @kernel
-def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+def invert(t, options, parts, elements, bodies, p, functions, memory):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
     factor_v = options.h * options.weight * options.at_v
     factor_q = options.h * options.weight * options.at_q * options.h * options.a
@@ -645,13 +657,13 @@ def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, i
         el = elements[k]
         part = parts[el.part]
         if el.mass != ABSENT:
-            _iteration_matrix(t, factor_q, factor_v, options, part, el, bodies[k].data, p, functions, mem, imem, work)
-            regular &= _invert_dense(part.n, bodies[k].data, p, work, iwork)
+            _iteration_matrix(t, factor_q, factor_v, options, part, el, bodies[k].data, p, functions, memory)
+            regular &= _invert_dense(part.n, bodies[k].data, p, memory)
     return regular
 
 
 @kernel
-def invert_bent(t, t_new, which, s, options, functions, mem, imem, work, iwork):
+def invert_bent(t, t_new, which, s, options, functions, memory):
     """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False where one is singular."""
     parts, elements, bent, relations, p = s.parts, s.elements, s.bent, s.relations, s.plan[0]
     factor_v = options.h * options.weight * options.at_v
@@ -660,39 +672,40 @@ def invert_bent(t, t_new, which, s, options, functions, mem, imem, work, iwork):
         el = elements[k]
         part = parts[el.part]
         if el.mass != ABSENT:
-            _iteration_matrix(t, factor_q, factor_v, options, part, el, bent[k].data, p, functions, mem, imem, work)
+            _iteration_matrix(t, factor_q, factor_v, options, part, el, bent[k].data, p, functions, memory)
         elif el.stiff != ABSENT:
             for i in range(part.n * part.n):
-                work[bent[k].data + i] = work[el.stiff + i]
+                memory.work[bent[k].data + i] = memory.work[el.stiff + i]
     for k in range(relations.size):
-        bend(t_new, which, options, relations[k], elements, bent, p, functions, mem, imem, work)
+        bend(t_new, which, options, relations[k], elements, bent, p, functions, memory)
     regular = True
     for k in range(elements.size):
         if elements[k].mass != ABSENT or elements[k].stiff != ABSENT:
-            regular &= _invert_dense(parts[elements[k].part].n, bent[k].data, p, work, iwork)
+            regular &= _invert_dense(parts[elements[k].part].n, bent[k].data, p, memory)
     return regular
 
 
 @kernel
-def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
+def bend(t, which, options, r, elements, bent, p, functions, memory):
     """What an iteration needs of how H of a relation changes, at the point where it was evaluated, ``q = q^a moved by reach dv``.
 
     The derivative ``H + reach d/ds H(t + s, q + s v)`` of ydot, p.shift behind H; and ``reach d(H^T lambda)/dq`` subtracted from M_hat of
     each of its bodies; what couples the two is left out. Differences are one-sided: they decide how fast the iteration converges, not
     where to.
     """
+    mem, work = memory.mem, memory.work
     m, n, reach = r.m, r.n, _reach(r, options, work)
     changes = r.h_function != ABSENT or r.H_function != ABSENT
     for i in range(m * n if changes else 0):
         work[r.H + p.shift + i] = work[r.H + i]
     is_kept = which == KEPT and r.H_function == ABSENT  # then H does not change
-    if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not _is_active(r, imem):
+    if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not _is_active(r, memory.imem):
         return
     if r.level != POSITION:
         s = reach * _SMALL
         for j in range(n):
             work[r.x + j] += s * mem[_velocity_of(r, j)]
-        derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+        derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
         for j in range(n):
             work[r.x + j] -= s * mem[_velocity_of(r, j)]
         for i in range(m * n):
@@ -708,7 +721,7 @@ def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
         x_j = work[r.x + j]
         work[r.x + j] = x_j + (length if length > 0.0 else 1.0) * _MOVE
         scale = reach * unit / (work[r.x + j] - x_j)
-        derivative(t, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+        derivative(t, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
         work[r.x + j] = x_j
         first, end = (0, r.n_first) if j < r.n_first else (r.n_first, n)
         for k in range(first, end):
@@ -754,44 +767,46 @@ def old_velocity(c, entries, p, work):
 
 
 @tiny
-def add_jump(parts, elements, p, mem, work):
+def add_jump(parts, elements, p, memory):
     """``v += dv``."""
     for k in range(elements.size):
         el = elements[k]
         v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
         for i in range(parts[el.part].n):
-            mem[v + i] += work[p.dv + el.dof + i]
+            memory.mem[v + i] += memory.work[p.dv + el.dof + i]
 
 
 @tiny
-def add_pushed(out, parts, elements, bodies, p, mem, work, iwork):
+def add_pushed(out, parts, elements, bodies, p, memory):
     """``out += M_hat^-1 p`` for the bodies that contacts have touched, by degree of freedom."""
+    work, iwork = memory.work, memory.iwork
     for k in range(elements.size):
         if iwork[p.touched + k] != 0:
             iwork[p.touched + k] = 0
             g, push = bodies[k], parts[elements[k].part].q + elements[k].e * parts[elements[k].part].stride + 2 * bodies[k].n
             for i in range(g.n):
-                work[p.rhs + i] = mem[push + i]
+                work[p.rhs + i] = memory.mem[push + i]
             apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
             for i in range(g.n):
                 work[out + g.dof + i] += work[p.solution + i]
 
 
 @inlined
-def _state_problem(n, shift, s, options, mem, work, iwork):
+def _state_problem(n, shift, s, options, memory):
     """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
+    work = memory.work
     entries, inputs, couplings, p, h, most = s.entries, s.inputs, s.couplings, s.plan[0], options.h, 0.0
     for a in range(n):
-        c = s.constraints[iwork[p.active + a]]
-        w, size = velocity(c, entries, mem, work)
+        c = s.constraints[memory.iwork[p.active + a]]
+        w, size = velocity(c, entries, memory)
         if c.level == POSITION:
-            size += lengths(c, entries, mem, work) / h
-            w = _position_rate(c, options, entries, p, mem, work)
+            size += lengths(c, entries, memory) / h
+            w = _position_rate(c, options, entries, p, memory)
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
-                    w -= work[couplings[k].coefficient] * h * mem[s.constraints[couplings[k].constraint].lam]
+                    w -= work[couplings[k].coefficient] * h * memory.mem[s.constraints[couplings[k].constraint].lam]
         else:
-            w += rebound(c, mem, work)
+            w += rebound(c, memory)
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
             w += term
@@ -799,18 +814,19 @@ def _state_problem(n, shift, s, options, mem, work, iwork):
         work[p.q + a] = w
         most = max(most, size)
         for k in range(c.input, c.input_end):
-            mem[inputs[k].q + 2 * inputs[k].n] = 0.0
+            memory.mem[inputs[k].q + 2 * inputs[k].n] = 0.0
     work[p.rounding] = ULPS * most
 
 
 @inlined
-def _correct(share, options, parts, elements, bodies, p, mem, work, iwork):
+def _correct(share, options, parts, elements, bodies, p, memory):
     """``v <- v + share (dv + M_hat^-1 B z)`` and ``q = q_k + h (a v + (1-a) v_k)``.
 
     Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
     """
+    mem, work = memory.mem, memory.work
     h, at, largest = options.h, options.a, 0.0
-    add_pushed(p.dv, parts, elements, bodies, p, mem, work, iwork)
+    add_pushed(p.dv, parts, elements, bodies, p, memory)
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]

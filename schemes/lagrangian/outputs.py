@@ -7,45 +7,47 @@ from nsds.schemes.problem.activation import slack
 
 
 @tiny
-def velocity(c, entries, mem, work):
+def velocity(c, entries, memory):
     """(``H v + rate``, the sum of the magnitudes that cancel in it)."""
-    ydot = 0.0 if c.rate == ABSENT else work[c.rate]
+    ydot = 0.0 if c.rate == ABSENT else memory.work[c.rate]
     size = abs(ydot)
     for k in range(c.entry, c.entry_end):
-        term = work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+        term = memory.work[entries[k].coefficient] * memory.mem[entries[k].q + entries[k].n]
         ydot += term
         size += abs(term)
     return ydot, size
 
 
 @tiny
-def position(c, entries, mem, work):
+def position(c, entries, memory):
     """h of a nonlinear relation, ``H q + b`` of a linear one."""
+    work = memory.work
     if c.h != ABSENT:
         return work[c.h]
     y = 0.0 if c.base == ABSENT else work[c.base]
     for k in range(c.entry, c.entry_end):
-        y += work[entries[k].coefficient] * mem[entries[k].q]
+        y += work[entries[k].coefficient] * memory.mem[entries[k].q]
     return y
 
 
 @tiny
-def lengths(c, entries, mem, work):
+def lengths(c, entries, memory):
     """Sum of the magnitudes that cancel in y, of nonlinear relations too: ``|b| + sum |H_j q_j|``."""
-    length = 0.0 if c.base == ABSENT else abs(work[c.base])
+    length = 0.0 if c.base == ABSENT else abs(memory.work[c.base])
     for k in range(c.entry, c.entry_end):
-        length += abs(work[entries[k].coefficient] * mem[entries[k].q])
+        length += abs(memory.work[entries[k].coefficient] * memory.mem[entries[k].q])
     return length
 
 
 @tiny
-def gap_slack(c, h, entries, mem, work):
+def gap_slack(c, h, entries, memory):
     """Up to which y of a constraint, or its forecast, counts as closed."""
+    work = memory.work
     length, speed = 0.0 if c.base == ABSENT else abs(work[c.base]), work[c.pull] + (0.0 if c.rate == ABSENT else abs(work[c.rate]))
     for k in range(c.entry, c.entry_end):
         coefficient, q = work[entries[k].coefficient], entries[k].q
-        length += abs(coefficient * mem[q])
-        speed += abs(coefficient * mem[q + entries[k].n])
+        length += abs(coefficient * memory.mem[q])
+        speed += abs(coefficient * memory.mem[q + entries[k].n])
     return slack(length, speed, h)
 
 
@@ -61,20 +63,21 @@ def state_pulls(pull, constraints, entries, work):
 
 
 @tiny
-def compliance(c, constraints, couplings, mem, work):
+def compliance(c, constraints, couplings, memory):
     """``D lambda`` of a constraint from the multipliers in mem."""
     s = 0.0
     for k in range(c.coupling, c.coupling_end):
-        s += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
+        s += memory.work[couplings[k].coefficient] * memory.mem[constraints[couplings[k].constraint].lam]
     return s
 
 
 @inlined
-def update_outputs(h, theta, constraints, entries, couplings, mem, work):
+def update_outputs(h, theta, constraints, entries, couplings, memory):
     """``y = H q + b`` and ``ydot = H v + D lambda`` (at position level: y has the D) of linear relations, from the state in mem.
 
     Beside them `gap_slack` of contacts, for the next choice.
     """
+    mem, work = memory.mem, memory.work
     for i in range(constraints.size):
         c = constraints[i]
         y = 0.0 if c.base == ABSENT else work[c.base]
@@ -88,9 +91,9 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
             length += abs(y_k)
             speed += abs(ydot_k)
         if c.level == POSITION:
-            y += h * theta * h * compliance(c, constraints, couplings, mem, work)
+            y += h * theta * h * compliance(c, constraints, couplings, memory)
         else:
-            ydot += compliance(c, constraints, couplings, mem, work)
+            ydot += compliance(c, constraints, couplings, memory)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
         if c.component == 0:

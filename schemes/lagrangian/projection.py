@@ -223,72 +223,74 @@ def _metrics(records, layout, metric, work, iwork):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: force at t, outputs of the state."""
-    return newton.start(t, s.newton, functions, options.newton, mem, imem, work, iwork)
+    return newton.start(t, s.newton, functions, options.newton, memory)
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, constraints, p, before = s.newton, s.newton.constraints, s.newton.plan[0], s.plan[0].local
     h, gamma = options.h, options.newton.gamma
-    begin(t_new, options.newton, form.parts, form.elements, p, functions, mem, imem, work)
-    n = choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
+    begin(t_new, options.newton, form.parts, form.elements, p, functions, memory)
+    n = choose_active(p, constraints, gamma * h, h, memory)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
-        status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, mem, imem, work, iwork)
+        status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, memory)
         total += n_iter
         if (
             status not in (CONVERGED, INEXACT) and attempt > 0
         ):  # the velocities cannot satisfy the contacts that have joined: positions will
-            n = _leave(constraints, p, before, mem, imem, iwork)
-            status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, mem, imem, work, iwork)
+            n = _leave(constraints, p, before, memory)
+            status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, memory)
             total += n_iter
             n = 0
-        evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, form.relations, p, functions, mem, imem, work)
+        evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, form.relations, p, functions, memory)
         if status not in (CONVERGED, INEXACT) or options.combined == 0.0 or (attempt > 0 and n == 0):
             break
-        n = _join_violated(options.constraint_tol, constraints, form.entries, p, before, mem, imem, work, iwork)
+        n = _join_violated(options.constraint_tol, constraints, form.entries, p, before, memory)
         if n == 0:
             break
     if status in (CONVERGED, INEXACT):
-        projected, moved = project(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        projected, moved = project(t_new, s, functions, solver, solver_options, options, memory)
         status = worse(status, projected)
         if moved:
-            evaluate_forces(t_new, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
-    if not hand_over(options.newton, constraints, form.entries, form.couplings, p, mem, work):
+            evaluate_forces(t_new, options.newton, form.parts, form.elements, p, p.f, functions, memory)
+    if not hand_over(options.newton, constraints, form.entries, form.couplings, p, memory):
         status = NON_FINITE
     return status, total, residual
 
 
 @inlined
-def _join_violated(tol, constraints, entries, p, before, mem, imem, work, iwork):
+def _join_violated(tol, constraints, entries, p, before, memory):
     """Make the contacts active that the end of the step violates; returns -1 - (number of active constraints), 0 where none is new.
 
     The set so far is kept at iwork[before:], in the form of p.local.
     """
+    iwork = memory.iwork
     joined = False
     for i in range(constraints.size):
         iwork[before + i] = iwork[p.local + i]
     for i in range(constraints.size):
         c = constraints[i - constraints[i].component]
-        if iwork[p.local + i] == ABSENT and c.level == VELOCITY and position(c, entries, mem, work) < -tol:
+        if iwork[p.local + i] == ABSENT and c.level == VELOCITY and position(c, entries, memory) < -tol:
             joined = True
             iwork[p.local + i] = 0
-            imem[constraints[i].active] = 1
+            memory.imem[constraints[i].active] = 1
     return _number_active(constraints, p, iwork) if joined else 0
 
 
 @inlined
-def _leave(constraints, p, before, mem, imem, iwork):
+def _leave(constraints, p, before, memory):
     """Back to the set at iwork[before:]; returns -1 - (number of active constraints)."""
+    iwork = memory.iwork
     for i in range(constraints.size):
         c = constraints[i]
         if iwork[before + i] == ABSENT:
-            imem[c.active] = 0
-            mem[c.lam] = 0.0
+            memory.imem[c.active] = 0
+            memory.mem[c.lam] = 0.0
         iwork[p.local + i] = iwork[before + i]
     return _number_active(constraints, p, iwork)
 
@@ -306,23 +308,24 @@ def _number_active(constraints, p, iwork):
 
 
 @kernel
-def project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def project(t, s, functions, solver, solver_options, options, memory):
     """Move the positions until no constraint is violated; values and operators of the relations are those of the positions.
 
     Returns (status, whether anything moved).
     """
+    work, iwork = memory.work, memory.iwork
     form, parts, elements, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.entries
     p, tol = s.plan[0], options.constraint_tol
     for done in range(int(options.max_rounds) + 1):
-        n, worst, length = _choose(options, s.constraints, entries, p, mem, imem, work, iwork)
+        n, worst, length = _choose(options, s.constraints, entries, p, memory)
         if worst <= max(tol, ULPS * length):
             return CONVERGED, done > 0
         extract_pattern(p, n, form.W_row, form.W_column, iwork)
         transpose_pattern(p, n, iwork)
         row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
         chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-        evaluate_masses(1.0, parts, elements, form.plan[0], functions, mem, imem, work)
-        invert_metrics(elements, parts, s.metrics, p, work, iwork)
+        evaluate_masses(1.0, parts, elements, form.plan[0], functions, memory)
+        invert_metrics(elements, parts, s.metrics, p, memory)
         assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
                        work, iwork)  # fmt: skip
         for a in range(n):
@@ -330,43 +333,45 @@ def project(t, s, functions, solver, solver_options, options, mem, imem, work, i
             work[p.z + a] = 0.0
         work[p.rounding] = ULPS * length / worst
         iwork[p.isolver] = 0
-        status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, work, iwork)
+        status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, memory)
         if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least
             for a in range(n):
                 if not s.constraints[chosen[a]].bilateral:
                     work[p.lower + a] = 0.0
                 work[p.z + a] = 0.0
             iwork[p.isolver] = 0
-            status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, work, iwork)
+            status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, memory)
         if status not in (CONVERGED, INEXACT):
             return status, done > 0
-        _move(n, worst, s, mem, work, iwork)
-        evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], functions, mem, imem, work)
+        _move(n, worst, s, memory)
+        evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], functions, memory)
     return VIOLATED, True
 
 
 @inlined
-def _choose(options, constraints, entries, p, mem, imem, work, iwork):
+def _choose(options, constraints, entries, p, memory):
     """The constraints of the projection, with lower bounds and y. Returns (how many, the largest violation, largest sum of terms of y)."""
+    iwork = memory.iwork
     n, worst, length = 0, 0.0, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         iwork[p.local + i] = ABSENT
-        if c.component == 0 and c.level == VELOCITY and (options.every_contact != 0.0 or imem[c.active] != 0):
-            y = position(c, entries, mem, work)
-            is_pressing = c.bilateral or (options.combined != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
+        if c.component == 0 and c.level == VELOCITY and (options.every_contact != 0.0 or memory.imem[c.active] != 0):
+            y = position(c, entries, memory)
+            is_pressing = c.bilateral or (options.combined != 0.0 and memory.imem[c.active] != 0 and memory.mem[c.lam] > 0.0)
             worst = max(worst, abs(y) if is_pressing else -y)
-            length = max(length, lengths(c, entries, mem, work))
+            length = max(length, lengths(c, entries, memory))
             iwork[p.local + i], iwork[p.active + n] = n, i
-            work[p.q + n] = y
-            work[p.lower + n] = -np.inf if is_pressing else 0.0
+            memory.work[p.q + n] = y
+            memory.work[p.lower + n] = -np.inf if is_pressing else 0.0
             n += 1
     return n, worst, length
 
 
 @kernel
-def invert_metrics(elements, parts, metrics, p, work, iwork):
+def invert_metrics(elements, parts, metrics, p, memory):
     """Inverse masses where these change; evaluate_masses has just put them into the elements' memory."""
+    work = memory.work
     for k in range(elements.size):
         g = metrics[k]
         if parts[elements[k].part].mass_function != ABSENT and g.kind == DENSE:
@@ -376,21 +381,22 @@ def invert_metrics(elements, parts, metrics, p, work, iwork):
                     work[g.data + i * g.n + j] = work[elements[k].mass + i * g.n + j]
                     size += abs(work[g.data + i * g.n + j])
                 work[p.rhs + i] = size
-            invert_in_place(g.n, g.data, p.rhs, work, iwork, p.pivots)
+            invert_in_place(g.n, g.data, p.rhs, memory, p.pivots)
 
 
 @inlined
-def _move(n, worst, s, mem, work, iwork):
+def _move(n, worst, s, memory):
     """``q <- q + metric^-1 H^T lambda_0``."""
+    work = memory.work
     p, elements, entries = s.plan[0], s.newton.elements, s.newton.entries
     for a in range(n):
-        c = s.constraints[iwork[p.active + a]]
+        c = s.constraints[memory.iwork[p.active + a]]
         for k in range(c.entry, c.entry_end):
             work[p.dofs + entries[k].dof] += worst * work[p.z + a] * work[entries[k].coefficient]
     for k in range(elements.size):
         g, part = s.metrics[k], s.newton.parts[elements[k].part]
         q = part.q + elements[k].e * part.stride
-        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.dofs + g.dof, p.dv + g.dof, p.scratch)
+        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, memory.iwork, p.dofs + g.dof, p.dv + g.dof, p.scratch)
         for i in range(g.n):
-            mem[q + i] += work[p.dv + g.dof + i]
+            memory.mem[q + i] += work[p.dv + g.dof + i]
             work[p.dofs + g.dof + i] = 0.0

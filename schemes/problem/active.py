@@ -12,7 +12,7 @@ _TOUCHING = 1e-300  # a first lambda that only says "pressing"
 
 
 @inlined
-def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
+def choose_active(p, constraints, horizon, h, memory):
     """Index set I_1 ([EventCapturing]): what is always active, and constraints of contacts whose forecast ``y + horizon ydot`` is closed.
 
     A positive forecast is closed where it is so up to `gap_slack`, and the contact neither opens nor closes: see `is_closed`.
@@ -20,13 +20,14 @@ def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
     contacts to a guess that only says "pressing", by which a whole column that lands is solved at once.
     Returns the number of active constraints, negative (-1 - n) when the set differs from that of the last call.
     """
+    mem, imem, iwork = memory.mem, memory.imem, memory.iwork
     n = 0
     changed = False
     local, active = p.local, p.active
     for i in range(constraints.size):
         c = constraints[i]
         forecast = mem[c.gap] + horizon * mem[c.gap_rate]
-        if c.always or is_closed(forecast, h * mem[c.gap_rate], 0.0, work[c.closed]):
+        if c.always or is_closed(forecast, h * mem[c.gap_rate], 0.0, memory.work[c.closed]):
             changed |= iwork[local + i] != n
             iwork[local + i] = n
             iwork[active + n] = i
@@ -60,11 +61,12 @@ def extract_pattern(p, n, W_row, W_column, iwork):
 
 
 @kernel
-def extract_active(p, n, W_row, W_column, work, iwork):
+def extract_active(p, n, W_row, W_column, memory):
     """Rows and columns of W that belong to the n active constraints."""
+    iwork = memory.iwork
     extract_pattern(p, n, W_row, W_column, iwork)
     for k in range(iwork[p.sub_row + n]):
-        work[p.sub_W + k] = work[p.W + iwork[p.sub_place + k]]
+        memory.work[p.sub_W + k] = memory.work[p.W + iwork[p.sub_place + k]]
 
 
 @kernel
@@ -88,22 +90,23 @@ def state_bounds(a, h, c, p, work):
 
 
 @tiny
-def accept(z, unit, c, inputs, touched, mem, work, iwork):
+def accept(z, unit, c, inputs, touched, memory):
     """lambda of a constraint, and its impulses ``B z``, in mem; the bodies are marked."""
-    mem[c.lam] = z / unit if c.level == POSITION else z
+    memory.mem[c.lam] = z / unit if c.level == POSITION else z
     for k in range(c.input, c.input_end):
-        mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * z
-        iwork[touched + inputs[k].body] = 1
+        memory.mem[inputs[k].q + 2 * inputs[k].n] += memory.work[inputs[k].coefficient] * z
+        memory.iwork[touched + inputs[k].body] = 1
 
 
 @kernel
-def _start_from_blows(p, n, row, column, constraints, work, iwork):
+def _start_from_blows(p, n, row, column, constraints, memory):
     """The problem of ``z - P``, P the impulses of an impact (`nsds.schemes.problem.impact`): ``q + W P``, and the guess. In/out: q, z."""
+    work = memory.work
     most = 0.0
     for a in range(n):
-        c, size = constraints[iwork[p.active + a]], 0.0
+        c, size = constraints[memory.iwork[p.active + a]], 0.0
         for k in range(row[a], row[a + 1]):
-            blow = constraints[iwork[p.active + column[k]]].blow
+            blow = constraints[memory.iwork[p.active + column[k]]].blow
             if blow != ABSENT:
                 work[p.q + a] += work[p.sub_W + k] * work[blow]
                 size += abs(work[p.sub_W + k] * work[blow])
@@ -115,42 +118,43 @@ def _start_from_blows(p, n, row, column, constraints, work, iwork):
 
 
 @tiny
-def _add_blows(p, n, constraints, work, iwork):
+def _add_blows(p, n, constraints, memory):
     """``z += P``."""
     for a in range(n):
-        blow = constraints[iwork[p.active + a]].blow
-        work[p.z + a] += work[blow] if blow != ABSENT else 0.0
+        blow = constraints[memory.iwork[p.active + a]].blow
+        memory.work[p.z + a] += memory.work[blow] if blow != ABSENT else 0.0
 
 
 @inlined
-def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, mem, work, iwork):
+def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, memory):
     """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
 
     h: impulse of a unit of bounded forces; unit: that of a unit of lambda at position level.
     Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
     """
+    work, iwork = memory.work, memory.iwork
     active, z = p.active, p.z
     for a in range(n):
         c = constraints[iwork[active + a]]
-        work[z + a] = mem[c.lam] * (unit if c.level == POSITION else 1.0)
+        work[z + a] = memory.mem[c.lam] * (unit if c.level == POSITION else 1.0)
         state_bounds(a, h, c, p, work)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     if p.impact_law != 0:
-        _start_from_blows(p, n, row, column, constraints, work, iwork)
-    status = solve(p, blocks, n, row, column, p.sub_W, solver, constraints, options, work, iwork)
+        _start_from_blows(p, n, row, column, constraints, memory)
+    status = solve(p, blocks, n, row, column, p.sub_W, solver, constraints, options, memory)
     if p.impact_law != 0:
-        _add_blows(p, n, constraints, work, iwork)
-    friction.keep_rows(p, n, row, column, constraints, mem, work, iwork)
+        _add_blows(p, n, constraints, memory)
+    friction.keep_rows(p, n, row, column, constraints, memory)
     for a in range(n):
-        accept(work[z + a], unit, constraints[iwork[active + a]], inputs, p.touched, mem, work, iwork)
+        accept(work[z + a], unit, constraints[iwork[active + a]], inputs, p.touched, memory)
     return status, int(work[p.info]), work[p.info + 1]
 
 
 @inlined
-def solve(p, blocks, n, row, column, W, solver, constraints, options, work, iwork):
+def solve(p, blocks, n, row, column, W, solver, constraints, options, memory):
     """Hand the problem of the n listed rows to a solver: one with bounds, or, where the system has friction, one of contacts."""
     if blocks[0].d == 0:
-        return box.solve(n, row, column, W, p, solver, options.box, options.at_once, work, iwork)
-    is_new = iwork[p.isolver] == 0
-    iwork[p.isolver] = 1
-    return contact.solve(blocks, constraints, n, is_new, solver, options, work, iwork)
+        return box.solve(n, row, column, W, p, solver, options.box, options.at_once, memory)
+    is_new = memory.iwork[p.isolver] == 0
+    memory.iwork[p.isolver] = 1
+    return contact.solve(blocks, constraints, n, is_new, solver, options, memory)

@@ -10,13 +10,14 @@ ULPS = 64 * _ROUNDING  # of the terms that cancel in q: what may be wrong in it
 
 
 @inlined
-def solve(n, row, column, W, p, solver, solver_options, at_once, work, iwork):
+def solve(n, row, column, W, p, solver, solver_options, at_once, memory):
     """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver.
 
     at_once: one unknown gets its root here, as `nsds.solvers.box.auto` would give it: the call alone takes longer. What rounding may have
     done to q, which who states it leaves in p.rounding, is no error. Returns the solver's status, or INEXACT where the problem is solved
     less well than asked, but with sense; then the residual is in units of w.
     """
+    work = memory.work
     asked = solver_options
     own = Options(asked.tol, asked.max_iter, asked.weight, asked.block, work[p.rounding], asked.inexact)
     M, q, lower, upper = view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n)
@@ -24,7 +25,7 @@ def solve(n, row, column, W, p, solver, solver_options, at_once, work, iwork):
     if at_once and n == 1 and M[0] > 0.0:
         status = one_unknown(M, q, lower, upper, own, z, w, info)
     else:
-        scratch, iscratch = view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
+        scratch, iscratch = view(work, p.solver, p.n_solver), view(memory.iwork, p.isolver, p.n_isolver)
         status = call_solver(solver, (row, column, M, q, lower, upper, own, z, w, info, scratch, iscratch))
     return status if status == CONVERGED else _judge(status, asked.inexact, n, row, column, W, p, work)
 

@@ -39,7 +39,7 @@ def places_of_open(tables):
 
 
 @kernel
-def note_several(most, n, row, column, p, work, iwork):
+def note_several(most, n, row, column, p, memory):
     """Note whether W may leave several solutions: a minor, or beyond so many rows an entry of the diagonal, is negative.
 
     Where the diagonal is positive and larger than the rest of each row there is one solution, which costs least to tell.
@@ -48,32 +48,34 @@ def note_several(most, n, row, column, p, work, iwork):
     for i in range(n):
         excess = 0.0
         for k in range(row[i], row[i + 1]):
-            excess += work[p.W + k] if column[k] == i else -abs(work[p.W + k])
+            excess += memory.work[p.W + k] if column[k] == i else -abs(memory.work[p.W + k])
         is_dominant &= excess > 0.0
-        iwork[p.member + i] = i
-    iwork[p.several] = 1 if not is_dominant and _unstable_row(n, n, most, row, column, p, work, iwork) >= 0 else 0
+        memory.iwork[p.member + i] = i
+    memory.iwork[p.several] = 1 if not is_dominant and _unstable_row(n, n, most, row, column, p, memory) >= 0 else 0
 
 
 @kernel
-def note_unstable(n, row, column, p, work, iwork):
+def note_unstable(n, row, column, p, memory):
     """Whether z, between its bounds in some rows, is a solution that is left at once."""
+    iwork = memory.iwork
     iwork[p.unstable] = 0
     if iwork[p.several] != 0:
-        iwork[p.unstable] = 1 if _leaving_row(n, p.lower, p.upper, row, column, p, work, iwork) >= 0 else 0
+        iwork[p.unstable] = 1 if _leaving_row(n, p.lower, p.upper, row, column, p, memory) >= 0 else 0
     return iwork[p.unstable] != 0
 
 
 @kernel
-def solve_near(n, row, column, p, solver, solver_options, work, iwork):
+def solve_near(n, row, column, p, solver, solver_options, memory):
     """`nsds.schemes.problem.box.solve` from the guess z, rows at their bounds staying there unless that contradicts the law.
 
     From an unstable solution the rows that leave it go to the bound on the side of which the guess is, if there is a solution there, else
     to the other.
     """
+    work, iwork = memory.work, memory.iwork
     is_first = iwork[p.open] < 0
     iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0
     if iwork[p.several] == 0:
-        return solve(n, row, column, p.W, p, solver, solver_options, False, work, iwork)
+        return solve(n, row, column, p.W, p, solver, solver_options, False, memory)
     lower, upper, guess = p.branch, p.branch + n, p.branch + 2 * n
     for i in range(n):
         low, high, z = work[p.lower + i], work[p.upper + i], work[p.z + i]
@@ -83,20 +85,20 @@ def solve_near(n, row, column, p, solver, solver_options, work, iwork):
             work[p.z + i] = work[p.lower + i] = work[p.upper + i] = low if z <= low else high
     status, n_iter = CONVERGED, 0.0
     for _ in range(n + 1):
-        status, n_iter = _solve(n, row, column, p, solver, solver_options, work, iwork, n_iter)
-        if _release(status, n, lower, upper, row, column, p, work, iwork) == 0:
+        status, n_iter = _solve(n, row, column, p, solver, solver_options, memory, n_iter)
+        if _release(status, n, lower, upper, row, column, p, memory) == 0:
             break
     for _ in range(n):
-        i = _leaving_row(n, lower, upper, row, column, p, work, iwork) if status in (CONVERGED, INEXACT) else -1
+        i = _leaving_row(n, lower, upper, row, column, p, memory) if status in (CONVERGED, INEXACT) else -1
         if i < 0:
             break
         is_high = work[guess + i] > work[p.z + i]
-        moved = _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_options, work, iwork)
-        if not moved and not _move_to_bound(i, not is_high, n, lower, upper, row, column, p, solver, solver_options, work, iwork):
+        moved = _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_options, memory)
+        if not moved and not _move_to_bound(i, not is_high, n, lower, upper, row, column, p, solver, solver_options, memory):
             iwork[p.unstable] = 1
             break
     if is_first and status in (CONVERGED, INEXACT):
-        _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, work, iwork)
+        _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, memory)
     for i in range(n):
         work[p.lower + i], work[p.upper + i] = work[lower + i], work[upper + i]
     work[p.info] = max(work[p.info], n_iter)
@@ -104,10 +106,10 @@ def solve_near(n, row, column, p, solver, solver_options, work, iwork):
 
 
 @kernel
-def _solve(n, row, column, p, solver, solver_options, work, iwork, n_iter):
+def _solve(n, row, column, p, solver, solver_options, memory, n_iter):
     """(status, n_iter and the solver's iterations)."""
-    status = solve(n, row, column, p.W, p, solver, solver_options, False, work, iwork)
-    return status, n_iter + work[p.info]
+    status = solve(n, row, column, p.W, p, solver, solver_options, False, memory)
+    return status, n_iter + memory.work[p.info]
 
 
 @tiny
@@ -121,8 +123,9 @@ def _is_right(i, row, column, lower, upper, p, work):
 
 
 @kernel
-def _release(status, n, lower, upper, row, column, p, work, iwork):
+def _release(status, n, lower, upper, row, column, p, memory):
     """Give the bounds back to rows that were held against the law, all where there is no solution. Returns how many were."""
+    work, iwork = memory.work, memory.iwork
     count, is_solved = 0, status in (CONVERGED, INEXACT)
     for i in range(n):
         if iwork[p.held + i] != 0 and not (is_solved and _is_right(i, row, column, lower, upper, p, work)):
@@ -135,8 +138,9 @@ def _release(status, n, lower, upper, row, column, p, work, iwork):
 
 
 @kernel
-def _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_options, work, iwork):
+def _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_options, memory):
     """Solve with row i held at a bound. False, and everything as before, where there is none, or no solution."""
+    work = memory.work
     bound = work[upper + i] if is_high else work[lower + i]
     if abs(bound) == math.inf:
         return False
@@ -145,7 +149,7 @@ def _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_o
         work[kept + j], work[kept + n + j] = work[p.z + j], work[p.w + j]
     n_iter, residual = work[p.info], work[p.info + 1]
     work[p.z + i] = work[p.lower + i] = work[p.upper + i] = bound
-    status, n_iter = _solve(n, row, column, p, solver, solver_options, work, iwork, n_iter)
+    status, n_iter = _solve(n, row, column, p, solver, solver_options, memory, n_iter)
     if status in (CONVERGED, INEXACT) and _is_right(i, row, column, lower, upper, p, work):
         work[p.info] = n_iter
         return True
@@ -156,8 +160,9 @@ def _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_o
 
 
 @kernel
-def _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, work, iwork):
+def _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, memory):
     """Note a row whose guess lies between its bounds and that could be at the other one as well."""
+    work = memory.work
     again = p.branch + 3 * n
     for i in range(n):
         z, low, high = work[p.z + i], work[lower + i], work[upper + i]
@@ -166,8 +171,8 @@ def _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, w
         for j in range(n):  # bounds are those of the problem again
             work[p.lower + j], work[p.upper + j] = work[lower + j], work[upper + j]
         n_iter, residual = work[p.info], work[p.info + 1]
-        if _move_to_bound(i, z == low, n, lower, upper, row, column, p, solver, solver_options, work, iwork):
-            iwork[p.open] = 1 + 2 * i + (1 if z == high else 0)
+        if _move_to_bound(i, z == low, n, lower, upper, row, column, p, solver, solver_options, memory):
+            memory.iwork[p.open] = 1 + 2 * i + (1 if z == high else 0)
             for j in range(n):
                 work[p.z + j], work[p.w + j] = work[again + j], work[again + n + j]
             work[p.info], work[p.info + 1] = n_iter, residual
@@ -175,35 +180,37 @@ def _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, w
 
 
 @kernel
-def _leaving_row(n, lower, upper, row, column, p, work, iwork):
+def _leaving_row(n, lower, upper, row, column, p, memory):
     """The row, of those between their bounds, that leaves z; -1 where none does."""
+    work = memory.work
     count = 0
     for i in range(n):
         if work[lower + i] < work[p.z + i] < work[upper + i]:
-            iwork[p.member + count] = i
+            memory.iwork[p.member + count] = i
             count += 1
-    return _unstable_row(count, n, LARGEST_LOOKED_AT, row, column, p, work, iwork)
+    return _unstable_row(count, n, LARGEST_LOOKED_AT, row, column, p, memory)
 
 
 @kernel
-def _unstable_row(count, n, most, row, column, p, work, iwork):
+def _unstable_row(count, n, most, row, column, p, memory):
     """The row among count members whose minor with those that answer faster is negative; -1 where none is."""
     if count > min(most, LARGEST_LOOKED_AT):
         for a in range(count):
-            i = iwork[p.member + a]
+            i = memory.iwork[p.member + a]
             for k in range(row[i], row[i + 1]):
-                if column[k] == i and work[p.W + k] < 0.0:
+                if column[k] == i and memory.work[p.W + k] < 0.0:
                     return i
         return -1
     A, scale = p.branch + _ARRAYS * n, p.branch + _ARRAYS * n + count * count
-    _fill(count, A, row, column, p, work, iwork)
-    _scale(count, A, scale, work)
-    return _eliminate(count, A, scale, p, work, iwork)
+    _fill(count, A, row, column, p, memory)
+    _scale(count, A, scale, memory.work)
+    return _eliminate(count, A, scale, p, memory)
 
 
 @kernel
-def _fill(count, A, row, column, p, work, iwork):
+def _fill(count, A, row, column, p, memory):
     """The rows and columns of W of the members, which are in order."""
+    work, iwork = memory.work, memory.iwork
     for k in range(count * count):
         work[A + k] = 0.0
     for a in range(count):
@@ -233,8 +240,9 @@ def _scale(count, A, scale, work):
 
 
 @kernel
-def _eliminate(count, A, terms, p, work, iwork):
+def _eliminate(count, A, terms, p, memory):
     """Eliminate by positive pivots of the diagonal, the largest first. Returns the row whose entry is negative when none is left, or -1."""
+    work = memory.work
     for a in range(count):
         work[terms + a] = abs(work[A + a * count + a])
     for _ in range(count):
@@ -244,7 +252,7 @@ def _eliminate(count, A, terms, p, work, iwork):
             pivot, largest = (a, share) if share > largest else (pivot, largest)
             row, lowest = (a, share) if share < lowest else (row, lowest)
         if pivot < 0:
-            return iwork[p.member + row] if row >= 0 else -1
+            return memory.iwork[p.member + row] if row >= 0 else -1
         reciprocal = 1.0 / work[A + pivot * count + pivot]
         for a in range(count):
             if a != pivot and work[terms + a] > 0.0:

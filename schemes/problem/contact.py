@@ -280,6 +280,6 @@ address_of_door = on_demand(_DOOR, _solve)  # systems without friction do withou
 
 
 @tiny
-def solve(blocks, constraints, n, is_new, solver, options, work, iwork):
+def solve(blocks, constraints, n, is_new, solver, options, memory):
     """See `_solve`, which is compiled when it is first called."""
-    return call_door(address_of_door(), (blocks, constraints, int64(n), int64(is_new), solver, options.contact, work, iwork))
+    return call_door(address_of_door(), (blocks, constraints, int64(n), int64(is_new), solver, options.contact, memory.work, memory.iwork))

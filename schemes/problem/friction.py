@@ -38,20 +38,21 @@ def _shift(wanted, u, limit, r_f, r_s, ff, fs, sf, ss):
 
 
 @kernel
-def keep_rows(p, n, row, column, constraints, mem, work, iwork):
+def keep_rows(p, n, row, column, constraints, memory):
     """As above, of the n active rows of a problem with bounds; the last impulses are in mem. In/out: z."""
+    work = memory.work
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
+        c = constraints[memory.iwork[p.active + a]]
         limit = 0.5 * (work[p.upper + a] - work[p.lower + a]) if c.lower != ABSENT else 0.0
         if not 0.0 < limit < 1e300:
             continue
         for k in range(row[a], row[a + 1]):
             b = column[k]
-            other = constraints[iwork[p.active + b]]
+            other = constraints[memory.iwork[p.active + b]]
             if other.lower != ABSENT or other.bilateral != 0 or other.component != 0 or other.tangents != 0:
                 continue
             ff, sf, ss = _entry(a, a, row, column), _entry(b, a, row, column), _entry(b, b, row, column)
-            wanted = min(max(mem[c.lam], work[p.lower + a]), work[p.upper + a])
+            wanted = min(max(memory.mem[c.lam], work[p.lower + a]), work[p.upper + a])
             W, z_f, z_s = p.sub_W, work[p.z + a], work[p.z + b]
             change = _shift(wanted, work[p.w + a], limit, z_f, z_s, work[W + ff], work[W + k], work[W + sf], work[W + ss])
             if change != 0.0:

@@ -53,19 +53,20 @@ def place_impacts(plan, unknowns, work, iwork):
 
 
 @tiny
-def rebound(c, mem, work):
+def rebound(c, memory):
     """What a law of impacts adds to ydot at the end of the step: ``e ydot_k``, or what `state_impact` found; 0 of others."""
     if c.rebound != ABSENT:
-        return work[c.rebound]
-    return work[c.e] * mem[c.ydot] if c.e != ABSENT else 0.0
+        return memory.work[c.rebound]
+    return memory.work[c.e] * memory.mem[c.ydot] if c.e != ABSENT else 0.0
 
 
 @kernel
-def state_impact(p, n, W, row, column, constraints, entries, mem, work, iwork):
+def state_impact(p, n, W, row, column, constraints, entries, memory):
     """Impulses and rebounds, from ydot_k, of the contacts among the n active constraints; others are equations, which hold meanwhile.
 
     W: where the matrix on the pattern begins. Returns CONVERGED, or IMPACT where the impact does not end, or has no solution.
     """
+    work, iwork = memory.work, memory.iwork
     u, P, e = view(work, p.impact, n), view(work, p.impact + n, n), view(work, p.impact + 2 * n, n)
     mu, stiffness, info = view(work, p.impact + 3 * n, n), view(work, p.impact + 4 * n, n), view(work, p.impact + _PER_CONTACT * n, N_INFO)
     m, noise, exponent = 0, 0.0, 1.0
@@ -73,7 +74,7 @@ def state_impact(p, n, W, row, column, constraints, entries, mem, work, iwork):
         c = constraints[iwork[p.active + a]]
         if c.rebound == ABSENT:
             continue
-        u[m], e[m], mu[m] = mem[c.ydot], 0.0 if c.e == ABSENT else work[c.e], 0.0 if c.mu == ABSENT else work[c.mu]
+        u[m], e[m], mu[m] = memory.mem[c.ydot], 0.0 if c.e == ABSENT else work[c.e], 0.0 if c.mu == ABSENT else work[c.mu]
         if c.stiffness != ABSENT:
             stiffness[m], exponent = work[c.stiffness], work[c.exponent]
         iwork[p.chosen + m], iwork[p.place_in_contact + m] = a, c.component
@@ -84,7 +85,7 @@ def state_impact(p, n, W, row, column, constraints, entries, mem, work, iwork):
         noise = max(noise, ULPS * size)
     matrix = view(work, W, column.size)
     if m < n:
-        _reduce(p, n, m, row, column, matrix, constraints, work, iwork)
+        _reduce(p, n, m, row, column, matrix, constraints, memory)
         row, column = view(iwork, p.reduced_row, m + 1), view(iwork, p.reduced_column, m * m)
         matrix = view(work, p.reduced, m * m)
     scratch, mode = view(work, p.impact + _PER_CONTACT * n + N_INFO, p.n_impact), view(iwork, p.mode, p.n_mode)
@@ -116,9 +117,10 @@ def forget_impact(constraints, work):
 
 
 @kernel
-def _reduce(p, n, m, row, column, W, constraints, work, iwork):
+def _reduce(p, n, m, row, column, W, constraints, memory):
     """Rows and columns of the m chosen contacts of ``W_cc - W_ce W_ee^-1 W_ec``, e being the equations. Out: reduced, its pattern."""
-    whole = view(work, p.whole, n * n)
+    iwork = memory.iwork
+    whole = view(memory.work, p.whole, n * n)
     for i in range(n * n):
         whole[i] = 0.0
     for i in range(n):
@@ -136,5 +138,5 @@ def _reduce(p, n, m, row, column, W, constraints, work, iwork):
         iwork[p.reduced_row + a] = a * m
         for b in range(m):
             iwork[p.reduced_column + a * m + b] = b
-            work[p.reduced + a * m + b] = whole[iwork[p.chosen + a] * n + iwork[p.chosen + b]]
+            memory.work[p.reduced + a * m + b] = whole[iwork[p.chosen + a] * n + iwork[p.chosen + b]]
     iwork[p.reduced_row + m] = m * m

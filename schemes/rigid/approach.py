@@ -19,6 +19,7 @@ from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths.rotations import exp_quaternion, product, rotate
 from nsds.maths.vectors import cross, dot, norm
 from nsds.schemes.rigid.tables import COLLISIONS
+from nsds.schemes.run.memory import MEMORY
 
 _ROOM = MOST * FIELDS
 _ROUNDS = 12  # of Newton's iteration: convergence is quadratic; what has not ended by then counts as met
@@ -60,26 +61,27 @@ def _closing(way, ahead, found, k, x, w, x_b, w_b):
 
 
 @tiny
-def _far(c, shape, mem, imem):
+def _far(c, shape, memory):
     """How far the points of a shape are from the centre of its body, at most."""
-    size = bound(view(imem, c.kind, c.n_shapes), view(mem, c.size, 3 * c.n_shapes), shape)
-    return size + norm(view(mem, c.local + 7 * shape, 3))
+    size = bound(view(memory.imem, c.kind, c.n_shapes), view(memory.mem, c.size, 3 * c.n_shapes), shape)
+    return size + norm(view(memory.mem, c.local + 7 * shape, 3))
 
 
 @kernel
-def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, mem, imem, work, iwork, found):
+def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found):
     """(share of the step after which two shapes meet, number of contacts there, the one that is met); the number is 0 where they do not.
 
     In: i: a contact of theirs; share: after which the forecast closes it; follows: only contacts with a normal like its count, where shapes
     touch elsewhere; slack: gap of what has met; q: of all bodies; x, w: positions and velocities of both. Out: found (MOST FIELDS).
     """
+    mem, imem = memory.mem, memory.imem
     a, b, n, saved, normal = imem[c.a + i], imem[c.b + i], c.n_shapes, stack(14), stack(3)
-    pose, kind, size, way = view(work, c.pose, 7 * n), view(imem, c.kind, n), view(mem, c.size, 3 * n), 0.0
-    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general]
+    pose, kind, size, way = view(memory.work, c.pose, 7 * n), view(imem, c.kind, n), view(mem, c.size, 3 * n), 0.0
+    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general]
     for k in range(3):
         normal[k] = w[k] - w_b[k]
-    span = norm(normal) + norm(view(w, 3, 3)) * _far(c, a, mem, imem)
-    span += norm(view(w_b, 3, 3)) * _far(c, b, mem, imem) if imem[c.body + b] != WORLD else 0.0
+    span = norm(normal) + norm(view(w, 3, 3)) * _far(c, a, memory)
+    span += norm(view(w_b, 3, 3)) * _far(c, b, memory) if imem[c.body + b] != WORLD else 0.0
     span *= ahead
     for k in range(3):
         normal[k] = mem[c.normal + 3 * i + k]
@@ -113,8 +115,9 @@ def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, mem, imem, wor
 
 
 @kernel
-def _turn_to(c, i, k, share, ahead, x, w, x_b, w_b, found, mem, imem):
+def _turn_to(c, i, k, share, ahead, x, w, x_b, w_b, found, memory):
     """Contact i of the record becomes the k-th of those found where two shapes meet: its gap is what the motion from now to there adds."""
+    mem = memory.mem
     lever, quaternion, turn = stack(3), stack(4), stack(3)
     for j in range(3):
         turn[j] = -share * ahead * w[3 + j]
@@ -129,13 +132,14 @@ def _turn_to(c, i, k, share, ahead, x, w, x_b, w_b, found, mem, imem):
 
 
 @tiny
-def _do_touch(c, i, slack, mem, imem):
+def _do_touch(c, i, slack, memory):
     """Whether some contact of the record between the shapes of contact i is closed."""
+    imem = memory.imem
     first, touches = i, False
     while first > 0 and imem[c.a + first - 1] == imem[c.a + i] and imem[c.b + first - 1] == imem[c.b + i]:
         first -= 1
     while first < imem[c.n] and imem[c.a + first] == imem[c.a + i] and imem[c.b + first] == imem[c.b + i]:
-        touches, first = touches or mem[c.y + first] <= slack, first + 1
+        touches, first = touches or memory.mem[c.y + first] <= slack, first + 1
     return touches
 
 
@@ -153,11 +157,12 @@ def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
 
 
 @kernel
-def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, pair, which):
+def meet(collisions, number, ahead, first, last, q, w, memory, pair, which):
     """Those of the contacts at places first to last of which, chosen by the forecast, whose shapes meet; returns the place after them.
 
     Of shapes that are apart, whose normal turns on the way, contacts become those of the place where they meet. In and out: pair, which.
     """
+    mem, imem, work = memory.mem, memory.imem, memory.work
     c, found, kept, at, nothing = collisions[number], stack(_ROOM), first, first, stack(6)
     for k in range(6):
         nothing[k] = 0.0
@@ -170,12 +175,12 @@ def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, p
         kinds = (1 << imem[c.kind + a]) | (1 << imem[c.kind + b])
         x, v = view(q, 7 * body, 3), view(w, 6 * body, 6)
         x_b, v_b = (view(nothing, 0, 3), view(nothing, 0, 6)) if body_b == WORLD else (view(q, 7 * body_b, 3), view(w, 6 * body_b, 6))
-        touches, soonest = _do_touch(c, i, slack, mem, imem), 2.0
+        touches, soonest = _do_touch(c, i, slack, memory), 2.0
         for spot in range(at, end if kinds & _ENDLESS == 0 else at):
             soonest = min(soonest, _share_of(c, which[spot], slack, ahead, x, v, x_b, v_b, mem))
         is_checked, share, count, best, used = soonest <= 1.0, soonest, 0, 0, 0
         if is_checked and not touches:
-            share, count, best = _march(c, i, soonest, False, slack, ahead, q, x, v, x_b, v_b, mem, imem, work, iwork, found)
+            share, count, best = _march(c, i, soonest, False, slack, ahead, q, x, v, x_b, v_b, memory, found)
         for spot in range(at, end):
             i = which[spot]
             own, is_kept = _share_of(c, i, slack, ahead, x, v, x_b, v_b, mem) if is_checked else 2.0, True
@@ -184,10 +189,10 @@ def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, p
                 if is_kept and dot(view(found, FIELDS * best + 2, 3), view(mem, c.normal + 3 * i, 3)) < _ALIKE:
                     is_kept = used < count
                     if is_kept:
-                        _turn_to(c, i, (best + used) % count, share, ahead, x, v, x_b, v_b, found, mem, imem)
+                        _turn_to(c, i, (best + used) % count, share, ahead, x, v, x_b, v_b, found, memory)
                         used += 1
             elif is_checked and own <= 1.0 and kinds & (1 << MESH) != 0:
-                is_kept = _march(c, i, own, True, slack, ahead, q, x, v, x_b, v_b, mem, imem, work, iwork, found)[1] > 0
+                is_kept = _march(c, i, own, True, slack, ahead, q, x, v, x_b, v_b, memory, found)[1] > 0
             if is_kept:
                 pair[2 * kept], pair[2 * kept + 1], which[kept], kept = body, body_b, i, kept + 1
         at = end
@@ -195,6 +200,6 @@ def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, p
 
 
 _INTS, _FLOATS = int64[::1], float64[::1]
-_SIGNATURE = int64(typeof(np.zeros(0, COLLISIONS)), int64, float64, int64, int64, *(_FLOATS,) * 3, _INTS, _FLOATS, *(_INTS,) * 3)
+_SIGNATURE = int64(typeof(np.zeros(0, COLLISIONS)), int64, float64, int64, int64, _FLOATS, _FLOATS, MEMORY, _INTS, _INTS)
 call_meet = caller(_SIGNATURE)
 address_of_meet = on_demand(_SIGNATURE, meet)

@@ -61,15 +61,16 @@ def first_row(interaction, i):
 
 
 @tiny
-def takes_part(interaction, i, ahead, mem, work):
+def takes_part(interaction, i, ahead, memory):
     """Whether row i is in the one-step problem: if its law is bilateral, if its contact `is_closed`, or if it has joined all the same.
 
     ahead: negative where no forecast counts.
     """
+    work = memory.work
     first = first_row(interaction, i)
     rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
-    is_in, way = interaction.always != 0 or work[interaction.joined + first] != 0.0, ahead * mem[interaction.ydot + first]
-    return is_in or (ahead >= 0.0 and is_closed(mem[interaction.y + first] + way, way, rounding, forces))
+    is_in, way = interaction.always != 0 or work[interaction.joined + first] != 0.0, ahead * memory.mem[interaction.ydot + first]
+    return is_in or (ahead >= 0.0 and is_closed(memory.mem[interaction.y + first] + way, way, rounding, forces))
 
 
 @tiny
@@ -94,12 +95,13 @@ def find_slack(h, interaction, q, moved, work):
 
 
 @tiny
-def state_block(h, ahead, is_half, is_new, interaction, first, d, mem, work, stated):
+def state_block(h, ahead, is_half, is_new, interaction, first, d, memory, stated):
     """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: stated.
 
     Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
     last impulses. is_half: b is counted from `aim` instead of restitution, see `problem.Options`, with a share `grip` of friction.
     """
+    mem, work = memory.mem, memory.work
     it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
     is_equation, bounded = it.law == EQUALITY, has_bounds(it)
     each = d if is_equation else it.each
@@ -112,7 +114,7 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, mem, work, sta
             grip = work[it.grip + c * each] if is_half else 1.0
             mu[2 * k] = grip * mem[it.mu + c]
             mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else grip * mem[it.mu_r + c]
-        is_in = not bounded and takes_part(it, c * each, ahead, mem, work)
+        is_in = not bounded and takes_part(it, c * each, ahead, memory)
         for a in range(d):
             i, to = c * each + a, k * d + a
             if is_in and a < each and i < it.m:
@@ -132,7 +134,7 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, mem, work, sta
                 for l in range(12):
                     H[12 * to + l] = 0.0
         if bounded:
-            _state_bounds(h, is_new, it, c, k, d, mem, work, stated)
+            _state_bounds(h, is_new, it, c, k, d, memory, stated)
 
 
 @tiny
@@ -170,8 +172,9 @@ def _component(lower, upper):
 
 
 @kernel
-def _state_bounds(h, is_new, it, i, k, d, mem, work, stated):
+def _state_bounds(h, is_new, it, i, k, d, memory, stated):
     """Row i of a law of bounds, in block k, of which nothing else is used."""
+    work = memory.work
     lower, upper = bounds(it, i, work)
     start, sign = origin(h, lower, upper)
     to = k * d + _component(lower, upper)
@@ -183,7 +186,7 @@ def _state_bounds(h, is_new, it, i, k, d, mem, work, stated):
         stated.disk[k] = EQUATION
     stated.b[to], stated.diagonal[to] = sign * work[it.rate + i], -1.0 if stated.disk[k] == EQUATION else 0.0
     if is_new:
-        stated.r[to] = sign * (mem[it.lam + i] - start)
+        stated.r[to] = sign * (memory.mem[it.lam + i] - start)
     for l in range(12):
         stated.H[12 * to + l] = sign * work[it.H + 12 * i + l]
 

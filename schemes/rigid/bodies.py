@@ -132,14 +132,15 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
 
 
 @kernel
-def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, mem, inverse, spare, work):
+def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, memory, inverse, spare):
     """Inverse of ``M - weight_v D_v F - weight_q D_q F T(q)`` ([Notes], eq. 11.213), in inertial axes; False where it is singular.
 
     turning (9,): what rotation of the body does to the moments of its joints, by rows in axes of the body, which comes off the rotation's
     3 × 3 as long as that stays positive definite, or, where is_free, far from singular. Out: inverse: of a body that is not coupled 1/m
     and the 3 × 3 of the rotation; of a coupled one 6 × 6. Work: spare (150,).
     """
-    if is_unmoved(body, work):
+    mem = memory.mem
+    if is_unmoved(body, memory.work):
         for i in range(36 if body.coupled else 10):
             inverse[i] = 0.0
         return True
@@ -349,8 +350,8 @@ def internal_derivatives(t, body, q, v, functions, mem, D_q, D_v):
 
 
 @kernel
-def kinetic_energy(body, at, mem, work):
+def kinetic_energy(body, at, memory):
     """``(m |v|^2 + Omega . I Omega) / 2`` of the velocity that lies there."""
-    v, Omega, momentum = view(work, at, 3), view(work, at + 3, 3), stack(3)
-    times(view(mem, body.q + INERTIA, 9), Omega, momentum)
-    return 0.5 * (mem[body.q + MASS] * dot(v, v) + dot(Omega, momentum))
+    v, Omega, momentum = view(memory.work, at, 3), view(memory.work, at + 3, 3), stack(3)
+    times(view(memory.mem, body.q + INERTIA, 9), Omega, momentum)
+    return 0.5 * (memory.mem[body.q + MASS] * dot(v, v) + dot(Omega, momentum))

@@ -47,42 +47,43 @@ def is_joint(it):
 
 
 @kernel
-def work_of_joints(w_old, n_contacts, n_blocks, interactions, p, work, iwork):
+def work_of_joints(w_old, n_contacts, n_blocks, interactions, p, memory):
     """``r^T H (w + w_k) / 2`` of the equations of joints; w_old: where w_k, of the start of the step, lies in the work memory."""
-    stated, done = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), 0.0
+    stated, done = problem.stated_blocks(n_contacts, n_blocks, p, memory), 0.0
     for k in range(interactions.size):
-        it, first = interactions[k], p.d * iwork[p.begin + k]
+        it, first = interactions[k], p.d * memory.iwork[p.begin + k]
         for i in range(first, first + it.m if is_joint(it) and first >= 0 else first):
             for l in range(12 if it.b != ABSENT else 6):
                 at = 6 * (it.a if l < 6 else it.b) + l % 6
-                done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
+                done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (memory.work[p.w + at] + memory.work[w_old + at])
     return done
 
 
 @kernel
-def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, mem, work, iwork):
+def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, memory):
     """`beyond_reason` for the impulses of joints in the problem that was solved. In w_free: w of the start of the step. Work: w_end.
 
     What is rounding: of impulses, on velocities that the state is worth (`moreau_jean.state_worth`).
     """
     p, rounding = s.plan[0], 0.0
-    done = work_of_joints(p.w_free, n_contacts, n_blocks, s.interactions, p, work, iwork)
+    done = work_of_joints(p.w_free, n_contacts, n_blocks, s.interactions, p, memory)
     for i in range(s.bodies.size if done != 0.0 else 0):
-        I, m = view(mem, s.bodies[i].q + INERTIA, 9), mem[s.bodies[i].q + MASS]
+        I, m = view(memory.mem, s.bodies[i].q + INERTIA, 9), memory.mem[s.bodies[i].q + MASS]
         for side in range(0 if s.bodies[i].fixed else 2):
-            mass, worth = m if side == 0 else (I[0] + I[4] + I[8]) / 3.0, _ROUNDING * work[p.worth + 2 * i + side]
-            rounding += (work[p.impulses + 2 * i + side] + mass * worth) * worth
-    return beyond_reason(done, rounding, were_held, h, s.bodies, p, mem, work)
+            mass, worth = m if side == 0 else (I[0] + I[4] + I[8]) / 3.0, _ROUNDING * memory.work[p.worth + 2 * i + side]
+            rounding += (memory.work[p.impulses + 2 * i + side] + mass * worth) * worth
+    return beyond_reason(done, rounding, were_held, h, s.bodies, p, memory)
 
 
 @kernel
-def beyond_reason(done, rounding, were_held, h, bodies, p, mem, work):
+def beyond_reason(done, rounding, were_held, h, bodies, p, memory):
     """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0.
 
     That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by; besides
     rounding. were_held: joints held before; else they may take energy, as where a latch closes. p says where v_old, v and h_size lie, in
     axes of the bodies, velocities and what forces do in a step, and w_end, scratch for velocities.
     """
+    work = memory.work
     energy, changed, turn = 0.0, 0.0, 0.0
     for i in range(bodies.size if done != 0.0 else 0):
         body, at = bodies[i], 6 * i
@@ -91,9 +92,11 @@ def beyond_reason(done, rounding, were_held, h, bodies, p, mem, work):
             continue
         for l in range(at, at + 6):
             work[p.w_end + l] = work[p.v + l] - work[p.v_old + l]
-        I = view(mem, body.q + INERTIA, 9)
-        energy += 0.5 * work[p.h_size + 2 * i] ** 2 / mem[body.q + MASS] + 1.5 * work[p.h_size + 2 * i + 1] ** 2 / (I[0] + I[4] + I[8])
-        energy += kinetic_energy(body, p.v_old + at, mem, work) + kinetic_energy(body, p.v + at, mem, work)
-        changed += kinetic_energy(body, p.w_end + at, mem, work)
+        I = view(memory.mem, body.q + INERTIA, 9)
+        energy += 0.5 * work[p.h_size + 2 * i] ** 2 / memory.mem[body.q + MASS] + 1.5 * work[p.h_size + 2 * i + 1] ** 2 / (
+            I[0] + I[4] + I[8]
+        )
+        energy += kinetic_energy(body, p.v_old + at, memory) + kinetic_energy(body, p.v + at, memory)
+        changed += kinetic_energy(body, p.w_end + at, memory)
     bound = rounding + _LITTLE * energy + turn * math.sqrt(energy * changed)
     return abs(done) / energy if done > bound or (were_held and -done > bound) else 0.0

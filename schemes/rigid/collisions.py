@@ -33,12 +33,13 @@ _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
 @kernel
-def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
+def find(c, ahead, parallel, q, v, memory):
     """Contacts of collisions c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*, slack.
 
     ahead: gaps are listed that motion may close in this time, from where v points, and those that may take part as they are. slack: of
     each shape, what it adds to the forecasts up to which contacts take part: for rounding, and the most for forces.
     """
+    mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     n, m = c.n_shapes, c.capacity
     kind, size, body = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n)
     local, pose, reach = view(mem, c.local, 7 * n), view(work, c.pose, 7 * n), view(work, c.reach, n)
@@ -64,27 +65,29 @@ def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
     ))  # fmt: skip
     if count > m or (iwork[c.hook] == 0 and c.edges == 0):
         return count
-    return _drop_hidden(c, count, mem, imem, work, iwork) if iwork[c.hook] == 0 else _hand_over(c, count, mem, work, iwork)
+    return _drop_hidden(c, count, memory) if iwork[c.hook] == 0 else _hand_over(c, count, memory)
 
 
 @kernel
-def _drop_hidden(c, n, mem, imem, work, iwork):
+def _drop_hidden(c, n, memory):
     """The n contacts found without those that others rule out, see `nsds.collision.hidden`; returns their number."""
+    work, iwork = memory.work, memory.iwork
     ns, address = c.n_shapes, address_of_drop_hidden()
     return n if address == 0 else call_drop_hidden(address, (
-        view(imem, c.kind, ns), view(mem, c.size, 3 * ns), view(work, c.pose, 7 * ns), view(imem, c.body, ns),
-        view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general], view(iwork, c.new_a, n), view(iwork, c.new_b, n),
+        view(memory.imem, c.kind, ns), view(memory.mem, c.size, 3 * ns), view(work, c.pose, 7 * ns), view(memory.imem, c.body, ns),
+        view(memory.mem, c.vertices, 3 * c.n_vertices), iwork[c.general], view(iwork, c.new_a, n), view(iwork, c.new_b, n),
         view(iwork, c.new_feature, n), view(work, c.new_normal, 3 * n), view(work, c.new_point, 3 * n), view(work, c.new_gap, n),
         c.n_bodies, view(iwork, c.links, c.n_links),
     ))  # fmt: skip
 
 
 @kernel
-def _hand_over(c, n, mem, work, iwork):
+def _hand_over(c, n, memory):
     """The n contacts found as the user's function `on_contact` leaves them; returns their number, without those whose gap is infinite.
 
     One that is not of numbers has the gap -infinity, so that it takes part and the step fails.
     """
+    work, iwork = memory.work, memory.iwork
     address, kept, shapes, poses, contact = uintp(iwork[c.hook]), 0, stack(3), stack(14), stack(7)
     for i in range(n):
         a, b = iwork[c.new_a + i], iwork[c.new_b + i]
@@ -93,7 +96,7 @@ def _hand_over(c, n, mem, work, iwork):
             poses[k], poses[7 + k] = work[c.pose + 7 * a + k], work[c.pose + 7 * b + k]
         for k in range(3):
             contact[k], contact[3 + k] = work[c.new_normal + 3 * i + k], work[c.new_point + 3 * i + k]
-        call_address(address, (0.0, view(shapes, 0, 3), view(poses, 0, 14), view(mem, c.z, c.n_z), view(contact, 0, 7)))
+        call_address(address, (0.0, view(shapes, 0, 3), view(poses, 0, 14), view(memory.mem, c.z, c.n_z), view(contact, 0, 7)))
         if contact[6] == math.inf:
             continue
         size, sound = 1.0, 0.0
@@ -110,19 +113,20 @@ def _hand_over(c, n, mem, work, iwork):
 
 
 @kernel
-def inherit(with_last, c, n, mem, imem, work, iwork):
+def inherit(with_last, c, n, memory):
     """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam.
 
     with_last: those of the last step, too. Out: new_last.
     """
+    imem, work, iwork = memory.imem, memory.work, memory.iwork
     m, frame, old = imem[c.n], stack(9), stack(9)
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
     known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
     normal = view(work, c.old_normal, 3 * n)
-    match(*found, *known, c.each, view(mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
+    match(*found, *known, c.each, view(memory.mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
     if with_last:
         match(*found, *known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
-    match(*found, *known, 3, view(mem, c.normal, 3 * m), normal)
+    match(*found, *known, 3, view(memory.mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
             frame_in(c.planar, view(normal, 3 * i, 3), old)
@@ -147,14 +151,14 @@ def rebounds(c, mem):
 
 
 @kernel
-def note_approach(h, c, q, w, gain, mem, imem, work):
+def note_approach(h, c, q, w, gain, memory):
     """After which share of a step h contacts of the record close, see `time_to_close`; gain: velocities that forces add. Out: before."""
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
-    for i in range(imem[c.n] if rebounds(c, mem) else 0):
-        a, b = locate(c, i, q, mem, imem, frame, lever)
+    for i in range(memory.imem[c.n] if rebounds(c, memory.mem) else 0):
+        a, b = locate(c, i, q, memory, frame, lever)
         relative_velocity(1, a, b, frame, lever, w, u)
         relative_velocity(1, a, b, frame, lever, gain, more)
-        work[c.before + i] = time_to_close(h, mem[c.y + i], u[0], more[0])
+        memory.work[c.before + i] = time_to_close(h, memory.mem[c.y + i], u[0], more[0])
 
 
 @tiny
@@ -171,26 +175,28 @@ def time_to_close(h, gap, ydot, gain):
 
 
 @kernel
-def inherit_approach(c, n, mem, imem, work, iwork):
+def inherit_approach(c, n, memory):
     """`before` of the n contacts found, from the same contacts in the record; 0 of new ones. Out: new_before."""
+    imem, iwork = memory.imem, memory.iwork
     m = imem[c.n]
-    if rebounds(c, mem):
+    if rebounds(c, memory.mem):
         found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
         known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
-        match(*found, *known, 1, view(work, c.before, m), view(work, c.new_before, n))
+        match(*found, *known, 1, view(memory.work, c.before, m), view(memory.work, c.new_before, n))
 
 
 @kernel
-def aim_at_gaps(span, nothing, c, bodies, moved, q, w, mem, imem, work):
+def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
     """Gaps are not to be negative after a motion of time span: ``u + y / span >= 0``; bodies that stick do not move along. Out: aim.
 
     Bodies that lie within each other are pushed apart by no more than a share of their size, or, where nothing is infinite, not at all.
     What is at rest, velocities w, and open by less than a share of what forces would close, see `choose`, stays where it is.
     Out: grip, too.
     """
+    mem, imem, work = memory.mem, memory.imem, memory.work
     lever = stack(6)
     for i in range(imem[c.n]):
-        a, b = reach(c, i, q, mem, imem, lever)
+        a, b = reach(c, i, q, memory, lever)
         gap, normal = mem[c.y + i], view(mem, c.normal + 3 * i, 3)
         rest = _slack(c, imem[c.a + i], a, moved, work)[1] + _slack(c, imem[c.b + i], b, moved, work)[1]
         speed = normal_velocity(a, b, normal, lever, w)
@@ -250,12 +256,13 @@ def _size(bodies, body, lever, normal, mem):
 
 
 @kernel
-def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
+def aim_at_velocities(c, q, w_old, gain, w, memory):
     """What restitution wants of contacts of the record: by velocities before an impact. Out: aim (each), grip, all of it.
 
     They are those of the start, with what forces have added until the gap was closed; w of contacts that carry nothing so far, and 0 of
     those that carried in the last step, too.
     """
+    mem, imem, work = memory.mem, memory.imem, memory.work
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
     for i in range(c.each * imem[c.n]):
         work[c.aim + i] = 0.0
@@ -265,7 +272,7 @@ def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
         carries = mem[c.lam + c.each * i] != 0.0
         if carries and work[c.new_last + c.each * i] > 0.0:
             continue
-        a, b = locate(c, i, q, mem, imem, frame, lever)
+        a, b = locate(c, i, q, memory, frame, lever)
         relative_velocity(c.each, a, b, frame, lever, w_old if carries else w, u)
         relative_velocity(c.each, a, b, frame, lever, gain, more)
         for k in range(min(c.each, 3)):
@@ -274,13 +281,14 @@ def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
 
 
 @kernel
-def take_back(c, n, q_old, q, mem, imem, work, iwork, lost, turned):
+def take_back(c, n, q_old, q, memory, lost, turned):
     """``-H^T r`` of what contacts of the record did in the first half of a step, which ends with the n contacts found.
 
     Where they carried in the last step, too, with H of the end q, as forces turn with the bodies; of impacts, and of contacts that are
     lost, with H of q_old, as if they had not been. In/out: turned, lost (6 each), in inertial axes, to which it is added. Out: known, which
     of the record are found.
     """
+    imem, work, iwork = memory.imem, memory.work, memory.iwork
     m, ones, frame, lever = imem[c.n], view(work, c.old_normal, n), stack(9), stack(6)
     for i in range(n):
         ones[i] = 1.0
@@ -288,9 +296,9 @@ def take_back(c, n, q_old, q, mem, imem, work, iwork, lost, turned):
     match(view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, *found, 1, ones, view(work, c.known, m))
     for j in range(m):
         is_impact = work[c.known + j] == 0.0 or not work[c.last + c.each * j] > 0.0
-        if is_impact and mem[c.lam + c.each * j] != 0.0:
-            a, b = locate(c, j, q_old, mem, imem, frame, lever)
-            _subtract(c.each, a, b, frame, lever, view(mem, c.lam + c.each * j, c.each), lost)
+        if is_impact and memory.mem[c.lam + c.each * j] != 0.0:
+            a, b = locate(c, j, q_old, memory, frame, lever)
+            _subtract(c.each, a, b, frame, lever, view(memory.mem, c.lam + c.each * j, c.each), lost)
     for i in range(n):
         if work[c.new_last + c.each * i] > 0.0 and work[c.new_lam + c.each * i] != 0.0:
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
@@ -316,27 +324,29 @@ def _subtract(each, a, b, frame, lever, r, impulse):
 
 
 @kernel
-def guess_whole(c, mem, imem, work):
+def guess_whole(c, memory):
     """lambda of what carried in the first half becomes a guess for the whole step: the last one's, or twice as much. In/out: lambda."""
-    for i in range(imem[c.n]):
-        is_known = work[c.new_last + c.each * i] > 0.0 and mem[c.lam + c.each * i] > 0.0
+    mem = memory.mem
+    for i in range(memory.imem[c.n]):
+        is_known = memory.work[c.new_last + c.each * i] > 0.0 and mem[c.lam + c.each * i] > 0.0
         for k in range(c.each * i, c.each * i + c.each):
-            mem[c.lam + k] = work[c.new_last + k] if is_known else 2.0 * mem[c.lam + k]
+            mem[c.lam + k] = memory.work[c.new_last + k] if is_known else 2.0 * mem[c.lam + k]
 
 
 @kernel
-def pass_on(c, n, mem, imem, work, iwork):
+def pass_on(c, n, memory):
     """Impulses of contacts of the record that are not among the n found go to the nearest one of the same shapes. In/out: new_lam.
 
     Which features of two shapes touch may change by rounding, as where corners lie on corners. In: known, see `take_back`.
     """
+    mem, imem, work = memory.mem, memory.imem, memory.work
     m, frame, old, lam = imem[c.n], stack(9), stack(9), stack(5)
     for j in range(m):
         if work[c.known + j] != 0.0 or mem[c.lam + c.each * j] == 0.0:
             continue
         heir, least = -1, math.inf
         for i in range(n):
-            if iwork[c.new_a + i] == imem[c.a + j] and iwork[c.new_b + i] == imem[c.b + j]:
+            if memory.iwork[c.new_a + i] == imem[c.a + j] and memory.iwork[c.new_b + i] == imem[c.b + j]:
                 far = 0.0
                 for k in range(3):
                     far += (work[c.new_point + 3 * i + k] - mem[c.point + 3 * j + k]) ** 2
@@ -356,23 +366,25 @@ def pass_on(c, n, mem, imem, work, iwork):
 
 
 @kernel
-def recognise(c, n, mem, imem, work, iwork):
+def recognise(c, n, memory):
     """Which of the n contacts found are in the record. Out: known."""
+    imem, iwork = memory.imem, memory.iwork
     m = imem[c.n]
-    numbers = view(work, c.old_normal, m)
+    numbers = view(memory.work, c.old_normal, m)
     for i in range(m):
         numbers[i] = i + 1.0
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    match(*found, view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, 1, numbers, view(work, c.known, n))
+    match(*found, view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, 1, numbers, view(memory.work, c.known, n))
 
 
 @kernel
-def insert(c, i, q_old, q, mem, imem, work, iwork):
+def insert(c, i, q_old, q, memory):
     """The i-th contact found, at q, into the record, as it was at q_old; returns its number there. There has to be room.
 
     What of the record lies behind moves on, with what steps know of it, and its numbers in `known`. Its point is where either body had what
     touches now, halfway between both.
     """
+    mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     n, number, normal = imem[c.n], imem[c.n], view(work, c.new_normal + 3 * i, 3)
     x, z = stack(3), stack(3)
     a, b, feature = iwork[c.new_a + i], iwork[c.new_b + i], iwork[c.new_feature + i]
@@ -403,11 +415,12 @@ def insert(c, i, q_old, q, mem, imem, work, iwork):
 
 
 @kernel
-def recall(c, number, q_old, q, mem, imem, work, iwork):
+def recall(c, number, q_old, q, memory):
     """A contact of the record, which it has as at q_old, among those found at q, where it is hidden: the reverse of `insert`.
 
     There has to be room. In/out: found.
     """
+    mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     i, x, z = iwork[c.found], stack(3), stack(3)
     a, b, feature = imem[c.a + number], imem[c.b + number], imem[c.feature + number]
     iwork[c.found] = i + 1
@@ -460,8 +473,9 @@ def _turn(old, new, tangential):
 
 
 @kernel
-def take_over(c, n, mem, imem, work, iwork):
+def take_over(c, n, memory):
     """The n contacts found become those of the record; the rest of its arrays is cleared."""
+    mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     last = max(n, imem[c.n])
     imem[c.n] = n
     for i in range(last):
@@ -478,8 +492,9 @@ def take_over(c, n, mem, imem, work, iwork):
 
 
 @kernel
-def locate(c, i, q, mem, imem, frame, lever):
+def locate(c, i, q, memory, frame, lever):
     """(a, b): bodies of contact i of collisions c, -1: the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
+    mem, imem = memory.mem, memory.imem
     a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
     place_contact(c, a, b, mem[c.y + i], view(mem, c.normal + 3 * i, 3), view(mem, c.point + 3 * i, 3), q, frame, lever)
     return a, b
@@ -502,8 +517,9 @@ def _place_levers(a, b, gap, normal, point, q, lever):
 
 
 @tiny
-def reach(c, i, q, mem, imem, lever):
+def reach(c, i, q, memory, lever):
     """As `locate`, without the frame, whose first axis is the normal in the record."""
+    mem, imem = memory.mem, memory.imem
     a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
     _place_levers(a, b, mem[c.y + i], view(mem, c.normal + 3 * i, 3), view(mem, c.point + 3 * i, 3), q, lever)
     return a, b
@@ -552,13 +568,14 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 
 @kernel
-def choose(c, bodies, ahead, is_half, moved, first, q, w, mem, imem, work, bodies_of, which):
+def choose(c, bodies, ahead, is_half, moved, first, q, w, memory, bodies_of, which):
     """Contacts of collisions c that take part ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
 
     is_half: those that carry, too, see `problem.Options`. moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
 
     Where neither side can move nothing is to be done. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
     """
+    mem, imem = memory.mem, memory.imem
     lever, n = stack(6), first
     for i in range(imem[c.n]):
         a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
@@ -566,10 +583,10 @@ def choose(c, bodies, ahead, is_half, moved, first, q, w, mem, imem, work, bodie
             continue
         way = 0.0
         if ahead != 0.0:
-            reach(c, i, q, mem, imem, lever)
+            reach(c, i, q, memory, lever)
             way = ahead * normal_velocity(a, b, view(mem, c.normal + 3 * i, 3), lever, w)
-        rounding, forces = _slack(c, imem[c.a + i], a, moved, work)
-        rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, work)
+        rounding, forces = _slack(c, imem[c.a + i], a, moved, memory.work)
+        rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, memory.work)
         carries = is_half and mem[c.lam + c.each * i] > 0.0
         if carries or is_closed(mem[c.y + i] + way, way, rounding + rounding_b, forces + forces_b):
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
@@ -578,12 +595,12 @@ def choose(c, bodies, ahead, is_half, moved, first, q, w, mem, imem, work, bodie
 
 
 @tiny
-def are_some_open(c, first, last, which, mem, imem, work, iwork):
+def are_some_open(c, first, last, which, memory):
     """Whether some of the contacts chosen are open, so that the forecast alone may have chosen them, and as they were found."""
     result = False
-    for at in range(first, last if iwork[c.hook] == 0 else first):
+    for at in range(first, last if memory.iwork[c.hook] == 0 else first):
         i = which[at]
-        result = result or mem[c.y + i] > work[c.slack + 2 * imem[c.a + i]]
+        result = result or memory.mem[c.y + i] > memory.work[c.slack + 2 * memory.imem[c.a + i]]
     return result
 
 
@@ -596,43 +613,44 @@ def _slack(c, shape, body, moved, work):
 
 
 @kernel
-def state_contact(is_half, c, number, i, p, q, w, mem, imem, work, iwork):
+def state_contact(is_half, c, number, i, p, q, w, memory):
     """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p.
 
     is_half: its law is counted from `aim`, with a share `grip` of its friction.
     """
-    frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
-    body[0], body[1] = locate(c, number, q, mem, imem, frame, lever)
+    work = memory.work
+    frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(memory.iwork, p.body + 2 * i, 2)
+    body[0], body[1] = locate(c, number, q, memory, frame, lever)
     if is_half:
-        _state_cone(c, i, p, mem, work, iwork)
+        _state_cone(c, i, p, memory)
         for k in range(p.d):
             work[p.b + p.d * i + k] = work[c.aim + c.each * number + k] if k < c.each else 0.0
         for k in range(2):
             work[p.mu + 2 * i + k] *= work[c.grip + number]
     else:
-        state_law(c, i, p, body[0], body[1], frame, lever, w, mem, work, iwork)
+        state_law(c, i, p, body[0], body[1], frame, lever, w, memory)
     for k in range(p.d):
-        work[p.r + p.d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
+        work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 
 @kernel
-def state_law(c, i, p, a, b, frame, lever, w, mem, work, iwork):
+def state_law(c, i, p, a, b, frame, lever, w, memory):
     """The law of a contact between bodies a and b that had velocities w. Out: the i-th of disk, mu, b of plan p."""
     u = stack(5)
-    _state_cone(c, i, p, mem, work, iwork)
-    if rebounds(c, mem):
+    _state_cone(c, i, p, memory)
+    if rebounds(c, memory.mem):
         relative_velocity(c.each, a, b, frame, lever, w, u)
     for k in range(p.d):
-        e = restitution(c, k, mem)
-        work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
+        e = restitution(c, k, memory.mem)
+        memory.work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
 
 
 @tiny
-def _state_cone(c, i, p, mem, work, iwork):
+def _state_cone(c, i, p, memory):
     """What a contact may carry. Out: the i-th of disk and mu of plan p."""
-    iwork[p.disk + i] = 0 if c.each == 1 else 2
-    work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
-    work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
+    memory.iwork[p.disk + i] = 0 if c.each == 1 else 2
+    memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu]
+    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r] if c.each == 5 else 0.0
 
 
 @kernel

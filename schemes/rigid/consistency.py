@@ -31,27 +31,28 @@ def make_consistent(records, options, h, method, solver, solver_options):
 
 
 @kernel
-def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _make_consistent(t, s, functions, solver, solver_options, options, memory):
     """Project positions, then velocities; returns a status, or CAPACITY, where there is no room for the contacts."""
+    work = memory.work
     form, p, own = s.motion, s.positions.plan[0], s.motion.plan[0]
     m = p.n_bodies
     q, v, w, R = view(work, own.q, 7 * m), view(work, own.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)
-    if projection.start(t, s, functions, options, mem, imem, work, iwork) == CAPACITY:
+    if projection.start(t, s, functions, options, memory) == CAPACITY:
         return CAPACITY
-    status = projection.project(t, False, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status = projection.project(t, False, s, functions, solver, solver_options, options, memory)
     if status != CONVERGED:
         return status
-    projection.metric(t, True, form.bodies, p, q, functions, mem, work)
+    projection.metric(t, True, form.bodies, p, q, functions, memory)
     plain.to_inertial(m, R, v, w)
-    n_blocks, left, most = _choose_equations(form.interactions, p, work, iwork), 0.0, 0.0
+    n_blocks, left, most = _choose_equations(form.interactions, p, memory), 0.0, 0.0
     for k in range(_ROUNDS + 1 if n_blocks > 0 else 0):
-        left, size = _state_velocities(t, n_blocks, form.interactions, p, q, functions, mem, imem, work, iwork)
+        left, size = _state_velocities(t, n_blocks, form.interactions, p, q, functions, memory)
         most = max(most, size)
         if k == _ROUNDS or left == 0.0:
             break
-        problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, work, iwork)
+        problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, memory)
         wanted = _CLOSE * problem.size_of(w)
-        solved = problem.solve_blocks(0, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+        solved = problem.solve_blocks(0, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, memory)
         if solved != CONVERGED and not problem.can_go_on(solved):
             return solved
         change = view(work, p.w_free, 6 * m)
@@ -62,30 +63,31 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
         return VIOLATED
     if n_blocks > 0:
         plain.to_body(m, R, w, v)
-    if not plain.find_contacts(options.motion, own.parallel != 0, form.collisions, q, v, mem, imem, work, iwork):
+    if not plain.find_contacts(options.motion, own.parallel != 0, form.collisions, q, v, memory):
         return CAPACITY
-    plain.take_contacts(form.collisions, mem, imem, work, iwork)
-    _keep(form, q, v, mem, work)
-    problem.keep_contact_impulses(0, form.collisions, p, mem, imem, work, iwork)
-    plain.outputs(t, form.interactions, own, q, v, view(work, own.R, 9 * m), functions, mem, imem, work)
+    plain.take_contacts(form.collisions, memory)
+    _keep(form, q, v, memory)
+    problem.keep_contact_impulses(0, form.collisions, p, memory)
+    plain.outputs(t, form.interactions, own, q, v, view(work, own.R, 9 * m), functions, memory)
     return CONVERGED
 
 
 @tiny
-def _choose_equations(interactions, p, work, iwork):
+def _choose_equations(interactions, p, memory):
     """Number of their blocks. Out: begin."""
     n = 0
     for k in range(interactions.size):
-        is_listed = interactions[k].law == EQUALITY and work[interactions[k].off] == 0.0
-        iwork[p.begin + k] = n if is_listed else -1
+        is_listed = interactions[k].law == EQUALITY and memory.work[interactions[k].off] == 0.0
+        memory.iwork[p.begin + k] = n if is_listed else -1
         n += interactions[k].n_blocks if is_listed else 0
     return n
 
 
 @kernel
-def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, work, iwork):
+def _state_velocities(t, n_blocks, interactions, p, q, functions, memory):
     """The equations ``H w + rate + H M^-1 H^T r = 0``. Returns the largest ``|H w + rate|``, and sum of its terms."""
-    stated, d, w, worst = problem.stated_blocks(0, n_blocks, p, work, iwork), p.d, view(work, p.w, 6 * p.n_bodies), 0.0
+    work = memory.work
+    stated, d, w, worst = problem.stated_blocks(0, n_blocks, p, memory), p.d, view(work, p.w, 6 * p.n_bodies), 0.0
     most = 0.0
     for i in range(6 * p.n_bodies):
         work[p.w_free + i] = w[i]
@@ -94,10 +96,10 @@ def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, wor
         for l in range(12):
             stated.H[12 * i + l] = 0.0
     for k in range(interactions.size):
-        it, first = interactions[k], iwork[p.begin + k]
+        it, first = interactions[k], memory.iwork[p.begin + k]
         if first < 0:
             continue
-        evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+        evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, memory)
         for i in range(first, first + it.n_blocks):
             stated.body[2 * i], stated.body[2 * i + 1], stated.mu[2 * i], stated.mu[2 * i + 1] = it.a, it.b, 0.0, 0.0
             stated.disk[i] = EQUATION
@@ -116,10 +118,11 @@ def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, wor
 
 
 @kernel
-def _keep(s, q, v, mem, work):
+def _keep(s, q, v, memory):
     """The state into the record, without impulses of the interactions."""
+    mem = memory.mem
     for i in range(s.bodies.size):
-        if is_gone(s.bodies[i], work):
+        if is_gone(s.bodies[i], memory.work):
             continue
         at = s.bodies[i].q
         for k in range(7):

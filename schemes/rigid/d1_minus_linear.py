@@ -77,93 +77,97 @@ def prepare(records, options, h, method):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: which rows were active, and outputs of the state. CAPACITY without room for the contacts of shapes."""
+    work = memory.work
     if s.rigid.plan[0].is_short != 0:
         return CAPACITY
     constraints, kept, p = s.newton.constraints, s.kept[0], s.newton.plan[0]
     for i in range(constraints.size):
-        iwork[kept.active + i], work[p.total + i] = imem[constraints[i].active], mem[constraints[i].lam]
+        memory.iwork[kept.active + i], work[p.total + i] = memory.imem[constraints[i].active], memory.mem[constraints[i].lam]
     work[s.rigid.plan[0].horizon] = options.h
-    forget_contacts(s.rigid, iwork)
-    renew_contacts(ABSENT, s.rigid, functions, mem, imem, work, iwork)
-    _find_active(s, mem, imem, iwork)
-    evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
+    forget_contacts(s.rigid, memory.iwork)
+    renew_contacts(ABSENT, s.rigid, functions, memory)
+    _find_active(s, memory)
+    evaluate_wrenches(t, p.f, s.rigid, functions, memory)
     for i in range(constraints.size):
-        mem[constraints[i].lam] = work[p.total + i]
-    apply_inverses(s.newton.bodies, p.f, p.a_old, p.scratch, work, iwork)
+        memory.mem[constraints[i].lam] = work[p.total + i]
+    apply_inverses(s.newton.bodies, p.f, p.a_old, p.scratch, memory)
     for i in range(p.n_dofs):
         work[p.pull + i] = options.h * abs(work[p.a_old + i])
-    evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, mem, imem, work, iwork)
+    evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, memory)
     state_pulls(p.pull, constraints, s.newton.entries, work)
-    _end(s, options, mem, imem, work, iwork)
+    _end(s, options, memory)
     return CONVERGED
 
 
 @tiny
-def _find_active(s, mem, imem, iwork):
+def _find_active(s, memory):
     """Of contacts of shapes, which the record lists by shapes and feature: those with an impulse. Out: active."""
+    imem, iwork = memory.imem, memory.iwork
     for k in range(s.rigid.rows.size):
         row, r = s.rigid.rows[k], s.rigid.interactions[k]
         if row.collision != ABSENT:
             c, was_active = s.rigid.collisions[row.collision], 0
             for i in range(imem[c.n]):
                 is_it = imem[c.a + i] == row.shape_a and imem[c.b + i] == row.shape_b and imem[c.feature + i] == iwork[row.feature]
-                if is_it and mem[c.lam + c.each * i] != 0.0:
+                if is_it and memory.mem[c.lam + c.each * i] != 0.0:
                     was_active = 1
             for i in range(r.m):
                 iwork[s.kept[0].active + iwork[row.number + i]] = was_active
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
+    work = memory.work
     form, h, t = s.newton, options.h, t_new - options.h
     constraints, p, kept = form.constraints, form.plan[0], s.kept[0]
-    keep_state(form.parts, form.elements, p, mem, work)
-    _evaluate(t, p.a_old, s, options, functions, mem, imem, work, iwork)
-    update_outputs(h, 1.0, constraints, form.entries, form.couplings, mem, work)  # of contacts of shapes the record has a list instead
+    keep_state(form.parts, form.elements, p, memory)
+    _evaluate(t, p.a_old, s, options, functions, memory)
+    update_outputs(h, 1.0, constraints, form.entries, form.couplings, memory)  # of contacts of shapes the record has a list instead
     were_held = branches.are_held(h, view(work, p.v_old, p.n_dofs), s.rigid.interactions, work)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
-        imem[constraints[i].active] = iwork[kept.active + i]
+        memory.imem[constraints[i].active] = memory.iwork[kept.active + i]
     for i in range(p.n_dofs):
         work[kept.pressed + i], work[kept.sizes + i] = 0.0, 0.0
-    _add_forces(h, s, mem, work)
-    status, n_iter, residual = add_contact(AT_START, p.a_old, form, solver, solver_options, options, mem, imem, work, iwork)
-    _press(1.0, s, work, iwork)
-    _move(h, s, mem, imem, work)
-    _evaluate(t_new, p.dv, s, options, functions, mem, imem, work, iwork)
-    _press(-1.0, s, work, iwork)
-    _add_forces(h, s, mem, work)
-    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, solver, solver_options, options, mem, imem, work, iwork)
-    is_finite = end_smooth_motion(h, form.parts, form.elements, p, mem, work)
-    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, solver, solver_options, options, mem, imem, work, iwork)
-    add_jump(form.parts, form.elements, p, mem, work)
-    _press(1.0, s, work, iwork)
+    _add_forces(h, s, memory)
+    status, n_iter, residual = add_contact(AT_START, p.a_old, form, solver, solver_options, options, memory)
+    _press(1.0, s, memory)
+    _move(h, s, memory)
+    _evaluate(t_new, p.dv, s, options, functions, memory)
+    _press(-1.0, s, memory)
+    _add_forces(h, s, memory)
+    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, solver, solver_options, options, memory)
+    is_finite = end_smooth_motion(h, form.parts, form.elements, p, memory)
+    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, solver, solver_options, options, memory)
+    add_jump(form.parts, form.elements, p, memory)
+    _press(1.0, s, memory)
     for i in range(constraints.size):
-        mem[constraints[i].lam] = work[p.total + i]
-        iwork[kept.active + i] = 1 if work[p.total + i - constraints[i].component] != 0.0 else 0
-    _end(s, options, mem, imem, work, iwork)
+        memory.mem[constraints[i].lam] = work[p.total + i]
+        memory.iwork[kept.active + i] = 1 if work[p.total + i - constraints[i].component] != 0.0 else 0
+    _end(s, options, memory)
     status = worse(worse(status, status_2), status_3) if is_finite else NON_FINITE
     residual = max(residual, residual_2, residual_3)
-    share = _work_beyond_reason(were_held, h, s, mem, work) if status in (CONVERGED, INEXACT) else 0.0
+    share = _work_beyond_reason(were_held, h, s, memory) if status in (CONVERGED, INEXACT) else 0.0
     if share > 0.0:
         status, residual = LEFT_BRANCH, max(residual, share)
     return status, n_iter + n_2 + n_3, residual
 
 
 @kernel
-def _press(sign, s, work, iwork):
+def _press(sign, s, memory):
     """``sign H^T r`` of the joints, r the impulses in total, added to pressed, and the sizes of its terms to sizes.
 
     What acted at the start of the step is taken back with H of its end, where all of total is added in the end.
     """
+    work = memory.work
     kept, total = s.kept[0], s.newton.plan[0].total
     for k in range(s.rigid.interactions.size):
         it = s.rigid.interactions[k]
         for i in range(it.m if branches.is_joint(it) else 0):
-            r = sign * work[total + iwork[s.rigid.rows[k].number + i]]
+            r = sign * work[total + memory.iwork[s.rigid.rows[k].number + i]]
             for l in range(12 if it.b != ABSENT else 6):
                 to, term = 6 * (it.a if l < 6 else it.b) + l % 6, r * work[it.H + 12 * i + l]
                 work[kept.pressed + to] += term
@@ -171,53 +175,56 @@ def _press(sign, s, work, iwork):
 
 
 @kernel
-def _work_beyond_reason(were_held, h, s, mem, work):
+def _work_beyond_reason(were_held, h, s, memory):
     """`branches.beyond_reason` for the impulses of joints in pressed."""
+    work = memory.work
     kept, f, done, size = s.kept[0], s.newton.plan[0].f, 0.0, 0.0
     for b in range(s.rigid.bodies.size):
         for i in range(6 * b, 6 * b + 6):
-            work[kept.v + i] = mem[s.rigid.bodies[b].q + V + i - 6 * b]
+            work[kept.v + i] = memory.mem[s.rigid.bodies[b].q + V + i - 6 * b]
             done += 0.5 * work[kept.pressed + i] * (work[kept.v_old + i] + work[kept.v + i])
             size += work[kept.sizes + i] * (abs(work[kept.v_old + i]) + abs(work[kept.v + i]))
         for side in range(2):
             work[kept.h_size + 2 * b + side] = h * norm(view(work, f + 6 * b + 3 * side, 3))
-    return branches.beyond_reason(done, _ROUNDING * size, were_held, h, s.rigid.bodies, kept, mem, work)
+    return branches.beyond_reason(done, _ROUNDING * size, were_held, h, s.rigid.bodies, kept, memory)
 
 
 @kernel
-def _evaluate(t, a, s, options, functions, mem, imem, work, iwork):
+def _evaluate(t, a, s, options, functions, memory):
     """Accelerations without contact at the state in mem, into work[a:], curvatures, and h, rate and H of all interactions."""
+    iwork = memory.iwork
     p = s.newton.plan[0]
-    renew_contacts(ABSENT, s.rigid, functions, mem, imem, work, iwork)
+    renew_contacts(ABSENT, s.rigid, functions, memory)
     for k in range(s.rigid.rows.size):
         row = s.rigid.rows[k]
         for i in range(s.rigid.interactions[k].m if row.collision != ABSENT and iwork[row.state] != SAME else 0):
-            mem[s.newton.constraints[iwork[row.number + i]].y] = math.inf  # it was not closed at the start of the step
+            memory.mem[s.newton.constraints[iwork[row.number + i]].y] = math.inf  # it was not closed at the start of the step
             iwork[s.kept[0].active + iwork[row.number + i]] = 0
-    evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
-    apply_inverses(s.newton.bodies, p.f, a, p.scratch, work, iwork)
-    bend_rows(t, _MOMENT * options.h, EVERY, ABSENT, s.rigid, functions, mem, imem, work, iwork)
-    evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, mem, imem, work, iwork)
+    evaluate_wrenches(t, p.f, s.rigid, functions, memory)
+    apply_inverses(s.newton.bodies, p.f, a, p.scratch, memory)
+    bend_rows(t, _MOMENT * options.h, EVERY, ABSENT, s.rigid, functions, memory)
+    evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, memory)
 
 
 @tiny
-def _add_forces(h, s, mem, work):
+def _add_forces(h, s, memory):
     """Impulses of half a step of the forces between bodies, which lambda of their rows is then, into total."""
     for i in range(s.newton.constraints.size):
         c = s.newton.constraints[i]
         if c.level == POSITION:
-            work[s.newton.plan[0].total + i] += 0.5 * h * mem[c.lam]
+            memory.work[s.newton.plan[0].total + i] += 0.5 * h * memory.mem[c.lam]
 
 
 @kernel
-def _move(h, s, mem, imem, work):
+def _move(h, s, memory):
     """``v* = v_k + h a_k``, and q_k moved by ``h/2 (v_k + v*)``."""
+    mem, work = memory.mem, memory.work
     p, kept, n = s.newton.plan[0], stack(7), s.rigid.bodies.size
-    keep_angles(s.rigid.interactions, mem, work)
+    keep_angles(s.rigid.interactions, memory)
     v_old, a_old, R = view(work, p.v_old, 6 * n), view(work, p.a_old, 6 * n), view(work, s.rigid.plan[0].R, 9 * n)
-    foresee_angles(h, 1.0, v_old, v_old, R, s.rigid.interactions, mem, imem, work)
-    keep_angles(s.rigid.interactions, mem, work)
-    foresee_angles(0.5 * h * h, 1.0, a_old, a_old, R, s.rigid.interactions, mem, imem, work)
+    foresee_angles(h, 1.0, v_old, v_old, R, s.rigid.interactions, memory)
+    keep_angles(s.rigid.interactions, memory)
+    foresee_angles(0.5 * h * h, 1.0, a_old, a_old, R, s.rigid.interactions, memory)
     for b in range(s.rigid.bodies.size):
         q = s.rigid.bodies[b].q
         v, v_old = view(mem, q + V, 6), view(work, p.v_old + 6 * b, 6)
@@ -229,15 +236,16 @@ def _move(h, s, mem, imem, work):
 
 
 @kernel
-def _end(s, options, mem, imem, work, iwork):
+def _end(s, options, memory):
     """Outputs of the state, ``p = H^T lambda`` of the bodies, flags, and the list of contacts of shapes."""
+    mem = memory.mem
     form, kept = s.newton, s.kept[0]
-    update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, mem, work)
+    update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, memory)
     clear_impulses(form.parts, form.elements, mem)
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        imem[c.active] = iwork[kept.active + i]
-        iwork[kept.listed + i] = 1 if mem[c.gap] <= work[c.closed] else 0
+        memory.imem[c.active] = memory.iwork[kept.active + i]
+        memory.iwork[kept.listed + i] = 1 if mem[c.gap] <= memory.work[c.closed] else 0
         for k in range(c.input, c.input_end):
-            mem[form.inputs[k].q + 2 * form.inputs[k].n] += work[form.inputs[k].coefficient] * mem[c.lam]
-    write_contacts(kept.listed, s.rigid, mem, imem, work, iwork)
+            mem[form.inputs[k].q + 2 * form.inputs[k].n] += memory.work[form.inputs[k].coefficient] * mem[c.lam]
+    write_contacts(kept.listed, s.rigid, memory)

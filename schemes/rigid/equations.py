@@ -23,12 +23,13 @@ def words_of(n_nodes):
 
 
 @kernel
-def gather(d, stated, bodies, G, p, work, iwork):
+def gather(d, stated, bodies, G, p, memory):
     """The equations of a problem as a dense matrix, rows in their order of elimination; they were completed by `blocks.complete_blocks`.
 
     Returns the number of rows; 0 where there is no room. Out: nodes, component, scale, and dense where the elimination gets to.
     """
-    n = _find_nodes(d, stated, G, p, work, iwork)
+    work, iwork = memory.work, memory.iwork
+    n = _find_nodes(d, stated, G, p, memory)
     if n > 0 and iwork[p.is_ordered] == 0:
         _link_nodes(bodies, p, iwork)
         _order_nodes(p, iwork)
@@ -43,7 +44,7 @@ def gather(d, stated, bodies, G, p, work, iwork):
     for x in range(iwork[p.n_nodes]):
         for run in range(iwork[p.run_of + x], iwork[p.run_of + x + 1], 2):
             for y in range(iwork[run], iwork[run + 1]):
-                _couple(x, y, n, stated.E, G, p, work, iwork)
+                _couple(x, y, n, stated.E, G, p, memory)
     return n
 
 
@@ -64,8 +65,9 @@ def _own(x, E, G):
 
 
 @tiny
-def _couple(x, y, n, E, G, p, work, iwork):
+def _couple(x, y, n, E, G, p, memory):
     """The entries of rows of node x with those of y, or with later ones of x: by what acts on bodies that both have. Out: dense."""
+    work, iwork = memory.work, memory.iwork
     a, b, c, d = iwork[p.ends + 2 * x], iwork[p.ends + 2 * x + 1], iwork[p.ends + 2 * y], iwork[p.ends + 2 * y + 1]
     share_ac, share_ad, share_bc, share_bd = a == c and a >= 0, a == d and a >= 0, b == c and b >= 0, b == d and b >= 0
     dense, scale, component, end, sums = p.dense, p.scale, p.component, iwork[p.node_row + y + 1], stack(4)
@@ -91,20 +93,21 @@ def _couple(x, y, n, E, G, p, work, iwork):
 
 
 @kernel
-def _find_nodes(d, stated, G, p, work, iwork):
+def _find_nodes(d, stated, G, p, memory):
     """Number of rows that act on anything that moves, 0 where there is no room for them. Out: n_nodes, node_body, own, row_of.
 
     own: diagonal entries, row_of: nodes, or -1, by components. is_ordered, the number of rows that are listed, becomes 0 where nodes are
     others than those of the last call, and -1 where nodes are these and rows are others.
     """
+    iwork = memory.iwork
     n, n_nodes, n_before, are_same = 0, 0, iwork[p.n_nodes], True
     for k in range(stated.disk.size):
         node = -1
         for a in range(d * k, d * k + d):
             before = iwork[p.row_of + a]
             product = _own(12 * a, stated.E, G) if stated.disk[k] == EQUATION else 0.0
-            work[p.own + a] = stated.diagonal[a] + product
-            does_act = product != 0.0 and work[p.own + a] != 0.0
+            memory.work[p.own + a] = stated.diagonal[a] + product
+            does_act = product != 0.0 and memory.work[p.own + a] != 0.0
             if does_act:
                 if n == p.most:
                     iwork[p.n_nodes], iwork[p.is_ordered] = 0, 0
@@ -242,8 +245,9 @@ def _list_rows(stated, p, iwork):
 
 
 @kernel
-def eliminate(n, q, p, work, iwork):
+def eliminate(n, q, p, memory):
     """``W r + q = 0`` of the n rows, made triangular as they come; False where a pivot is small. In/out: dense. Out: scaled, pivot."""
+    work, iwork = memory.work, memory.iwork
     z, node_row = p.scaled, p.node_row
     for i in range(n):
         work[z + i] = -work[p.scale + i] * q[iwork[p.component + i]]
@@ -261,13 +265,14 @@ def eliminate(n, q, p, work, iwork):
                     factor = work[below + k] * inverse
                     if factor != 0.0:
                         work[z + i] -= factor * z_k
-                        _subtract(factor, row, below, k + 1, first, last, node_row, work, iwork)
+                        _subtract(factor, row, below, k + 1, first, last, node_row, memory)
     return True
 
 
 @tiny
-def _subtract(factor, row, below, begin, first, last, node_row, work, iwork):
+def _subtract(factor, row, below, begin, first, last, node_row, memory):
     """A multiple of a row from one below, from a column on, in the columns of runs. In/out: dense."""
+    work, iwork = memory.work, memory.iwork
     for run in range(first, last, 2):
         # two at a time: vector loops of the compiler take longer to begin than these are long
         j, end = max(begin, iwork[node_row + iwork[run]]), iwork[node_row + iwork[run + 1]]
@@ -279,8 +284,9 @@ def _subtract(factor, row, below, begin, first, last, node_row, work, iwork):
 
 
 @kernel
-def substitute(n, p, r, work, iwork):
+def substitute(n, p, r, memory):
     """``W r + q = 0`` of what `eliminate` has made triangular. Out: r, 0 but in these rows. In/out: scaled."""
+    work, iwork = memory.work, memory.iwork
     z, node_row = p.scaled, p.node_row
     for a in range(r.size):
         r[a] = 0.0

@@ -37,8 +37,9 @@ def force_of(t, it, y, ydot, functions, mem, out):
 
 
 @kernel
-def add_at_start(t, s, functions, mem, work):
+def add_at_start(t, s, functions, memory):
     """Forces at the state of the record, whose outputs and H are known. In/out: f_old and size of bodies; out: force_old."""
+    mem, work = memory.mem, memory.work
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law == FORCE and work[it.off] == 0.0:
@@ -47,18 +48,19 @@ def add_at_start(t, s, functions, mem, work):
 
 
 @kernel
-def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, mem, imem, work):
+def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, memory):
     """Forces at q and w. In/out: f and size of bodies; root, blur, found where is_new, else what they were; out: force.
 
     root: L for the weights ``h theta`` and ``h^2 theta a``; blur: what rounding of lengths makes of stiff forces, of which floor says how
     much counts as size.
     """
+    mem, work = memory.mem, memory.work
     p = s.plan[0]
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law == FORCE and work[it.off] == 0.0:
             y, ydot, f = view(work, it.h, it.m), view(work, it.spare, it.m), view(work, it.force, it.m)
-            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, memory)
             rates(it, p, work, ydot)
             force_of(t, it, y, ydot, functions, mem, f)
             _add(it, it.force, s.bodies, p, p.f, work)

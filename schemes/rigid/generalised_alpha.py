@@ -104,71 +104,72 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: contacts and outputs of the state; accelerations are computed when the first step begins."""
-    iwork[s.plan[0].fresh] = 1
-    return plain.start(t, s.motion, functions, options.positions.motion, mem, imem, work, iwork)
+    memory.iwork[s.plan[0].fresh] = 1
+    return plain.start(t, s.motion, functions, options.positions.motion, memory)
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    work = memory.work
     form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
-    keep_angles(form.interactions, mem, work)
-    _begin(form.bodies, own, places, mem, work)
+    keep_angles(form.interactions, memory)
+    _begin(form.bodies, own, places, memory)
     were_held = _is_held_by_joints(form.interactions, work)
     were_held = were_held and branches.are_held(options.h, view(work, own.w, 6 * n), form.interactions, work)
-    started, is_new = CONVERGED, _hold(form.bodies, places, mem, work)  # accelerations jump with the controls
-    if is_new or iwork[places.fresh] != 0:
+    started, is_new = CONVERGED, _hold(form.bodies, places, memory)  # accelerations jump with the controls
+    if is_new or memory.iwork[places.fresh] != 0:
         were_held = False  # the forces of the start are not known
-        started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, memory)
     _know_motion(options, own, places, work)
-    n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, work, iwork)
-    status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
+    n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, memory)
+    status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, memory)
     status = worse(started, status)
-    passing.keep_from_passing(options.h, smooth.a, form, mem, imem, work, iwork)
+    passing.keep_from_passing(options.h, smooth.a, form, memory)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
     projection.turn_matrices(p, q, work)
-    _close_interactions(t_new, True, options, form.interactions, p, q, functions, mem, imem, work)
+    _close_interactions(t_new, True, options, form.interactions, p, q, functions, memory)
     for i in range(2 * n):
         work[places.pushed + i] = 0.0
     for i in range(7 * n):
         work[own.q_bar + i] = q[i]
     for k in range(form.collisions.size):
-        for i in range(imem[form.collisions[k].n]):
+        for i in range(memory.imem[form.collisions[k].n]):
             work[form.collisions[k].taking + i] = 0.0
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
             for i in range(7 * n):
                 work[places.before + i] = q[i]
-            if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
-                restore_angles(form.interactions, mem, work)
+            if not _find(options, form.collisions, own, p, q, memory):
+                restore_angles(form.interactions, memory)
                 return CAPACITY, n_iter, residual
-            _keep_violated(options, form, own, q, mem, imem, work, iwork)
-            projected = projection.project(t_new, True, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+            _keep_violated(options, form, own, q, memory)
+            projected = projection.project(t_new, True, s, functions, solver, solver_options, options.positions, memory)
             status = worse(projected, status)
             _note_push(n, places, q, work)
-        if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
-            restore_angles(form.interactions, mem, work)
+        if not _find(options, form.collisions, own, p, q, memory):
+            restore_angles(form.interactions, memory)
             return CAPACITY, n_iter, residual
-        _recall_hidden(form.collisions, own, q, mem, imem, work, iwork)
-        n_contacts = _close(t_new, s, functions, options, mem, imem, work, iwork)
-        if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, work, iwork):
+        _recall_hidden(form.collisions, own, q, memory)
+        n_contacts = _close(t_new, s, functions, options, memory)
+        if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, memory):
             break
-        shifted = _shift(t_new, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        shifted = _shift(t_new, n_contacts, s, functions, solver, solver_options, options, memory)
         status = worse(shifted, status)
     for i in range(6 * n):
         work[places.change + i] = 0.0
     if status in (CONVERGED, INEXACT):
-        hit, error = _jump(t_new, True, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        hit, error = _jump(t_new, True, n_contacts, s, functions, solver, solver_options, options, memory)
         status, residual = worse(hit, status), max(residual, error)
         for i in range(6 * n):
             v[i] += work[places.change + i]
-    share = _work_beyond_reason(n_contacts, options.h, s, mem, work, iwork)
+    share = _work_beyond_reason(n_contacts, options.h, s, memory)
     if were_held and share > 0.0 and status in (CONVERGED, INEXACT):
         status, residual = LEFT_BRANCH, max(residual, share)
-    done = _commit(t_new, n_contacts, s, functions, options, mem, imem, work, iwork)
-    iwork[places.fresh] = 0
+    done = _commit(t_new, n_contacts, s, functions, options, memory)
+    memory.iwork[places.fresh] = 0
     return worse(done, status), n_iter, residual
 
 
@@ -183,24 +184,25 @@ def _is_held_by_joints(interactions, work):
 
 
 @kernel
-def _work_beyond_reason(n_contacts, h, s, mem, work, iwork):
+def _work_beyond_reason(n_contacts, h, s, memory):
     """Work of joints in the step, of the kinetic energy, where it is more than that of a step on its branch; else 0. Out: force.
 
     It is what forces do not explain of the change of that energy, but for what they change by in the step. Jumps count where nothing but
     joints makes velocities jump.
     """
+    work = memory.work
     form, places, p, done, energy, bound, turn = s.motion, s.plan[0], s.motion.plan[0], 0.0, 0.0, 0.0, 0.0
-    kept = 0.0 if n_contacts == 0 and _are_joints(form.interactions, s.positions.plan[0], iwork) else 1.0
+    kept = 0.0 if n_contacts == 0 and _are_joints(form.interactions, s.positions.plan[0], memory.iwork) else 1.0
     for i in range(p.n_bodies):
         body, at = form.bodies[i], 6 * i
         if is_unmoved(body, work):
             continue
         for k in range(at, at + 6):
-            v_old, v = mem[body.q + V + k - at], work[p.v + k] - kept * work[places.change + k]
+            v_old, v = memory.mem[body.q + V + k - at], work[p.v + k] - kept * work[places.change + k]
             done -= 0.5 * h * (work[places.force + k] * v_old + work[p.f + k] * v)
             bound += 0.5 * h * abs(work[p.f + k] - work[places.force + k]) * (abs(v_old) + abs(v))
             work[p.w_free + k], work[p.w_end + k], work[places.force + k] = v_old, v, work[p.f + k]
-        before, after = kinetic_energy(body, p.w_free + at, mem, work), kinetic_energy(body, p.w_end + at, mem, work)
+        before, after = kinetic_energy(body, p.w_free + at, memory), kinetic_energy(body, p.w_end + at, memory)
         done, energy = done + after - before, energy + after + before
         turn = max(turn, h * max(norm(view(work, p.w_free + at + 3, 3)), norm(view(work, p.w_end + at + 3, 3))))
     return abs(done) / energy if abs(done) > bound + (_LOST + _OF_TURN * turn) * energy else 0.0
@@ -216,8 +218,9 @@ def _are_joints(interactions, p, iwork):
 
 
 @kernel
-def _begin(bodies, p, places, mem, work):
+def _begin(bodies, p, places, memory):
     """Keep q_k and v_k, and its w, which `outputs` left."""
+    mem, work = memory.mem, memory.work
     for i in range(p.n_bodies):
         for k in range(7):
             work[p.q_old + 7 * i + k] = mem[bodies[i].q + k]
@@ -228,13 +231,13 @@ def _begin(bodies, p, places, mem, work):
 
 
 @kernel
-def _hold(bodies, places, mem, work):
+def _hold(bodies, places, memory):
     """Keep the controls of the step; whether they are not those of the last one."""
     at, is_new = places.held, False
     for i in range(bodies.size):
         for j in range(bodies[i].n_u):
-            is_new |= work[at] != mem[bodies[i].u + j]
-            work[at] = mem[bodies[i].u + j]
+            is_new |= memory.work[at] != memory.mem[bodies[i].u + j]
+            memory.work[at] = memory.mem[bodies[i].u + j]
             at += 1
     return is_new
 
@@ -266,21 +269,23 @@ def _know_motion(options, p, places, work):
 
 
 @kernel
-def _find(options, collisions, own, p, q, mem, imem, work, iwork):
+def _find(options, collisions, own, p, q, memory):
     """Contacts at q, as far as motion with either velocity takes it; False where the record has no room for them. Out: v of p."""
+    work = memory.work
     v = view(work, p.v, 6 * p.n_bodies)
     for i in range(6 * p.n_bodies):
         v[i] = max(abs(work[own.v_old + i]), abs(work[own.v + i]))
-    if not plain.find_contacts(options.positions.motion, own.parallel != 0, collisions, q, v, mem, imem, work, iwork):
+    if not plain.find_contacts(options.positions.motion, own.parallel != 0, collisions, q, v, memory):
         return False
     for k in range(collisions.size):
-        contacts.recognise(collisions[k], iwork[collisions[k].found], mem, imem, work, iwork)
+        contacts.recognise(collisions[k], memory.iwork[collisions[k].found], memory)
     return True
 
 
 @kernel
-def _keep_violated(options, s, own, q, mem, imem, work, iwork):
+def _keep_violated(options, s, own, q, memory):
     """Contacts found that q violates and that the record does not have enter it, as they were at q_bar. Out: taking, 1 of these."""
+    imem, work, iwork = memory.imem, memory.work, memory.iwork
     for k in range(s.collisions.size):
         c = s.collisions[k]
         for i in range(iwork[c.found]):
@@ -288,65 +293,67 @@ def _keep_violated(options, s, own, q, mem, imem, work, iwork):
             is_movable = not (s.bodies[a].fixed and (b == WORLD or s.bodies[b].fixed))
             is_violated = work[c.new_gap + i] < -options.positions.constraint_tol
             if is_violated and is_movable and work[c.known + i] == 0.0 and imem[c.n] < c.capacity:
-                number = contacts.insert(c, i, view(work, own.q_bar, 7 * own.n_bodies), q, mem, imem, work, iwork)
+                number = contacts.insert(c, i, view(work, own.q_bar, 7 * own.n_bodies), q, memory)
                 work[c.taking + number] = 1.0
 
 
 @kernel
-def _recall_hidden(collisions, own, q, mem, imem, work, iwork):
+def _recall_hidden(collisions, own, q, memory):
     """What the projection has pushed apart takes part in the last problem, though another contact may hide it. In/out: contacts found.
 
     Else no velocity would know of it, while the positions are pushed anew in each step.
     """
+    work = memory.work
     for k in range(collisions.size):
         c = collisions[k]
-        for number in range(imem[c.n]):
-            is_hidden = work[c.taking + number] == 1.0 and iwork[c.found] < c.capacity
-            for i in range(iwork[c.found]):
+        for number in range(memory.imem[c.n]):
+            is_hidden = work[c.taking + number] == 1.0 and memory.iwork[c.found] < c.capacity
+            for i in range(memory.iwork[c.found]):
                 is_hidden = is_hidden and work[c.known + i] != number + 1.0
             if is_hidden:
-                contacts.recall(c, number, view(work, own.q_bar, 7 * own.n_bodies), q, mem, imem, work, iwork)
+                contacts.recall(c, number, view(work, own.q_bar, 7 * own.n_bodies), q, memory)
 
 
 @kernel
-def _start_accelerations(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _start_accelerations(t, s, functions, solver, solver_options, options, memory):
     """``a = A = M^-1 (F + H^T lambda)`` at the state, with ``H a + curvature = 0`` of the bilateral constraints. Returns a status."""
+    work = memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, interactions = own.n_bodies, form.interactions
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w, 6 * n)
     acc, F, moved = view(work, places.acc, 6 * n), view(work, p.f, 6 * n), view(work, p.q_bar, 7 * n)
     projection.turn_matrices(p, q, work)
     plain.to_inertial(n, R, v, w)
-    projection.metric(t, True, form.bodies, p, q, functions, mem, work)
+    projection.metric(t, True, form.bodies, p, q, functions, memory)
     for i in range(n):
         if is_unmoved(form.bodies[i], work):
             for k in range(6):
                 F[6 * i + k] = 0.0
         else:
             out, size = view(F, 6 * i, 6), view(work, p.size + 2 * i, 2)
-            force(t, form.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+            force(t, form.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, memory.mem, out, size)
     if own.forces != 0:
-        forces.add_at_end(False, t, 0.0, 0.0, 0.0, s.positions, q, functions, mem, imem, work)
+        forces.add_at_end(False, t, 0.0, 0.0, 0.0, s.positions, q, functions, memory)
     plain.to_inertial(n, R, F, F)
     blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), F, view(work, p.w_free, 6 * n))
-    n_blocks, way, status = problem.list_blocks(problem.EQUATIONS, interactions, p, work, iwork), _WAY * options.h, CONVERGED
+    n_blocks, way, status = problem.list_blocks(problem.EQUATIONS, interactions, p, memory), _WAY * options.h, CONVERGED
     if n_blocks > 0:
-        stated = problem.stated_blocks(0, n_blocks, p, work, iwork)
+        stated = problem.stated_blocks(0, n_blocks, p, memory)
         for i in range(p.d * n_blocks):
             work[p.u + i] = 0.0
         for side in (-1.0, 1.0):
             for i in range(n):
                 q_i, v_i = view(q, 7 * i, 7), view(v, 6 * i, 6)
                 move(EXPONENTIAL, q_i, side * way, 1.0, v_i, v_i, view(moved, 7 * i, 7))
-            _state_rows(t + side * way, True, 0, n_blocks, moved, options.h, s, functions, mem, imem, work, iwork)
+            _state_rows(t + side * way, True, 0, n_blocks, moved, options.h, s, functions, memory)
             blocks.velocities(p.d, stated, w, stated.r)
             for i in range(p.d * n_blocks):
                 work[p.u + i] += side * stated.r[i] / (2.0 * way)
-        _state_rows(t, True, 0, n_blocks, q, options.h, s, functions, mem, imem, work, iwork)
+        _state_rows(t, True, 0, n_blocks, q, options.h, s, functions, memory)
         for i in range(p.d * n_blocks):
             stated.b[i], stated.r[i] = work[p.u + i], 0.0
-        problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, work, iwork)
-        status, _ = _solve(0, n_blocks, s, solver, solver_options, work, iwork)
+        problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, memory)
+        status, _ = _solve(0, n_blocks, s, solver, solver_options, memory)
         blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), view(work, p.p, 6 * n), acc)
         for i in range(6 * n):
             work[p.w_free + i] += acc[i]
@@ -357,64 +364,65 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
 
 
 @kernel
-def _state_rows(t, is_new, n_contacts, n_blocks, q, h, s, functions, mem, imem, work, iwork):
+def _state_rows(t, is_new, n_contacts, n_blocks, q, h, s, functions, memory):
     """The blocks of the interactions that are listed, with H at q. Out: those of the problem of positions."""
     p = s.positions.plan[0]
-    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
+    stated = problem.stated_blocks(n_contacts, n_blocks, p, memory)
     for k in range(s.motion.interactions.size):
-        it, first = s.motion.interactions[k], iwork[p.begin + k]
+        it, first = s.motion.interactions[k], memory.iwork[p.begin + k]
         if first >= 0:
-            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
-            blocks.state_block(h, -1.0, False, is_new, it, first, p.d, mem, work, stated)
+            evaluate(t, it, q, view(memory.work, p.R, 9 * p.n_bodies), functions, memory)
+            blocks.state_block(h, -1.0, False, is_new, it, first, p.d, memory, stated)
 
 
 @kernel
-def _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork):
+def _solve(n_contacts, n_blocks, s, solver, solver_options, memory):
     """The velocities or accelerations that the problem of positions states, from w_free. Returns (status, residual). Out: p, r."""
     p = s.positions.plan[0]
-    wanted = _CLOSE * problem.size_of(view(work, p.w_free, 6 * p.n_bodies)) if n_blocks > 0 else math.inf
-    status = problem.solve_blocks(n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
-    residual = work[p.info + 1]
+    wanted = _CLOSE * problem.size_of(view(memory.work, p.w_free, 6 * p.n_bodies)) if n_blocks > 0 else math.inf
+    status = problem.solve_blocks(n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, memory)
+    residual = memory.work[p.info + 1]
     if status != CONVERGED and residual <= solver_options.inexact:
         status = INEXACT
     return status, residual
 
 
 @kernel
-def _close(t, s, functions, options, mem, imem, work, iwork):
+def _close(t, s, functions, options, memory):
     """What is closed at q. Returns the number of detected contacts. Out: R of the problem of positions, joined, pair, which."""
     form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
-    q = view(work, own.q, 7 * own.n_bodies)
-    projection.turn_matrices(p, q, work)
-    _close_interactions(t, False, options, form.interactions, p, q, functions, mem, imem, work)
-    return _closed_contacts(options, s, p, q, imem, work, iwork)
+    q = view(memory.work, own.q, 7 * own.n_bodies)
+    projection.turn_matrices(p, q, memory.work)
+    _close_interactions(t, False, options, form.interactions, p, q, functions, memory)
+    return _closed_contacts(options, s, p, q, memory)
 
 
 @kernel
-def _has_friction(n_contacts, s, p, work, iwork):
+def _has_friction(n_contacts, s, p, memory):
     """Whether something that is closed has friction, or is a row with bounds."""
     for i in range(n_contacts):
-        if s.collisions[iwork[p.which + p.n_contacts + i]].each > 1:
+        if s.collisions[memory.iwork[p.which + p.n_contacts + i]].each > 1:
             return True
     for k in range(s.interactions.size):
         it = s.interactions[k]
-        if blocks.has_bounds(it) and work[it.off] == 0.0:
+        if blocks.has_bounds(it) and memory.work[it.off] == 0.0:
             return True
         for i in range(0, it.m if it.always == 0 and it.each > 1 else 0, it.each):
-            if work[it.joined + i] != 0.0:
+            if memory.work[it.joined + i] != 0.0:
                 return True
     return False
 
 
 @kernel
-def _shift(t, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _shift(t, n_contacts, s, functions, solver, solver_options, options, memory):
     """Moves q by half a step of what friction and bounds do to the velocities. Returns a status."""
+    work = memory.work
     p, places, n = s.positions.plan[0], s.plan[0], s.motion.plan[0].n_bodies
     q, way = view(work, s.motion.plan[0].q, 7 * n), view(work, p.w_free, 6 * n)
-    status, _ = _jump(t, False, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status, _ = _jump(t, False, n_contacts, s, functions, solver, solver_options, options, memory)
     for i in range(6 * n):
         work[places.smooth + i] = work[places.change + i]
-    full, _ = _jump(t, True, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    full, _ = _jump(t, True, n_contacts, s, functions, solver, solver_options, options, memory)
     for i in range(6 * n):
         work[places.smooth + i] = 0.5 * options.h * (work[places.change + i] - work[places.smooth + i])
     plain.to_inertial(n, view(work, p.R, 9 * n), view(work, places.smooth, 6 * n), way)
@@ -423,37 +431,38 @@ def _shift(t, n_contacts, s, functions, solver, solver_options, options, mem, im
 
 
 @kernel
-def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, options, memory):
     """Impulses of what is closed at q, with friction and bounds or without.
 
     Returns (status, residual). Out: change, what they change velocities by, in axes of the bodies; r of the problem of positions.
     """
+    work = memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, h = own.n_bodies, options.h
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w_free, 6 * n)
     inverse, change, impulse = view(work, p.inverse, p.stride * n), view(work, places.change, 6 * n), view(work, p.p, 6 * n)
     problem.clear(p, work)
-    n_blocks = problem.list_blocks(problem.IMPULSIVE, form.interactions, p, work, iwork)
+    n_blocks = problem.list_blocks(problem.IMPULSIVE, form.interactions, p, memory)
     if not with_friction:
-        n_blocks = _omit_bounds(form.interactions, p, iwork)
+        n_blocks = _omit_bounds(form.interactions, p, memory.iwork)
     if n_contacts + n_blocks == 0:
         for i in range(6 * n):
             change[i] = 0.0
         return CONVERGED, 0.0
-    projection.metric(t, True, form.bodies, p, q, functions, mem, work)
+    projection.metric(t, True, form.bodies, p, q, functions, memory)
     plain.to_inertial(n, R, v, w)
-    _state_rows(t, True, n_contacts, n_blocks, q, h, s, functions, mem, imem, work, iwork)
-    _forget_equations(n_contacts, n_blocks, form.interactions, p, work, iwork)
+    _state_rows(t, True, n_contacts, n_blocks, q, h, s, functions, memory)
+    _forget_equations(n_contacts, n_blocks, form.interactions, p, memory)
     if p.bounded != 0:
-        problem.know_origins(h, form.interactions, p, work, iwork)
+        problem.know_origins(h, form.interactions, p, memory)
         blocks.multiply_inverse(n, p.stride, inverse, view(work, p.known, 6 * n), change)
         for i in range(6 * n):
             w[i] += change[i]
-    problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, work, iwork)
-    _state_contacts(n_contacts, form.collisions, p, q, view(work, places.w_old, 6 * n), mem, imem, work, iwork)
+    problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, memory)
+    _state_contacts(n_contacts, form.collisions, p, q, view(work, places.w_old, 6 * n), memory)
     for i in range(2 * (n_contacts + n_blocks) if not with_friction else 0):
         work[p.mu + i] = 0.0
-    status, residual = _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork)
+    status, residual = _solve(n_contacts, n_blocks, s, solver, solver_options, memory)
     blocks.multiply_inverse(n, p.stride, inverse, impulse, w)
     plain.to_body(n, R, w, change)
     return status, residual
@@ -473,29 +482,30 @@ def _omit_bounds(interactions, p, iwork):
 
 
 @kernel
-def _forget_equations(n_contacts, n_blocks, interactions, p, work, iwork):
+def _forget_equations(n_contacts, n_blocks, interactions, p, memory):
     """Equations begin without an impulse: the smooth motion has had that of the step."""
-    r = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    r = problem.stated_blocks(n_contacts, n_blocks, p, memory).r
     for k in range(interactions.size):
-        first, it = iwork[p.begin + k], interactions[k]
+        first, it = memory.iwork[p.begin + k], interactions[k]
         if it.law == EQUALITY:
             for i in range(p.d * first, p.d * (first + it.n_blocks)):
                 r[i] = 0.0
 
 
 @kernel
-def _close_interactions(t, is_first, options, interactions, p, q, functions, mem, imem, work):
+def _close_interactions(t, is_first, options, interactions, p, q, functions, memory):
     """Which unilateral rows are closed at q, by the tolerance of positions and rounding. Out: joined.
 
     is_first: before any projection. What was closed then remains so: a projection along a curve leaves a gap of second order.
     """
+    work = memory.work
     moved = view(work, p.moved, p.n_bodies)
     for i in range(p.n_bodies):
         moved[i] = 0.0
     for k in range(interactions.size):
         it = interactions[k]
         if it.always == 0 and work[it.off] == 0.0:
-            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, memory)
             blocks.find_slack(options.h, it, q, moved, work)
             for i in range(0, it.m, projection.stride(it)):
                 is_closed = work[it.h + i] <= max(options.positions.constraint_tol, work[it.slack + 2 * i])
@@ -504,11 +514,12 @@ def _close_interactions(t, is_first, options, interactions, p, q, functions, mem
 
 
 @kernel
-def _closed_contacts(options, s, p, q, imem, work, iwork):
+def _closed_contacts(options, s, p, q, memory):
     """Number of detected contacts that are closed at q, by the tolerance of positions, rounding, and what the projection may have opened.
 
     Out: q_old, pair, which.
     """
+    work, iwork = memory.work, memory.iwork
     n, collisions, bodies, pushed = 0, s.motion.collisions, s.motion.bodies, s.plan[0].pushed
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
@@ -516,7 +527,7 @@ def _closed_contacts(options, s, p, q, imem, work, iwork):
         c = collisions[k]
         for i in range(iwork[c.found]):
             one, other = iwork[c.new_a + i], iwork[c.new_b + i]
-            a, b = imem[c.body + one], imem[c.body + other]
+            a, b = memory.imem[c.body + one], memory.imem[c.body + other]
             if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
                 continue
             rounding = work[c.slack + 2 * one] + (0.0 if b == WORLD else work[c.slack + 2 * other])
@@ -532,8 +543,9 @@ def _closed_contacts(options, s, p, q, imem, work, iwork):
 
 
 @kernel
-def _state_contacts(n, collisions, p, q, w_old, mem, imem, work, iwork):
+def _state_contacts(n, collisions, p, q, w_old, memory):
     """The n closed contacts with their laws, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
+    work, iwork = memory.work, memory.iwork
     for i in range(n):
         j = iwork[p.place + i]
         c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
@@ -544,15 +556,16 @@ def _state_contacts(n, collisions, p, q, w_old, mem, imem, work, iwork):
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]
-        contacts.state_law(c, i, p, a, b, frame, lever, w_old, mem, work, iwork)
+        contacts.state_law(c, i, p, a, b, frame, lever, w_old, memory)
         known = int(work[c.known + number]) - 1
         for k in range(p.d):
-            work[p.r + p.d * i + k] = mem[c.lam + c.each * known + k] if known >= 0 and k < c.each else 0.0
+            work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * known + k] if known >= 0 and k < c.each else 0.0
 
 
 @kernel
-def _commit(t, n_contacts, s, functions, options, mem, imem, work, iwork):
+def _commit(t, n_contacts, s, functions, options, memory):
     """The new state, impulses, contacts and outputs in mem. Returns CONVERGED or NON_FINITE."""
+    mem, work = memory.mem, memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, weight, h = own.n_bodies, options.positions.motion.theta, options.h
     q, v, R, zero = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, own.R, 9 * n), 0.0
@@ -561,7 +574,7 @@ def _commit(t, n_contacts, s, functions, options, mem, imem, work, iwork):
         a = (v[i] - work[places.change + i] - work[own.v_old + i]) / (h * weight)
         work[places.acc + i] = a
         work[places.A + i] += ratio * a
-    _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork)
+    _keep_impulses(n_contacts, weight, s, options, memory)
     smooth, sudden = view(work, own.p, 6 * n), view(work, p.p, 6 * n)
     plain.to_body(n, R, smooth, smooth)
     plain.to_body(n, view(work, p.R, 9 * n), sudden, sudden)
@@ -574,16 +587,17 @@ def _commit(t, n_contacts, s, functions, options, mem, imem, work, iwork):
             zero += 0.0 * q[7 * i + k]
         for k in range(6):
             mem[at + V + k], mem[at + P + k] = v[6 * i + k], smooth[6 * i + k] / weight + sudden[6 * i + k]
-    is_finite = plain.outputs(t, form.interactions, own, q, v, R, functions, mem, imem, work) and zero == 0.0
+    is_finite = plain.outputs(t, form.interactions, own, q, v, R, functions, memory) and zero == 0.0
     return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel
-def _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork):
+def _keep_impulses(n_contacts, weight, s, options, memory):
     """lambda of everything into the record: of bilateral constraints that of the smooth motion and of the jump; of contacts of this one."""
+    work, iwork = memory.work, memory.iwork
     form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
     n_smooth, n_blocks = _count(form.interactions, own, iwork), _count(form.interactions, p, iwork)
-    before, after = problem.stated_blocks(0, n_smooth, own, work, iwork).r, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    before, after = problem.stated_blocks(0, n_smooth, own, memory).r, problem.stated_blocks(n_contacts, n_blocks, p, memory).r
     for k in range(form.interactions.size):
         it, first = form.interactions[k], iwork[p.begin + k]
         for i in range(it.m):
@@ -596,10 +610,10 @@ def _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork):
                 lam = options.h * work[it.force + i]
             elif it.law == EQUALITY and iwork[own.begin + k] >= 0:
                 lam += before[p.d * iwork[own.begin + k] + blocks.place(it, p.d, i)] / weight
-            mem[it.lam + i] = lam
-            imem[it.active + i] = work[it.off] == 0.0 and blocks.takes_part(it, i, -1.0, mem, work)
-    plain.take_contacts(form.collisions, mem, imem, work, iwork)
-    problem.keep_contact_impulses(n_contacts, form.collisions, p, mem, imem, work, iwork)
+            memory.mem[it.lam + i] = lam
+            memory.imem[it.active + i] = work[it.off] == 0.0 and blocks.takes_part(it, i, -1.0, memory)
+    plain.take_contacts(form.collisions, memory)
+    problem.keep_contact_impulses(n_contacts, form.collisions, p, memory)
 
 
 @tiny

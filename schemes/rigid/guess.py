@@ -18,13 +18,14 @@ _STEADY = 0.1  # of the tolerance: change of velocity in a step, of contacts of 
 
 
 @kernel
-def error(aim, n, collisions, p, work, iwork):
+def error(aim, n, collisions, p, memory):
     """(At least the `merit` of n contacts with impulses r, whose sum is p, infinity where rounding may hide more than aim; is_steady).
 
     u is that of ``w_free + M_hat^-1 p``, and scales are bounded by norms, ``|W_ij| <= ||H_i|| ||M_hat^-1|| ||H_j||``. is_steady: whether
     velocities of closed contacts change by no more than a share of aim. Impulses that have corrected a velocity in the last step would go
     on to change it. Out: u. Work: w_end, rhs.
     """
+    work, iwork = memory.work, memory.iwork
     d, m, s, size, scale, change, has_equations = p.d, p.n_bodies, 0.0, 0.0, 0.0, 0.0, False
     inverse, w_free, w = view(work, p.inverse, p.stride * m), view(work, p.w_free, 6 * m), view(work, p.w_end, 6 * m)
     q, r, u, mu = view(work, p.rhs, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.mu, 2 * n)

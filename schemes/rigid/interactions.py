@@ -78,35 +78,36 @@ def row_velocity(start, it, i, w, work):
 
 
 @tiny
-def keep_angles(interactions, mem, work):
+def keep_angles(interactions, memory):
     """Angles of rows of joints at the start of a step, from which `foresee_angles` goes on. Out: angle_old."""
     for k in range(interactions.size):
         r = interactions[k]
         for i in range(2 * r.m if r.angle != ABSENT else 0):
-            work[r.angle_old + i] = mem[r.angle + i]
+            memory.work[r.angle_old + i] = memory.mem[r.angle + i]
 
 
 @tiny
-def restore_angles(interactions, mem, work):
+def restore_angles(interactions, memory):
     """Angles of rows of joints as at the start of the step, where the next configuration is that one again."""
     for k in range(interactions.size):
         r = interactions[k]
         for i in range(2 * r.m if r.angle != ABSENT else 0):
-            mem[r.angle + i] = work[r.angle_old + i]
+            memory.mem[r.angle + i] = memory.work[r.angle_old + i]
 
 
 @kernel
-def foresee_angles(h, weight, v, v_old, R, interactions, mem, imem, work):
+def foresee_angles(h, weight, v, v_old, R, interactions, memory):
     """Angles of rows of joints about where a motion for h by ``weight v + (1 - weight) v_old`` takes them, from angle_old on.
 
     `evaluate` then takes the turn nearest to that, so that bodies may turn by more than half a turn in a step. v, v_old (6 each), in axes
     of the bodies, and R (9 each): of all bodies, at the start.
     """
+    mem, work = memory.mem, memory.work
     n, spin, spin_b, Omega = stack(3), stack(3), stack(3), stack(3)
     for k in range(interactions.size):
         r = interactions[k]
         for i in range(r.m if r.angle != ABSENT else 0):
-            kind, angle, old = imem[r.row + i], r.angle + 2 * i, r.angle_old + 2 * i
+            kind, angle, old = memory.imem[r.row + i], r.angle + 2 * i, r.angle_old + 2 * i
             if kind != ANGLE and kind != COUPLER and kind != GEAR:
                 continue
             for l in range(3):
@@ -130,13 +131,14 @@ def foresee_angles(h, weight, v, v_old, R, interactions, mem, imem, work):
 
 
 @kernel
-def evaluate(t, interaction, q, R, functions, mem, imem, work):
+def evaluate(t, interaction, q, R, functions, memory):
     """h, rate and H of an interaction at (t, q). q (7 each), R (9 each): of all bodies; angular columns of H in inertial axes, by R."""
+    mem, work = memory.mem, memory.work
     r = interaction
     has_b, qa = r.b != ABSENT, view(q, 7 * r.a, 7)
     qb = view(q, 7 * r.b, 7) if has_b else qa
     if r.gap_function != ABSENT:
-        _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work)
+        _evaluate_contact(t, r, qa, qb, has_b, functions, memory)
         return
     if r.row != ABSENT:
         seen = stack(7)
@@ -145,14 +147,14 @@ def evaluate(t, interaction, q, R, functions, mem, imem, work):
             a, u, b, w = (r.row_a + 3 * i, r.row_u + 3 * i, r.row_b + 3 * i, r.row_w + 3 * i)
             angle = view(work, r.spare, 2) if r.angle == ABSENT else view(mem, r.angle + 2 * i, 2)
             work[r.h + i] = joint_row(
-                imem[r.row + i], view(mem, a, 3), view(mem, u, 3), view(mem, b, 3), view(mem, w, 3), mem[r.row_offset + i], qa, qb, has_b,
-                seen, angle, view(work, r.H + 12 * i, 12),
+                memory.imem[r.row + i], view(mem, a, 3), view(mem, u, 3), view(mem, b, 3), view(mem, w, 3), mem[r.row_offset + i],
+                qa, qb, has_b, seen, angle, view(work, r.H + 12 * i, 12),
             )  # fmt: skip
             work[r.rate + i] = 0.0
     elif r.dofs != ABSENT:
-        _evaluate_prescribed(t, r, functions, mem, imem, work)
+        _evaluate_prescribed(t, r, functions, memory)
     else:
-        _evaluate_relation(t, r, qa, qb, has_b, functions, mem, work)
+        _evaluate_relation(t, r, qa, qb, has_b, functions, memory)
     for i in range(r.m):
         row = view(work, r.H + 12 * i, 12)
         times(view(R, 9 * r.a, 9), view(row, 3, 3), view(row, 3, 3))
@@ -161,8 +163,9 @@ def evaluate(t, interaction, q, R, functions, mem, imem, work):
 
 
 @tiny
-def _evaluate_prescribed(t, r, functions, mem, imem, work):
+def _evaluate_prescribed(t, r, functions, memory):
     """Rows that pick velocities; rate: minus the velocity that is wanted."""
+    mem, work = memory.mem, memory.work
     if r.velocity_function != ABSENT:
         nothing = view(mem, 0, 0)
         call_function(functions, r.velocity_function, (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
@@ -170,16 +173,17 @@ def _evaluate_prescribed(t, r, functions, mem, imem, work):
         work[r.rate + i] = -(work[r.rate + i] if r.velocity_function != ABSENT else mem[r.z + i])
         work[r.h + i] = 0.0
         for k in range(12):
-            work[r.H + 12 * i + k] = 1.0 if k == imem[r.dofs + i] else 0.0
+            work[r.H + 12 * i + k] = 1.0 if k == memory.imem[r.dofs + i] else 0.0
 
 
 @kernel
-def _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work):
+def _evaluate_contact(t, r, qa, qb, has_b, functions, memory):
     """A contact whose gap, point and normal are the user's."""
+    work = memory.work
     x, out, frame, lever_a, lever_b = view(work, r.x, 14), stack(7), stack(9), stack(3), stack(3)
     for i in range(7):
         x[i], x[7 + i] = qa[i], qb[i]
-    z, nothing = view(mem, r.z, r.n_z), view(mem, 0, 0)
+    z, nothing = view(memory.mem, r.z, r.n_z), view(memory.mem, 0, 0)
     call_function(functions, r.gap_function, (t, view(x, 0, 14 if has_b else 7), nothing, z, out))
     frame_of(view(out, 4, 3), frame)
     for k in range(3):
@@ -191,10 +195,11 @@ def _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work):
 
 
 @kernel
-def _evaluate_relation(t, r, qa, qb, has_b, functions, mem, work):
+def _evaluate_relation(t, r, qa, qb, has_b, functions, memory):
     """A user's h, with ``H = dh/dq T(q)`` ([Notes], eq. 11.195); angular columns in axes of the bodies."""
+    work = memory.work
     n = 14 if has_b else 7
-    x, z, nothing = view(work, r.x, 14), view(mem, r.z, r.n_z), view(mem, 0, 0)
+    x, z, nothing = view(work, r.x, 14), view(memory.mem, r.z, r.n_z), view(memory.mem, 0, 0)
     at, h, rate, D = view(x, 0, n), view(work, r.h, r.m), view(work, r.rate, r.m), view(work, r.spare, r.m * n)
     for i in range(7):
         x[i], x[7 + i] = qa[i], qb[i]

@@ -68,8 +68,9 @@ def plant(lists, joints, plan, work):
 
 
 @kernel
-def press(h, s, mem, work, iwork):
+def press(h, s, memory):
     """``F + H^T Lambda`` of all bodies, at q of the middle of a step; h: half of it. In/out: f, size. Out: load, Lambda, turning."""
+    work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
     if s.links.size == 0:  # load and turning stay 0
         return
@@ -83,8 +84,8 @@ def press(h, s, mem, work, iwork):
             arms[9 * i + l] = work[p.turning + 9 * i + l] = 0.0
     for at in range(s.links.size):
         link = s.links[at]
-        if iwork[p.begin + link.joint] >= 0:
-            _hand_on(h, link, s.interactions[link.joint], p, q, wrench, arms, mem, work)
+        if memory.iwork[p.begin + link.joint] >= 0:
+            _hand_on(h, link, s.interactions[link.joint], p, q, wrench, arms, memory)
         else:
             _clear(link, s.interactions[link.joint].m, work)
     for i in range(m):
@@ -99,11 +100,12 @@ def press(h, s, mem, work, iwork):
 
 
 @kernel
-def _hand_on(h, link, it, p, q, wrench, arms, mem, work):
+def _hand_on(h, link, it, p, q, wrench, arms, memory):
     """What the joint of a body holds of its wrench goes to its parent. In/out: wrench, arms. Out: Lambda, turning.
 
     arms: of each body the sum of ``r F^T``, with r from its centre to the points of joints at which it gets F.
     """
+    mem, work = memory.mem, memory.work
     c, point, pin, n, u, moment, force = link.child, stack(3), stack(3), stack(3), stack(3), stack(3), stack(3)
     x, own, sign = view(q, 7 * c, 3), view(wrench, 6 * c, 6), 1.0 if link.is_b != 0 else -1.0
     p_a, p_b = view(q, 7 * it.a + 3, 4), view(q, 7 * max(it.b, 0) + 3, 4)
@@ -208,20 +210,20 @@ def clear(s, work):
 
 
 @kernel
-def add_to(factor, s, mem, work):
+def add_to(factor, s, memory):
     """lambda of the record gets factor times Lambda."""
     for at in range(s.links.size):
         it = s.interactions[s.links[at].joint]
         for i in range(it.m):
-            mem[it.lam + i] += factor * work[s.links[at].Lambda + i]
+            memory.mem[it.lam + i] += factor * memory.work[s.links[at].Lambda + i]
 
 
 @kernel
-def take_from_guess(h, s, r, work, iwork):
+def take_from_guess(h, s, r, memory):
     """Impulses of equations with which a half begins are those beside h Lambda. In/out: r, by components of the one-step problem."""
     p = s.plan[0]
     for at in range(s.links.size):
         link = s.links[at]
-        first = p.d * iwork[p.begin + link.joint]
+        first = p.d * memory.iwork[p.begin + link.joint]
         for i in range(s.interactions[link.joint].m if first >= 0 else 0):
-            r[first + i] -= h * work[link.Lambda + i]
+            r[first + i] -= h * memory.work[link.Lambda + i]

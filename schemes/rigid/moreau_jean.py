@@ -104,72 +104,74 @@ def grow(records):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: what is there, rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY without room."""
+    work = memory.work
     p = s.plan[0]
-    note_presence(s, mem, imem, work)
+    note_presence(s, memory)
     q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
     for i in range(p.n_bodies):
         for k in range(7):
-            q[7 * i + k] = mem[s.bodies[i].q + k]
+            q[7 * i + k] = memory.mem[s.bodies[i].q + k]
         for k in range(6):
-            v[6 * i + k] = 0.0 if is_gone(s.bodies[i], work) else mem[s.bodies[i].q + V + k]
-    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork):
+            v[6 * i + k] = 0.0 if is_gone(s.bodies[i], work) else memory.mem[s.bodies[i].q + V + k]
+    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, memory):
         return CAPACITY
-    take_contacts(s.collisions, mem, imem, work, iwork)
-    outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work)
+    take_contacts(s.collisions, memory)
+    outputs(t, s.interactions, p, q, v, R, functions, memory)
     return CONVERGED
 
 
 @kernel
-def find_contacts(options, parallel, collisions, q, v, mem, imem, work, iwork):
+def find_contacts(options, parallel, collisions, q, v, memory):
     """Contacts at the state (q, v), into the work memory; False where there are more than the record has room for."""
     ahead = max(1.0, options.gamma) * options.h  # the forecast of the next step looks no farther
     for k in range(collisions.size):
         c = collisions[k]
-        iwork[c.found] = contacts.find(c, ahead, parallel, q, v, mem, imem, work, iwork)
-        if iwork[c.found] > c.capacity:
+        memory.iwork[c.found] = contacts.find(c, ahead, parallel, q, v, memory)
+        if memory.iwork[c.found] > c.capacity:
             return False
     return True
 
 
 @kernel
-def take_contacts(collisions, mem, imem, work, iwork):
+def take_contacts(collisions, memory):
     """The contacts found, with the impulses of those that were there before, into the record."""
     for k in range(collisions.size):
         c = collisions[k]
-        contacts.inherit(False, c, iwork[c.found], mem, imem, work, iwork)
-        contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.inherit(False, c, memory.iwork[c.found], memory)
+        contacts.take_over(c, memory.iwork[c.found], memory)
 
 
 @tiny
-def outputs(t, interactions, p, q, v, R, functions, mem, imem, work):
+def outputs(t, interactions, p, q, v, R, functions, memory):
     """R and w of the state (q, v), and y and ydot of all interactions, whose H is that of q afterwards. False where some is not finite."""
     for i in range(p.n_bodies):
         rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
     for k in range(interactions.size):
-        evaluate(t, interactions[k], q, R, functions, mem, imem, work)
-    return outputs_of_velocities(interactions, p, v, R, mem, work)
+        evaluate(t, interactions[k], q, R, functions, memory)
+    return outputs_of_velocities(interactions, p, v, R, memory)
 
 
 @tiny
-def outputs_of_velocities(interactions, p, v, R, mem, work):
+def outputs_of_velocities(interactions, p, v, R, memory):
     """As `outputs`, where h, H and rate, and R, are those of the state."""
-    w, zero = view(work, p.w, 6 * p.n_bodies), 0.0
+    w, zero = view(memory.work, p.w, 6 * p.n_bodies), 0.0
     to_inertial(p.n_bodies, R, v, w)
     for k in range(interactions.size):
         it = interactions[k]
-        keep_outputs(it, w, mem, work)
+        keep_outputs(it, w, memory)
         for i in range(it.m):
-            zero += 0.0 * mem[it.y + i] + 0.0 * mem[it.ydot + i]
+            zero += 0.0 * memory.mem[it.y + i] + 0.0 * memory.mem[it.ydot + i]
     return zero == 0.0
 
 
 @tiny
-def keep_outputs(it, w, mem, work):
+def keep_outputs(it, w, memory):
     """y and ydot of one interaction, from its H and rate and velocities w."""
+    work = memory.work
     for i in range(it.m):
-        mem[it.y + i], mem[it.ydot + i] = work[it.h + i], row_velocity(work[it.rate + i], it, i, w, work)
+        memory.mem[it.y + i], memory.mem[it.ydot + i] = work[it.h + i], row_velocity(work[it.rate + i], it, i, w, work)
 
 
 @tiny
@@ -191,34 +193,36 @@ def to_body(n, R, w, v):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    begin(t_new - options.h, options, s, functions, mem, work)
-    were_held = branches.are_held(options.h, view(work, s.plan[0].w, 6 * s.plan[0].n_bodies), s.interactions, work)
-    n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    status, residual = judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, mem, work, iwork)
-    passing.keep_from_passing(options.h, options.a, s, mem, imem, work, iwork)
-    done = commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+    begin(t_new - options.h, options, s, functions, memory)
+    were_held = branches.are_held(options.h, view(memory.work, s.plan[0].w, 6 * s.plan[0].n_bodies), s.interactions, memory.work)
+    n_contacts, n_blocks = problem.choose_active(options, s, memory)
+    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
+    status, residual = judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, memory)
+    passing.keep_from_passing(options.h, options.a, s, memory)
+    done = commit(t_new, n_contacts, n_blocks, s, functions, options, memory)
     return status if done == CONVERGED else done, n_iter, residual
 
 
 @tiny
-def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, mem, work, iwork):
+def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, memory):
     """(status, residual): a step in which joints do work that nothing explains is LEFT_BRANCH, with that work of the kinetic energy."""
+    work = memory.work
     share, p = 0.0, s.plan[0]
     if status in (CONVERGED, INEXACT):
         to_inertial(p.n_bodies, view(work, p.R, 9 * p.n_bodies), view(work, p.v_old, 6 * p.n_bodies), view(work, p.w_free, 6 * p.n_bodies))
-        share = branches.work_beyond_reason(were_held, n_contacts, n_blocks, options.h, s, mem, work, iwork)
+        share = branches.work_beyond_reason(were_held, n_contacts, n_blocks, options.h, s, memory)
     return (LEFT_BRANCH, max(residual, share)) if share > 0.0 else (status, residual)
 
 
 @tiny
-def begin(t, options, s, functions, mem, work):
+def begin(t, options, s, functions, memory):
     """Keep q_k and v_k, where the iteration begins, F_k and the way of these; of an explicit step the inverse masses, too."""
+    mem, work = memory.mem, memory.work
     bodies, p = s.bodies, s.plan[0]
     work[p.lost] = 0.0
-    keep_angles(s.interactions, mem, work)
+    keep_angles(s.interactions, memory)
     is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or options.span > 0.0 or p.unilateral != 0
     for i in range(p.n_bodies):
         q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
@@ -230,14 +234,14 @@ def begin(t, options, s, functions, mem, work):
         if is_wanted and not is_unmoved(bodies[i], work):
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
     if is_wanted and p.forces != 0:
-        forces.add_at_start(t, s, functions, mem, work)
-    problem.way_of_forces(options.h, bodies, p, mem, work)
+        forces.add_at_start(t, s, functions, memory)
+    problem.way_of_forces(options.h, bodies, p, memory)
     if options.is_explicit != 0.0:
-        invert_masses(t, options, s, functions, mem, work)
+        invert_masses(t, options, s, functions, memory)
 
 
 @kernel
-def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
     """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
 
     Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
@@ -245,9 +249,10 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     sweeps solve, have equations like contacts. INEXACT where all are at most the residual that these options bear; the residual is the
     largest of the three. Bodies lie where the motion ends, but those of RATTLE, which moves them itself.
     """
+    work = memory.work
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
     if n_blocks == 0 if options.is_explicit != 0.0 else p.linear != 0:
-        return solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        return solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
     m, t_force = p.n_bodies, t_new + 0.5 * options.span  # of both halves of RATTLE, of whose first one t_new is the start
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
@@ -256,7 +261,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         work[p.turning + i] = 0.0
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, 1.0, 0, 0, math.inf, 0
     tol, enough = max(options.tol, ROUNDING), solver_options.enough
-    is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
+    is_free = n_contacts == 0 and problem.are_equations(interactions, p, memory.iwork)
     is_linear, at_once = is_free and options.is_explicit != 0.0 and options.span == 0.0, False  # but for choices of rows, and rounding
     is_pressed = options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
     tol_of_equations, negligible = max(tol, enough), _NEGLIGIBLE * enough
@@ -264,21 +269,21 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         tol_of_equations, negligible = tol, _NEGLIGIBLE * solver_options.tol
     for n_iter in range(int(options.max_iter) + 1):
         if p.placed != 0 and not _stays(options):
-            problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
-        evaluate_forces(True, t_force, options, s, q, v, functions, mem, imem, work)
-        problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
-        n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
+            problem.move_all(options.h, options, s.interactions, p, q, memory)
+        evaluate_forces(True, t_force, options, s, q, v, functions, memory)
+        problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, memory)
+        n_equations = problem.count_equations(n_contacts, n_blocks, p, memory.iwork)
         if n_iter > 0 and n_blocks > 0 and (options.q_star > 0.0 or p.forces != 0):  # H has moved, or forces have
-            problem.total_impulse(n_contacts, n_blocks, p, work, iwork)
+            problem.total_impulse(n_contacts, n_blocks, p, memory)
         if is_pressed:
-            loads.press(options.h, s, mem, work, iwork)
+            loads.press(options.h, s, memory)
             if n_iter == 0:
-                loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r, work, iwork)
-        free_impulse(options, bodies, p, v, R, R_free, mem, work)
+                loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, memory).r, memory)
+        free_impulse(options, bodies, p, v, R, R_free, memory)
         if n_iter > 0 or n_blocks > 0:
-            residual = _balance(n_iter, residual, tol, options, bodies, p, v, impulse, R_free, mem, work)
+            residual = _balance(n_iter, residual, tol, options, bodies, p, v, impulse, R_free, memory)
         equations, judged = equation_residual(
-            n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, options, bodies, p, v, w, inverse, mem, work, iwork
+            n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, options, bodies, p, v, w, inverse, memory
         )
         if not math.isfinite(residual + equations):
             status = NON_FINITE
@@ -293,22 +298,22 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         if status != NEWTON or is_stuck or n_iter == int(options.max_iter):
             break
         if n_iter > 0 and options.q_star > 0.0:
-            problem.turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork)
-        if options.is_explicit == 0.0 and not invert(t_force, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
+            problem.turn_joints(n_contacts, n_blocks, options, interactions, p, memory)
+        if options.is_explicit == 0.0 and not invert(t_force, is_free, options, bodies, p, q, v, R, functions, memory, inverse):
             status = SINGULAR_STEP
             break
         if n_iter == 0:
-            equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
+            equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, memory)
         if n_iter == 0 or n_blocks > 0 or solved != CONVERGED or residual > negligible:  # else contacts do what they did
             solved = problem.solve(
-                n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork
+                n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, memory
             )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         at_once = is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol
         if at_once:
             status, residual, n_iter = solved, 0.0, n_iter + 1
             break
-    _move_to_end(at_once, options, s, q, mem, imem, work)
+    _move_to_end(at_once, options, s, q, memory)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
     return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
@@ -321,44 +326,43 @@ def _stays(options):
 
 
 @tiny
-def _move_to_end(is_behind, options, s, q, mem, imem, work):
+def _move_to_end(is_behind, options, s, q, memory):
     """Bodies go where the motion ends, unless they are there, and angles of joints with them. Out: q, angles."""
     p = s.plan[0]
     if (p.placed == 0 or is_behind) and options.span == 0.0 and not _stays(options):
-        problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
-    problem.foresee_all(options.h, options, s.interactions, p, mem, imem, work)
+        problem.move_all(options.h, options, s.interactions, p, q, memory)
+    problem.foresee_all(options.h, options, s.interactions, p, memory)
 
 
 @tiny
-def _balance(n_iter, before, tol, options, bodies, p, v, impulse, R_free, mem, work):
+def _balance(n_iter, before, tol, options, bodies, p, v, impulse, R_free, memory):
     """`free_residual`, or, where it falls no longer, beside rounding; before: the last one."""
-    residual = free_residual(options, bodies, p, v, impulse, R_free, 0.0, mem, work)
+    residual = free_residual(options, bodies, p, v, impulse, R_free, 0.0, memory)
     if n_iter > 0 and residual > max(tol, _PROGRESS * before):
-        residual = min(residual, residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, mem, work))
+        residual = min(residual, residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, memory))
     return residual
 
 
 @kernel
-def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
     """`iterate` where forces depend on t alone, or are known, and H on nothing: one problem, whose residual is that of the step."""
+    work = memory.work
     p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, ROUNDING)
     m = p.n_bodies
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
     for i in range(9 * m):
         work[p.turning + i] = 0.0
-    evaluate_forces(True, t_force, options, s, q, v, functions, mem, imem, work)
-    problem.state_blocks(t_new, True, n_contacts, n_blocks, options, s.interactions, p, functions, mem, imem, work, iwork)
-    free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
+    evaluate_forces(True, t_force, options, s, q, v, functions, memory)
+    problem.state_blocks(t_new, True, n_contacts, n_blocks, options, s.interactions, p, functions, memory)
+    free_impulse(options, s.bodies, p, v, R, R_free, memory)
     solved, residual = SINGULAR_STEP, 0.0
-    if options.is_explicit != 0.0 or invert(t_force, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work):
-        solved = problem.solve(
-            n_contacts, n_blocks, True, options.is_half != 0.0, s, solver, solver_options, tol, 1.0, mem, imem, work, iwork
-        )
+    if options.is_explicit != 0.0 or invert(t_force, False, options, s.bodies, p, q, v, R, functions, memory, inverse):
+        solved = problem.solve(n_contacts, n_blocks, True, options.is_half != 0.0, s, solver, solver_options, tol, 1.0, memory)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
     if options.span == 0.0 and not _stays(options):
-        problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
+        problem.move_all(options.h, options, s.interactions, p, q, memory)
     return verdict(solved, solved, 1, residual, solver_options.inexact), 1, residual
 
 
@@ -375,21 +379,23 @@ def verdict(status, solved, n_iter, residual, bearable):
 
 
 @tiny
-def evaluate_forces(is_new, t_new, options, s, q, v, functions, mem, imem, work):
+def evaluate_forces(is_new, t_new, options, s, q, v, functions, memory):
     """F(t_{k+1}, q, v) of all bodies and between them, and the sizes of its terms; where is_new, how stiff those between them are."""
+    work = memory.work
     p, weight = s.plan[0], options.h * options.theta
     for i in range(p.n_bodies):
         if options.is_explicit == 0.0 and not is_unmoved(s.bodies[i], work):
             out, size = view(work, p.f + 6 * i, 6), view(work, p.size + 2 * i, 2)
-            force(t_new, s.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+            force(t_new, s.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, memory.mem, out, size)
     if options.is_explicit == 0.0 and p.forces != 0:
         floor = ROUNDING / max(options.tol, ROUNDING)
-        forces.add_at_end(is_new, t_new, weight, weight * options.h * options.a, floor, s, q, functions, mem, imem, work)
+        forces.add_at_end(is_new, t_new, weight, weight * options.h * options.a, floor, s, q, functions, memory)
 
 
 @tiny
-def free_impulse(options, bodies, p, v, R, out, mem, work):
+def free_impulse(options, bodies, p, v, R, out, memory):
     """``R_free = M (v - v_k) - h F`` in inertial axes ([Notes], eq. 11.215). Out: R_free (6 each)."""
+    work = memory.work
     h, term = options.h, stack(3)
     at_end = 0.0 if options.is_explicit != 0.0 else options.theta
     at_start = 1.0 - at_end
@@ -400,9 +406,9 @@ def free_impulse(options, bodies, p, v, R, out, mem, work):
                 R_i[k] = 0.0
             continue
         for k in range(3):
-            R_i[k] = mem[q + MASS] * (v[6 * i + k] - work[v_old + k])
+            R_i[k] = memory.mem[q + MASS] * (v[6 * i + k] - work[v_old + k])
             term[k] = v[6 * i + 3 + k] - work[v_old + 3 + k]
-        times(view(mem, q + INERTIA, 9), term, view(R_i, 3, 3))
+        times(view(memory.mem, q + INERTIA, 9), term, view(R_i, 3, 3))
         for k in range(6 if at_end != 0.0 else 0):
             R_i[k] -= h * at_end * work[f + k]
         for k in range(6 if at_start != 0.0 else 0):
@@ -411,12 +417,13 @@ def free_impulse(options, bodies, p, v, R, out, mem, work):
 
 
 @kernel
-def free_residual(options, bodies, p, v, impulse, R_free, floor, mem, work):
+def free_residual(options, bodies, p, v, impulse, R_free, floor, memory):
     """The largest relative ``|R_free - p|``. Out: h_size, the sizes of terms of forces as impulses.
 
     Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
     gyration: what a body does not do at all is not judged by its rounding. floor: share of `state_worth` that counts as well, 0 without it.
     """
+    mem, work = memory.mem, memory.work
     h, worst, term, momentum = options.h, 0.0, stack(3), stack(3)
     for i in range(p.n_bodies):
         q, v_old, total, left = bodies[i].q, p.v_old + 6 * i, 0.0, 0.0
@@ -448,22 +455,23 @@ def free_residual(options, bodies, p, v, impulse, R_free, floor, mem, work):
 
 
 @kernel
-def residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, mem, work):
+def residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, memory):
     """As `free_residual`, where rounding of the state is not counted. Out: worth."""
-    state_worth(options.h, bodies, p, v, mem, work)
-    return free_residual(options, bodies, p, v, impulse, R_free, _OF_STATE / tol, mem, work)
+    state_worth(options.h, bodies, p, v, memory)
+    return free_residual(options, bodies, p, v, impulse, R_free, _OF_STATE / tol, memory)
 
 
 @kernel
-def state_worth(h, bodies, p, v, mem, work):
+def state_worth(h, bodies, p, v, memory):
     """Velocities whose rounding is one unit of error a step, however slow a body is. Out: worth (2 each): translation, rotation.
 
     Those by which it would come from nowhere to its place, and turn by a radian, in the step: less than their rounding changes no digit of
     its coordinates. And the largest of all bodies: a one-step problem is solved relative to what is fastest in it.
     """
+    work = memory.work
     fastest = 0.0
     for i in range(p.n_bodies):
-        radius = 0.0 if bodies[i].fixed else radius_of_gyration(bodies[i], mem)
+        radius = 0.0 if bodies[i].fixed else radius_of_gyration(bodies[i], memory.mem)
         fastest = max(fastest, norm(view(v, 6 * i, 3)) + radius * norm(view(v, 6 * i + 3, 3)))
         fastest = max(fastest, norm(view(work, p.v_old + 6 * i, 3)) + radius * norm(view(work, p.v_old + 6 * i + 3, 3)))
     for i in range(p.n_bodies):
@@ -471,7 +479,7 @@ def state_worth(h, bodies, p, v, mem, work):
         if bodies[i].fixed:
             worth[0], worth[1] = way + fastest, 1.0 / h
         else:
-            radius = radius_of_gyration(bodies[i], mem)
+            radius = radius_of_gyration(bodies[i], memory.mem)
             worth[0] = way + fastest + radius / h
             worth[1] = worth[0] / radius
 
@@ -484,28 +492,29 @@ def radius_of_gyration(body, mem):
 
 
 @tiny
-def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, v, w, inverse, mem, work, iwork):
+def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, v, w, inverse, memory):
     """How far the equations are from holding, relative to the velocities that cancel in them; and where rounding is not counted.
 
     is_wanted: whether there are equations, and the inverses are known. Out: speed, the velocities that what acts on a body is worth.
     """
     if not is_wanted:
         return 0.0, 0.0
-    speed = view(work, p.speed, 4 * p.n_bodies)
-    state_worth(options.h, bodies, p, v, mem, work)
-    speeds(bodies, p, v, inverse, mem, work, speed)
+    speed = view(memory.work, p.speed, 4 * p.n_bodies)
+    state_worth(options.h, bodies, p, v, memory)
+    speeds(bodies, p, v, inverse, memory, speed)
     for i in range(2 * p.n_bodies if options.span > 0.0 else 0):  # rounding of positions counts as velocity
-        speed[4 * (i // 2) + i % 2] += ROUNDING / tol * work[p.worth + i]
-    return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), w, speed, ROUNDING / tol)
+        speed[4 * (i // 2) + i % 2] += ROUNDING / tol * memory.work[p.worth + i]
+    return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, memory), w, speed, ROUNDING / tol)
 
 
 @kernel
-def speeds(bodies, p, v, inverse, mem, work, speed):
+def speeds(bodies, p, v, inverse, memory, speed):
     """Sums of the velocities, of translation and rotation, that a body has and had, and that forces and its impulse are worth; of impulses.
 
     Each with the other one at the radius of gyration, as in `free_residual`. Out: speed (4 each): the two sums, and what the impulses on
     the body are worth that cancel in part, with `state_worth`.
     """
+    work = memory.work
     for i in range(p.n_bodies):
         v_old, p_i = p.v_old + 6 * i, p.p + 6 * i
         for side in range(2):
@@ -517,33 +526,34 @@ def speeds(bodies, p, v, inverse, mem, work, speed):
                 speed[at] += size * (work[p.h_size + 2 * i + other] + norm(view(work, p_i + 3 * other, 3)))
                 speed[at + 2] += size * work[p.impulses + 2 * i + other]
         for at in range(4 * i, 4 * i + 4 if not bodies[i].fixed else 4 * i, 2):
-            radius = radius_of_gyration(bodies[i], mem)
+            radius = radius_of_gyration(bodies[i], memory.mem)
             speed[at] += radius * speed[at + 1]
             speed[at + 1] = speed[at] / radius
 
 
 @tiny
-def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
+def invert(t_new, is_free, options, bodies, p, q, v, R, functions, memory, inverse):
     """Inverse iteration matrices of all bodies; False where one is singular. is_free: with equations only, they may be indefinite."""
     h, weight = options.h, 0.0 if options.is_explicit != 0.0 else options.h * options.theta
     regular = True
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
             t_new, weight, weight * h * options.a, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
-            view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride),
-            view(work, p.spare, 150), work,
+            view(memory.work, p.turning + 9 * i, 9), is_free, functions, memory, view(inverse, p.stride * i, p.stride),
+            view(memory.work, p.spare, 150),
         )  # fmt: skip
     return regular
 
 
 @kernel
-def invert_masses(t, options, s, functions, mem, work):
+def invert_masses(t, options, s, functions, memory):
     """Inverse masses at the start of an explicit step, for all its iterations. Out: turning, which is 0, and inverse."""
+    work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
     q, v, R, inverse = view(work, p.q_old, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     for i in range(9 * m):
         work[p.turning + i] = 0.0
-    invert(t, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work)
+    invert(t, False, options, s.bodies, p, q, v, R, functions, memory, inverse)
 
 
 @tiny
@@ -562,38 +572,40 @@ def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
 
 
 @kernel
-def commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+def commit(t_new, n_contacts, n_blocks, s, functions, options, memory):
     """The new state, impulses, contacts and outputs in mem. Returns CONVERGED, NON_FINITE, or CAPACITY, where nothing has changed."""
+    mem, work = memory.mem, memory.work
     p = s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
-    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork):
-        restore_angles(s.interactions, mem, work)
+    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, memory):
+        restore_angles(s.interactions, memory)
         return CAPACITY
-    problem.keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork)
-    take_contacts(s.collisions, mem, imem, work, iwork)
+    problem.keep_impulses(n_contacts, n_blocks, options, s, memory)
+    take_contacts(s.collisions, memory)
     for i in range(m):
         at = s.bodies[i].q
         for k in range(6):
             mem[at + P + k] = work[p.p + 6 * i + k]
         times_transposed(view(R, 9 * i, 9), view(mem, at + P + 3, 3), view(mem, at + P + 3, 3))
-    return put_state(t_new, s, q, v, R, functions, mem, imem, work)
+    return put_state(t_new, s, q, v, R, functions, memory)
 
 
 @tiny
-def put_state(t, s, q, v, R, functions, mem, imem, work):
+def put_state(t, s, q, v, R, functions, memory):
     """q and v into mem, with their outputs. Returns CONVERGED or NON_FINITE. Out: R and w of the state."""
-    is_finite = keep_state(s, q, v, mem, imem, work)
-    is_finite = outputs(t, s.interactions, s.plan[0], q, v, R, functions, mem, imem, work) and is_finite
+    is_finite = keep_state(s, q, v, memory)
+    is_finite = outputs(t, s.interactions, s.plan[0], q, v, R, functions, memory) and is_finite
     return CONVERGED if is_finite else NON_FINITE
 
 
 @tiny
-def keep_state(s, q, v, mem, imem, work):
+def keep_state(s, q, v, memory):
     """q and v into mem. Returns whether q and gaps of contacts are finite."""
+    mem = memory.mem
     zero = 0.0
     for i in range(s.plan[0].n_bodies):
-        if is_gone(s.bodies[i], work):
+        if is_gone(s.bodies[i], memory.work):
             continue
         at = s.bodies[i].q
         for k in range(7):
@@ -602,6 +614,6 @@ def keep_state(s, q, v, mem, imem, work):
         for k in range(6):
             mem[at + V + k] = v[6 * i + k]
     for k in range(s.collisions.size):
-        for i in range(imem[s.collisions[k].n]):
+        for i in range(memory.imem[s.collisions[k].n]):
             zero += 0.0 * mem[s.collisions[k].y + i]
     return zero == 0.0

@@ -14,43 +14,44 @@ _JOINS = 0.1  # of the depth from which on a first half is solved again: what is
 
 
 @kernel
-def is_any(span, s, q, mem, imem, work, iwork):
+def is_any(span, s, q, memory):
     """Whether contacts found at q, the end of a step of length span, are that deep."""
     result = False
     for k in range(s.collisions.size):
         c = s.collisions[k]
-        limit = -contacts.DEEPEST * work[c.thickness + c.n_shapes]
-        for i in range(iwork[c.found]):
-            if work[c.new_gap + i] < limit:  # of the thinnest shape: ordinary contacts pay for this alone
-                wanted = _wanted(span, c, i, mem, imem, work, iwork)
-                result = result or _is_too_deep(1.0, wanted, c, i, s, q, mem, imem, work, iwork)
+        limit = -contacts.DEEPEST * memory.work[c.thickness + c.n_shapes]
+        for i in range(memory.iwork[c.found]):
+            if memory.work[c.new_gap + i] < limit:  # of the thinnest shape: ordinary contacts pay for this alone
+                wanted = _wanted(span, c, i, memory)
+                result = result or _is_too_deep(1.0, wanted, c, i, s, q, memory)
     return result
 
 
 @kernel
-def join(span, n_contacts, s, q, w, mem, imem, work, iwork):
+def join(span, n_contacts, s, q, w, memory):
     """Contacts found at q that are too deep take part. Returns how many do then, or -1 where the record has no room for them.
 
     w: velocities of the motion, in inertial axes. In/out: contacts of the record, as they are to be met; pair and which.
     """
+    iwork = memory.iwork
     p = s.plan[0]
-    q_old = view(work, p.q_old, 7 * p.n_bodies)
+    q_old = view(memory.work, p.q_old, 7 * p.n_bodies)
     for k in range(s.collisions.size):
         c = s.collisions[k]
-        contacts.recognise(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.recognise(c, iwork[c.found], memory)
         for i in range(iwork[c.found]):
-            wanted = _wanted(span, c, i, mem, imem, work, iwork)
-            if not _is_too_deep(_JOINS, wanted, c, i, s, q, mem, imem, work, iwork):
+            wanted = _wanted(span, c, i, memory)
+            if not _is_too_deep(_JOINS, wanted, c, i, s, q, memory):
                 continue
-            number = int(work[c.known + i]) - 1
+            number = int(memory.work[c.known + i]) - 1
             if number < 0:
-                if imem[c.n] == c.capacity:
+                if memory.imem[c.n] == c.capacity:
                     return -1
-                number = contacts.insert(c, i, q_old, q, mem, imem, work, iwork)
+                number = contacts.insert(c, i, q_old, q, memory)
                 for j in range(n_contacts):
                     if iwork[p.which + p.n_contacts + j] == k and iwork[p.which + j] >= number:
                         iwork[p.which + j] += 1
-            a, b = _put(span, wanted, c, i, number, s, q, w, mem, imem, work, iwork)
+            a, b = _put(span, wanted, c, i, number, s, q, w, memory)
             is_listed = False
             for j in range(n_contacts):
                 is_listed = is_listed or (iwork[p.which + p.n_contacts + j] == k and iwork[p.which + j] == number)
@@ -62,33 +63,36 @@ def join(span, n_contacts, s, q, w, mem, imem, work, iwork):
 
 
 @kernel
-def _is_too_deep(share, wanted, c, i, s, q, mem, imem, work, iwork):
+def _is_too_deep(share, wanted, c, i, s, q, memory):
     """Whether a contact found is deeper than wanted by more than a share of what is ever pushed apart, and joints hold neither body."""
-    a, b, normal = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]], view(work, c.new_normal + 3 * i, 3)
+    work, iwork = memory.work, memory.iwork
+    a, b, normal = memory.imem[c.body + iwork[c.new_a + i]], memory.imem[c.body + iwork[c.new_b + i]], view(work, c.new_normal + 3 * i, 3)
     held, lever = s.plan[0].held, stack(6)
     if iwork[held + a] != 0 or (b != WORLD and iwork[held + b] != 0) or (s.bodies[a].fixed and (b == WORLD or s.bodies[b].fixed)):
         return False
     contacts.reach_found(c, i, a, b, q, work, lever)
-    return work[c.new_gap + i] < wanted - share * contacts.DEEPEST * contacts.size_at(s.bodies, a, b, lever, normal, mem)
+    return work[c.new_gap + i] < wanted - share * contacts.DEEPEST * contacts.size_at(s.bodies, a, b, lever, normal, memory.mem)
 
 
 @kernel
-def _wanted(span, c, i, mem, imem, work, iwork):
+def _wanted(span, c, i, memory):
     """Gap that the first half wants at the end where it found a contact: 0, or what it leaves of an overlap of the same shapes."""
+    imem = memory.imem
     target = 0.0
     for j in range(imem[c.n]):
-        if imem[c.a + j] == iwork[c.new_a + i] and imem[c.b + j] == iwork[c.new_b + i]:
-            target = min(target, mem[c.y + j] - span * work[c.aim + c.each * j])
+        if imem[c.a + j] == memory.iwork[c.new_a + i] and imem[c.b + j] == memory.iwork[c.new_b + i]:
+            target = min(target, memory.mem[c.y + j] - span * memory.work[c.aim + c.each * j])
     return target
 
 
 @tiny
-def _put(span, wanted, c, i, number, s, q, w, mem, imem, work, iwork):
+def _put(span, wanted, c, i, number, s, q, w, memory):
     """Contact ``number`` of the record becomes the i-th one found, met by levers of the end at bodies where the step began. Out: aim, grip.
 
     Returns its bodies. Levers of two bodies that both move, whose points lie apart then, are those of halfway between.
     """
-    a, b, lever = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]], stack(6)
+    mem, work = memory.mem, memory.work
+    a, b, lever = memory.imem[c.body + memory.iwork[c.new_a + i]], memory.imem[c.body + memory.iwork[c.new_b + i]], stack(6)
     normal, gap, q_old = view(work, c.new_normal + 3 * i, 3), work[c.new_gap + i], s.plan[0].q_old
     contacts.reach_found(c, i, a, b, q, work, lever)
     for k in range(3):

@@ -54,25 +54,26 @@ def reserve(lists, plan, work, iwork, n_members):
 
 
 @kernel
-def keep_from_passing(h, weight, s, mem, imem, work, iwork):
+def keep_from_passing(h, weight, s, memory):
     """Bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` stay before what they met. In/out: q of the plan."""
+    work = memory.work
     p, may_pass = s.plan[0], False
     for k in range(s.collisions.size):
-        may_pass = _may_pass(h, weight, s.collisions[k], s.bodies, p, mem, imem, work, iwork) or may_pass
+        may_pass = _may_pass(h, weight, s.collisions[k], s.bodies, p, memory) or may_pass
     if not may_pass:
         return
-    _begin(h, weight, s.bodies, p, mem, work, iwork)
+    _begin(h, weight, s.bodies, p, memory)
     for i in range(p.n_bodies):
         work[p.when + i] = NEVER
     most = _TURNS * p.n_bodies
     for k in range(most):
         for j in range(s.collisions.size):
-            if iwork[s.collisions[j].hook] == 0:
-                _find_touches(k == 0, s.collisions[j], p, mem, imem, work, iwork)
-        if not _give_way(2 * k >= most, p, work, iwork):
+            if memory.iwork[s.collisions[j].hook] == 0:
+                _find_touches(k == 0, s.collisions[j], p, memory)
+        if not _give_way(2 * k >= most, p, memory):
             break
     for i in range(p.n_bodies):
-        if iwork[p.turned + i] != 0:
+        if memory.iwork[p.turned + i] != 0:
             follow(view(work, p.path + PATH * i, PATH), 1.0, view(work, p.q + 7 * i, 7))
             normalise(view(work, p.q + 7 * i + 3, 4))
 
@@ -84,8 +85,9 @@ def _rate(weight, p, i, k, work):
 
 
 @kernel
-def _may_pass(h, weight, c, bodies, p, mem, imem, work, iwork):
+def _may_pass(h, weight, c, bodies, p, memory):
     """Whether any two shapes have moved by more than is safe whatever they are. Out, where a user's function stands between: passed."""
+    mem, imem, work = memory.mem, memory.imem, memory.work
     most, second, fastest, x, turn, limit = 0.0, 0.0, 0, stack(3), stack(3), work[c.thickness + c.n_shapes]
     for s in range(c.n_shapes):
         b = imem[c.body + s]
@@ -104,7 +106,7 @@ def _may_pass(h, weight, c, bodies, p, mem, imem, work, iwork):
             most, second, fastest = way, most, s
         elif way > second:
             second = way
-    if iwork[c.hook] == 0:
+    if memory.iwork[c.hook] == 0:
         return most + second > limit
     if most > limit * max(1.0, work[c.passed]):
         work[c.passed], work[c.passed + 1], work[c.passed + 2] = most / limit, fastest, most / h
@@ -112,8 +114,9 @@ def _may_pass(h, weight, c, bodies, p, mem, imem, work, iwork):
 
 
 @kernel
-def _begin(h, weight, bodies, p, mem, work, iwork):
+def _begin(h, weight, bodies, p, memory):
     """Paths of all bodies from q_old to q, and which give way. Out: path, unit, rank, is_new, turned."""
+    work, iwork = memory.work, memory.iwork
     back, between, theta = stack(4), stack(4), stack(3)
     for i in range(p.n_bodies):
         work[p.rank + i], iwork[p.is_new + i], iwork[p.turned + i] = 0.0, 1, 0
@@ -137,12 +140,13 @@ def _begin(h, weight, bodies, p, mem, work, iwork):
                 theta[k] *= more
         rotate(view(q_old, 3, 4), theta, view(path, SPIN, 3))
         u = iwork[p.unit + i]
-        work[p.rank + u] += math.inf if bodies[i].fixed else mem[bodies[i].q + MASS]
+        work[p.rank + u] += math.inf if bodies[i].fixed else memory.mem[bodies[i].q + MASS]
 
 
 @kernel
-def _find_touches(is_first, c, p, mem, imem, work, iwork):
+def _find_touches(is_first, c, p, memory):
     """What touches what first, on paths as they are, of those that are new. In and out: when, partner."""
+    mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     n = c.n_shapes
     kind, size, body, local = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n), view(mem, c.local, 7 * n)
     pose, reach, at = view(work, c.pose, 7 * n), view(work, c.reach, n), view(work, c.swept, 7 * n)
@@ -185,11 +189,12 @@ def _reach(s, body, local, pose, path):
 
 
 @kernel
-def _give_way(only_stop, p, work, iwork):
+def _give_way(only_stop, p, memory):
     """The unit that touches first follows what it touches; False where none does. In and out: path, when. Out: is_new, turned.
 
     What was to touch it later is looked at again.
     """
+    work, iwork = memory.work, memory.iwork
     u, first = -1, NEVER
     for i in range(p.n_bodies):
         iwork[p.is_new + i] = 0

@@ -13,8 +13,9 @@ from nsds.schemes.rigid.tables import FORCE
 
 
 @kernel
-def note_presence(s, mem, imem, work):
+def note_presence(s, memory):
     """Flags of the record, for the steps to come. Out: gone, off, hidden; what was, is no more: forces and impulses."""
+    imem, work = memory.imem, memory.work
     p = s.plan[0]
     for i in range(s.bodies.size):
         work[s.bodies[i].gone] = 0.0 if is_on(s.bodies[i].alive, imem) else 1.0
@@ -26,7 +27,7 @@ def note_presence(s, mem, imem, work):
         is_here = is_here and (it.b == ABSENT or not is_gone(s.bodies[it.b], work))
         work[it.off] = 0.0 if is_here else 1.0
         for i in range(0 if is_here else it.m):
-            mem[it.lam + i], work[it.joined + i], imem[it.active + i] = 0.0, 0.0, 0
+            memory.mem[it.lam + i], work[it.joined + i], imem[it.active + i] = 0.0, 0.0, 0
             if it.law == FORCE:
                 work[it.force_old + i] = work[it.force + i] = 0.0
     for k in range(s.collisions.size):

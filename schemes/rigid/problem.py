@@ -26,6 +26,7 @@ from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
+from nsds.schemes.run.memory import memory_of
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.auto import address_of_newton_ac as address_of_newton
@@ -188,28 +189,30 @@ def _pattern(lists, n_blocks, limit):
 
 
 @tiny
-def choose_active(options, s, mem, imem, work, iwork):
+def choose_active(options, s, memory):
     """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` says so.
 
     Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its number and collisions.
     """
+    work, iwork = memory.work, memory.iwork
     p, ahead, n_contacts = s.plan[0], options.gamma * options.h, 0
     q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
-    moved, n_blocks = view(work, p.moved, p.n_bodies), choose_blocks(options, s, mem, work, iwork)
+    moved, n_blocks = view(work, p.moved, p.n_bodies), choose_blocks(options, s, memory)
     for k in range(s.collisions.size):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
         is_half = options.is_half != 0.0
-        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, is_half, moved, first, q, w, mem, imem, work, pair, number)
-        if ahead > 0.0 and contacts.are_some_open(s.collisions[k], first, n_contacts, number, mem, imem, work, iwork):
-            n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, mem, imem, work, iwork, pair, number)
+        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, is_half, moved, first, q, w, memory, pair, number)
+        if ahead > 0.0 and contacts.are_some_open(s.collisions[k], first, n_contacts, number, memory):
+            n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, memory, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
     return n_contacts, n_blocks
 
 
 @tiny
-def choose_blocks(options, s, mem, work, iwork):
+def choose_blocks(options, s, memory):
     """Number of the blocks of interactions that take part, see `choose_active`. Out: begin."""
+    work = memory.work
     p, ahead, n_blocks = s.plan[0], options.gamma * options.h, 0
     q, moved = view(work, p.q_old, 7 * p.n_bodies), view(work, p.moved, p.n_bodies)
     for k in range(s.interactions.size):
@@ -217,39 +220,39 @@ def choose_blocks(options, s, mem, work, iwork):
         if it.always == 0:
             blocks.find_slack(options.h, it, q, moved, work)
         for i in range(it.m):
-            active = active or blocks.takes_part(it, i, ahead, mem, work)
+            active = active or blocks.takes_part(it, i, ahead, memory)
         active = active and work[it.off] == 0.0 and not (it.law == FORCE and options.is_explicit != 0.0)
-        iwork[p.begin + k] = n_blocks if active else -1
+        memory.iwork[p.begin + k] = n_blocks if active else -1
         if active:
             n_blocks += it.n_blocks
     return n_blocks
 
 
 @tiny
-def _without_missed(k, ahead, first, last, collisions, q, w, mem, imem, work, iwork, pair, which):
+def _without_missed(k, ahead, first, last, collisions, q, w, memory, pair, which):
     """The place after those contacts of collisions k, from first on, whose shapes meet within the forecast. In and out: pair, which."""
     address = address_of_meet()
-    arguments = (collisions, int64(k), ahead, int64(first), int64(last), q, w, mem, imem, work, iwork, pair, which)
+    arguments = (collisions, int64(k), ahead, int64(first), int64(last), q, w, memory, pair, which)
     return int64(last) if address == 0 else call_meet(address, arguments)
 
 
 @kernel
-def list_blocks(what, interactions, p, work, iwork):
+def list_blocks(what, interactions, p, memory):
     """Number of the blocks of bilateral constraints, and, if wanted, of forces, or of rows with bounds and closed contacts. Out: begin."""
     n = 0
     for k in range(interactions.size):
         it = interactions[k]
         chosen = what == SMOOTH if it.law == FORCE else it.law == EQUALITY or (what == IMPULSIVE and it.always != 0)
         for i in range(it.m if what == IMPULSIVE and it.always == 0 else 0):
-            chosen = chosen or work[it.joined + i] != 0.0
-        chosen = chosen and work[it.off] == 0.0
-        iwork[p.begin + k] = n if chosen else -1
+            chosen = chosen or memory.work[it.joined + i] != 0.0
+        chosen = chosen and memory.work[it.off] == 0.0
+        memory.iwork[p.begin + k] = n if chosen else -1
         n += it.n_blocks if chosen else 0
     return n
 
 
 @tiny
-def way_of_forces(h, bodies, p, mem, work):
+def way_of_forces(h, bodies, p, memory):
     """A fraction of ``h^2 |F_k| / m`` of each body: what is open by less closes within a step if it carries nothing.
 
     The forecast ``y + gamma h ydot`` leaves out what forces do to it, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
@@ -257,15 +260,18 @@ def way_of_forces(h, bodies, p, mem, work):
     """
     share = contacts.WAY * h * h
     for i in range(p.n_bodies):
-        work[p.moved + i] = 0.0 if bodies[i].fixed else share * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + MASS]
+        memory.work[p.moved + i] = (
+            0.0 if bodies[i].fixed else share * norm(view(memory.work, p.f_old + 6 * i, 3)) / memory.mem[bodies[i].q + MASS]
+        )
 
 
 @kernel
-def arrange(n, in_order, p, work, iwork):
+def arrange(n, in_order, p, memory):
     """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups.
 
     in_order: as they are, which one slab leaves them, too.
     """
+    work, iwork = memory.work, memory.iwork
     n_slabs = slabs.count(n)
     if in_order or p.stride != 10 or n_slabs == 1:
         for i in range(n):
@@ -282,32 +288,37 @@ def arrange(n, in_order, p, work, iwork):
 
 
 @tiny
-def state_contacts(n, is_half, collisions, plan, mem, imem, work, iwork):
+def state_contacts(n, is_half, collisions, plan, memory):
     """The n contacts that take part, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r.
 
     is_half: laws are counted from `aim` of the record's contacts, see `Options`.
     """
     if plan[0].parallel != 0 and n >= _PARALLEL:
-        _call_statement(_address_of_parallel_statement(), (int64(n), int64(is_half), collisions, plan, mem, imem, work, iwork))
+        _call_statement(
+            _address_of_parallel_statement(),
+            (int64(n), int64(is_half), collisions, plan, memory.mem, memory.imem, memory.work, memory.iwork),
+        )
     else:
-        _state_some(0, n, is_half, collisions, plan, mem, imem, work, iwork)
+        _state_some(0, n, is_half, collisions, plan, memory)
 
 
 @kernel
-def _state_some(first, last, is_half, collisions, plan, mem, imem, work, iwork):
+def _state_some(first, last, is_half, collisions, plan, memory):
     """Those at places from first to last."""
+    iwork = memory.iwork
     p = plan[0]
-    q, w = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
+    q, w = view(memory.work, p.q_old, 7 * p.n_bodies), view(memory.work, p.w, 6 * p.n_bodies)
     for i in range(first, last):
         k = iwork[p.place + i]
         c = collisions[iwork[p.which + p.n_contacts + k]]
-        contacts.state_contact(is_half, c, iwork[p.which + k], i, p, q, w, mem, imem, work, iwork)
+        contacts.state_contact(is_half, c, iwork[p.which + k], i, p, q, w, memory)
 
 
 @parallel
 def _state_all(n, is_half, collisions, plan, mem, imem, work, iwork):
+    memory = memory_of((mem, imem, work, iwork))
     for chunk in each(_CHUNKS):
-        _state_some(chunk * n // _CHUNKS, (chunk + 1) * n // _CHUNKS, is_half != 0, collisions, plan, mem, imem, work, iwork)
+        _state_some(chunk * n // _CHUNKS, (chunk + 1) * n // _CHUNKS, is_half != 0, collisions, plan, memory)
     return 0
 
 
@@ -324,15 +335,16 @@ def has_matrix(n_contacts, n_blocks, p):
 
 
 @tiny
-def stated_blocks(n_contacts, n_blocks, p, work, iwork):
+def stated_blocks(n_contacts, n_blocks, p, memory):
     """The blocks of interactions, which lie behind the contacts."""
+    work = memory.work
     d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
     return blocks.Blocks(
         view(work, p.H + 12 * d * shift, 12 * d * n_blocks),
         view(work, p.E + 12 * d * shift, 12 * d * n_blocks),
         view(work, p.diagonal + d * shift, d * n_blocks),
-        view(iwork, p.body + 2 * n_contacts, 2 * n_blocks),
-        view(iwork, p.disk + n_contacts, n_blocks),
+        view(memory.iwork, p.body + 2 * n_contacts, 2 * n_blocks),
+        view(memory.iwork, p.disk + n_contacts, n_blocks),
         view(work, p.mu + 2 * n_contacts, 2 * n_blocks),
         view(work, p.b + d * n_contacts, d * n_blocks),
         view(work, p.r + d * n_contacts, d * n_blocks),
@@ -340,21 +352,22 @@ def stated_blocks(n_contacts, n_blocks, p, work, iwork):
 
 
 @kernel
-def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork):
+def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, memory):
     """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration.
 
     H at q_k of contacts and of joints, which do not depend on t, is there since `nsds.schemes.rigid.moreau_jean.outputs`.
     """
+    work = memory.work
     h, ahead, m, moves = options.h, options.gamma * options.h, p.n_bodies, options.q_star > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
     if moves and (p.linear == 0 or options.is_explicit != 0.0):
-        move_all(options.q_star * options.h, options, interactions, p, q_bar, mem, imem, work)
+        move_all(options.q_star * options.h, options, interactions, p, q_bar, memory)
     elif is_new and n_blocks > 0:
         for i in range(7 * m):
             q_bar[i] = work[p.q_old + i]
-    stated = stated_blocks(n_contacts, n_blocks, p, work, iwork)
+    stated = stated_blocks(n_contacts, n_blocks, p, memory)
     for k in range(interactions.size):
-        it, first = interactions[k], iwork[p.begin + k]
+        it, first = interactions[k], memory.iwork[p.begin + k]
         if first < 0:
             continue
         if it.law == FORCE:  # with the H of their force, at the end of the step
@@ -365,38 +378,37 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
         holds_position = options.span > 0.0 and it.law == EQUALITY and it.dofs == ABSENT
         if it.gap_function == ABSENT and (moves or (is_new and it.row == ABSENT)):
             t = t_new + 0.5 * options.span if it.dofs != ABSENT else t_new
-            evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
+            evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, memory)
         if is_new or moves or not holds_position:
-            blocks.state_block(h, ahead, options.is_half != 0.0, is_new, it, first, p.d, mem, work, stated)
+            blocks.state_block(h, ahead, options.is_half != 0.0, is_new, it, first, p.d, memory, stated)
             blocks.copy_rows(p, first, it.n_blocks, stated)
     if options.span > 0.0 and n_blocks > 0:
-        _hold_positions(
-            t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated
-        )
+        _hold_positions(t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, memory, stated)
     elif moves and p.E != p.H:
-        _follow_turns(t_new, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated)
+        _follow_turns(t_new, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, memory, stated)
     if p.bounded != 0 and (moves or is_new):
-        know_origins(h, interactions, p, work, iwork)
+        know_origins(h, interactions, p, memory)
 
 
 @kernel
-def _follow_turns(t_new, is_newton, options, interactions, p, functions, mem, imem, work, iwork, stated):
+def _follow_turns(t_new, is_newton, options, interactions, p, functions, memory, stated):
     """E of equations becomes the derivative of ``H(qbar) w``, whose law H as stated is, and H that of impulses. Out: H, E, b, q_bar.
 
     H changes along the motion as it has since a configuration before: that of the impulses, or, where these act as the laws hold, halfway.
     Where is_newton is not true, E is the H of the impulses. b makes up for it.
     """
+    work = memory.work
     q_bar, w, before = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), options.press
     moves_impulses, turned = before < options.q_star, stack(3)
     if not moves_impulses:
         before = 0.5 * options.q_star
     weight = options.a * options.q_star
-    move_all(before * options.h, options, interactions, p, q_bar, mem, imem, work)
+    move_all(before * options.h, options, interactions, p, q_bar, memory)
     for k in range(interactions.size):
-        it, first = interactions[k], p.d * iwork[p.begin + k]
+        it, first = interactions[k], p.d * memory.iwork[p.begin + k]
         if first < 0 or it.law != EQUALITY or it.dofs != ABSENT:
             continue
-        evaluate(t_new - (options.q_star - before) * options.h, it, q_bar, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+        evaluate(t_new - (options.q_star - before) * options.h, it, q_bar, view(work, p.R, 9 * p.n_bodies), functions, memory)
         for i in range(first, first + it.m):
             H, E, row = view(stated.H, 12 * i, 12), view(stated.E, 12 * i, 12), it.H + 12 * (i - first)
             stated.b[i] = blocks.velocity(stated.b[i], i, it.a, it.b, stated.E, w)
@@ -415,26 +427,27 @@ def _follow_turns(t_new, is_newton, options, interactions, p, functions, mem, im
                 E[l] = H[l]
         blocks.subtract_velocities(p.d, first // p.d, it, w, stated)
     if not moves_impulses:
-        move_all(options.q_star * options.h, options, interactions, p, q_bar, mem, imem, work)
+        move_all(options.q_star * options.h, options, interactions, p, q_bar, memory)
 
 
 @kernel
-def _hold_positions(t, is_newton, options, interactions, p, functions, mem, imem, work, iwork, stated):
+def _hold_positions(t, is_newton, options, interactions, p, functions, memory, stated):
     """Equations for ``h = 0`` at q_k moved by ``span v`` instead of ``H w + rate = 0``: ``b = h / span - E w``. Out: b, diagonal, E, q_bar.
 
     E is the derivative of ``h / span``, see `_follow_turn`, or, where is_newton is not true, the H of the impulses.
     """
+    work = memory.work
     q_bar, w, R_span = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(work, p.R_span, 9 * p.n_bodies)
     for i in range(p.n_bodies):
         v = view(work, p.v + 6 * i, 6)
         move(int(options.update), view(work, p.q_old + 7 * i, 7), options.span, 1.0, v, v, view(q_bar, 7 * i, 7))
         _follow_turn(options.span, view(v, 3, 3), view(work, p.R + 9 * i, 9), view(R_span, 9 * i, 9))
     v = view(work, p.v, 6 * p.n_bodies)
-    foresee_angles(options.span, 1.0, v, v, view(work, p.R, 9 * p.n_bodies), interactions, mem, imem, work)
+    foresee_angles(options.span, 1.0, v, v, view(work, p.R, 9 * p.n_bodies), interactions, memory)
     for k in range(interactions.size):
-        it, first = interactions[k], iwork[p.begin + k]
+        it, first = interactions[k], memory.iwork[p.begin + k]
         if first >= 0 and it.law == EQUALITY and it.dofs == ABSENT:
-            evaluate(t, it, q_bar, R_span, functions, mem, imem, work)
+            evaluate(t, it, q_bar, R_span, functions, memory)
             for i in range(12 * it.m if is_newton else 0):
                 stated.E[12 * p.d * first + i] = work[it.H + i]
             for i in range(p.d * first, p.d * (first + it.n_blocks)):
@@ -458,15 +471,16 @@ def _follow_turn(span, Omega, R, R_span):
 
 
 @kernel
-def know_origins(h, interactions, p, work, iwork):
+def know_origins(h, interactions, p, memory):
     """Impulses that r of the rows with bounds is counted from. Out: known, known_size."""
+    work = memory.work
     known, size = view(work, p.known, 6 * p.n_bodies), view(work, p.known_size, 2 * p.n_bodies)
     for i in range(6 * p.n_bodies):
         known[i] = 0.0
     for i in range(2 * p.n_bodies):
         size[i] = 0.0
     for k in range(interactions.size):
-        if interactions[k].law == BOUNDED and iwork[p.begin + k] >= 0:
+        if interactions[k].law == BOUNDED and memory.iwork[p.begin + k] >= 0:
             blocks.add_origins(h, interactions[k], work, known, size)
 
 
@@ -495,26 +509,27 @@ def _are_solved_at_once(n_contacts, n_blocks, p, iwork):
 
 
 @kernel
-def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
+def turn_joints(n_contacts, n_blocks, options, interactions, p, memory):
     """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
 
     Where the direction of a row does not turn with the body: for h a times the share of the step at which it acts, times the derivative of
     its moment. Of body B it counts
     for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
     """
-    r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    mem, work = memory.mem, memory.work
+    r = stated_blocks(n_contacts, n_blocks, p, memory).r
     weight = options.press * options.h * options.a
     for i in range(9 * p.n_bodies):
         work[p.turning + i] = 0.0
     for k in range(interactions.size if weight > 0.0 else 0):
-        it, first = interactions[k], iwork[p.begin + k]
+        it, first = interactions[k], memory.iwork[p.begin + k]
         if it.row == ABSENT or it.law != EQUALITY or first < 0:
             continue
         has_b, n_points = it.b != ABSENT, 0
         for i in range(it.m):
-            n_points += 1 if imem[it.row + i] == POINT else 0
+            n_points += 1 if memory.imem[it.row + i] == POINT else 0
         for i in range(it.m):
-            lam, kind = weight * r[p.d * first + blocks.place(it, p.d, i)], imem[it.row + i]
+            lam, kind = weight * r[p.d * first + blocks.place(it, p.d, i)], memory.imem[it.row + i]
             if kind == POINT or (kind == ALIGN and not has_b):
                 at = it.row_a if kind == POINT else it.row_u
                 n, q_a = stack(3), view(work, p.q_bar + 7 * it.a, 7)
@@ -530,27 +545,30 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work,
 
 
 @tiny
-def move_all(h, options, interactions, p, q, mem, imem, work):
+def move_all(h, options, interactions, p, q, memory):
     """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k, but where a scheme knows better. Out: q, angles."""
-    foresee_all(h, options, interactions, p, mem, imem, work)
+    work = memory.work
+    foresee_all(h, options, interactions, p, memory)
     for i in range(p.n_bodies):
         q_old, v_mid = view(work, p.q_old + 7 * i, 7), view(work, p.v_mid + 6 * i, 6)
         move(int(options.update), q_old, h, options.a, v_mid, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
 
 
 @tiny
-def foresee_all(h, options, interactions, p, mem, imem, work):
+def foresee_all(h, options, interactions, p, memory):
     """Angles of joints about where the motion of `move_all` takes them."""
+    work = memory.work
     v, v_mid, R = view(work, p.v, 6 * p.n_bodies), view(work, p.v_mid, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
-    foresee_angles(h, options.a, v, v_mid, R, interactions, mem, imem, work)
+    foresee_angles(h, options.a, v, v_mid, R, interactions, memory)
 
 
 @kernel
-def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reached, mem, imem, work, iwork):
+def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reached, memory):
     """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: p, the sizes of its terms.
 
     tol: of equations, relative to the velocities at hand; reached: the residual of Newton's iteration that this is to bring there.
     """
+    work = memory.work
     p = s.plan[0]
     m = p.n_bodies
     if n_contacts + n_blocks == 0:
@@ -566,18 +584,18 @@ def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reache
     for i in range(6 * m):
         w_free[i] = w[i] - w_free[i]
     if is_new:
-        arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, work, iwork)
-        state_contacts(n_contacts, is_half, s.collisions, s.plan, mem, imem, work, iwork)
+        arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, memory)
+        state_contacts(n_contacts, is_half, s.collisions, s.plan, memory)
     wanted, share = math.inf, min(1.0, _SHARE * tol / reached)
-    if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, iwork):
-        wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork)
-    return solve_blocks(n_contacts, n_blocks, is_new, is_half, s, solver, options, wanted, share, work, iwork)
+    if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, memory.iwork):
+        wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, memory)
+    return solve_blocks(n_contacts, n_blocks, is_new, is_half, s, solver, options, wanted, share, memory)
 
 
 @tiny
-def equation_accuracy(n_contacts, n_blocks, tol, p, work, iwork):
+def equation_accuracy(n_contacts, n_blocks, tol, p, memory):
     """Velocity that the solver may leave in an equation, so that what is left meets tol once all has converged; infinity without any."""
-    stated, speed = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.speed, 4 * p.n_bodies)
+    stated, speed = stated_blocks(n_contacts, n_blocks, p, memory), view(memory.work, p.speed, 4 * p.n_bodies)
     return blocks.least_size(p.d, stated, speed, _SHARE * tol, _ULPS)
 
 
@@ -613,54 +631,56 @@ def clear(p, work):
 
 
 @tiny
-def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, wanted, share, work, iwork):
+def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, wanted, share, memory):
     """As `solve`, once everything is stated, w_free too; methods with a matrix and sweeps take over where others leave contacts unsolved.
 
     may_owe: many contacts by the default method without a given tolerance; the next step makes up for what is left in this one.
     wanted: velocity that may be left in an equation, infinity without any; share: of what the guess leaves, likewise.
     """
     p = s.plan[0]
-    groups, status, asked = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED, options.enough
+    groups, status, asked = view(memory.iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED, options.enough
     may_swap = n_blocks == 0 and p.sweeps != 0
     if has_matrix(n_contacts, n_blocks, p):
-        status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
+        status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
         if can_go_on(status) and may_swap:
-            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, work, iwork)
+            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
     elif may_swap and p.at_once != 0 and may_owe and asked > options.tol:
-        status = _solve_as_owed(n_contacts, groups, is_new, s, solver, options, work, iwork)
+        status = _solve_as_owed(n_contacts, groups, is_new, s, solver, options, memory)
     elif p.sweeps != 0:
-        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, work, iwork)
+        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
-            status = solve_with_matrix(True, asked, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
+            status = solve_with_matrix(True, asked, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
     return status
 
 
 @kernel
-def _solve_as_owed(n, groups, is_new, s, solver, options, work, iwork):
+def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
     """`solve_blocks` of many contacts, where no tolerance is given: sweeps to what is owed; bodies at rest by Newton's method if it can.
 
     Work: W.
     """
+    work = memory.work
     p = s.plan[0]
-    has_room, speed, quick = n <= p.limit, contact_speed(p.w, n, p, work, iwork), _QUICK if is_new else 0.0
+    has_room, speed, quick = n <= p.limit, contact_speed(p.w, n, p, memory), _QUICK if is_new else 0.0
     r, guess = view(work, p.r, p.d * n), view(work, p.W, p.d * n if has_room else 0)
     for i in range(guess.size):
         guess[i] = r[i]
-    status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, work, iwork)
+    status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, memory)
     if has_room and can_go_on(status):
         note_lost(p, options, work)
-        return solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, work, iwork)
+        return solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)
     if has_room and status == CONVERGED and work[p.info + 1] > options.enough and speed <= _AT_REST * work[p.info + 2]:
-        _settle(n, s, options, guess, work, iwork)
+        _settle(n, s, options, guess, memory)
     return status
 
 
 @kernel
-def _settle(n, s, options, guess, work, iwork):
+def _settle(n, s, options, guess, memory):
     """Contacts of bodies at rest by Newton's method, from the guess, so that they stay where they are; r is kept where it finds no better.
 
     In/out: r, p, info. Work: sweeper.
     """
+    work = memory.work
     p, solver = s.plan[0], address_of_newton()
     if solver == 0:
         return
@@ -668,27 +688,27 @@ def _settle(n, s, options, guess, work, iwork):
     for i in range(r.size):
         kept[i], r[i] = r[i], guess[i]
     brief = changed(options, options.tol, _SETTLING, 0.0)
-    solve_with_matrix(True, options.tol, n, 0, s, solver, brief, math.inf, 1.0, work, iwork)
+    solve_with_matrix(True, options.tol, n, 0, s, solver, brief, math.inf, 1.0, memory)
     work[p.lost] = lost
     if not work[p.info + 1] <= left:
         for i in range(r.size):
             r[i] = kept[i]
         work[p.info + 1] = left
-        total_impulse(n, 0, p, work, iwork)
+        total_impulse(n, 0, p, memory)
 
 
 @kernel
-def contact_speed(at, n, p, work, iwork):
+def contact_speed(at, n, p, memory):
     """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, m/s."""
-    w, total = view(work, at, 6 * p.n_bodies), 0.0
+    w, total = view(memory.work, at, 6 * p.n_bodies), 0.0
     relative, moved = stack(3), stack(3)
     for c in range(n):
         for k in range(3):
             relative[k] = 0.0
         for side in range(2):
-            i, sign = iwork[p.body + 2 * c + side], 1.0 - 2.0 * side
+            i, sign = memory.iwork[p.body + 2 * c + side], 1.0 - 2.0 * side
             if i != WORLD:
-                cross(view(w, 6 * i + 3, 3), view(work, p.lever + 6 * c + 3 * side, 3), moved)
+                cross(view(w, 6 * i + 3, 3), view(memory.work, p.lever + 6 * c + 3 * side, 3), moved)
                 for k in range(3):
                     relative[k] += sign * (w[6 * i + k] + moved[k])
         total += relative[0] ** 2 + relative[1] ** 2 + relative[2] ** 2
@@ -696,25 +716,26 @@ def contact_speed(at, n, p, work, iwork):
 
 
 @kernel
-def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork):
+def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory):
     """As `solve`, by a method for contact problems, unless contacts have impulses that solve it already.
 
     aim: the tolerance that the method is asked for, unless equations want less.
     """
     p, left, is_steady = s.plan[0], math.inf, False
     if n_blocks == 0 and p.at_once != 0 and p.bounded == 0:
-        total_impulse(n_contacts, 0, p, work, iwork)
-        left, is_steady = guess.error(aim, n_contacts, s.collisions, p, work, iwork)
-        work[p.info], work[p.info + 1] = 0.0, left
+        total_impulse(n_contacts, 0, p, memory)
+        left, is_steady = guess.error(aim, n_contacts, s.collisions, p, memory)
+        memory.work[p.info], memory.work[p.info + 1] = 0.0, left
     if left <= aim and is_steady:
         return CONVERGED
     is_near = left <= _NEARBY * aim
-    return _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
+    return _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
 
 
 @kernel
-def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork):
+def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory):
     """As `solve_with_matrix`; is_near: whether the impulses that are there all but solve it."""
+    work, iwork = memory.work, memory.iwork
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
@@ -740,17 +761,17 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     aim = aim_of_motion(aim, stated.diagonal, q)
     if is_new:
         row[n] = 0  # no pattern is known
-    n_equations = equations.gather(d, stated, s.bodies, G, p, work, iwork) if p.most > 0 else 0
-    is_regular, rank = equations.eliminate(n_equations, q, p, work, iwork), n_equations
+    n_equations = equations.gather(d, stated, s.bodies, G, p, memory) if p.most > 0 else 0
+    is_regular, rank = equations.eliminate(n_equations, q, p, memory), n_equations
     if _are_solved_at_once(n_contacts, n_blocks, p, iwork):
-        left = _solve_equations(n_equations, is_regular, stated, G, s.bodies, p, options, work, iwork)
+        left = _solve_equations(n_equations, is_regular, stated, G, s.bodies, p, options, memory)
         if left <= options.enough or n_equations <= redundancy.MOST:
             return CONVERGED if left <= options.enough else STALLED
     if not is_regular and n_equations <= redundancy.MOST:
-        redundancy.gather(d, stated, s.bodies, G, p, work, iwork)
-        rank = redundancy.factorise(n_equations, p, work, iwork)
+        redundancy.gather(d, stated, s.bodies, G, p, memory)
+        rank = redundancy.factorise(n_equations, p, memory)
     if rank < n_equations:
-        redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
+        redundancy.make_consistent(n_equations, rank, p, q, memory)
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
     if row[n] == 0 and not blocks.full_pattern(n, stated.body, s.bodies, row, view(iwork, p.column, p.room)):
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
@@ -774,7 +795,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         info[1] = options.tol  # nothing moves against anything, and q is what rounding left
     note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
-    total_impulse(n_contacts, n_blocks, p, work, iwork)
+    total_impulse(n_contacts, n_blocks, p, memory)
     return CONVERGED if info[1] <= options.enough else status
 
 
@@ -793,49 +814,52 @@ def note_lost(p, options, work):
 
 
 @kernel
-def _solve_equations(n, is_regular, stated, G, bodies, p, options, work, iwork):
+def _solve_equations(n, is_regular, stated, G, bodies, p, options, memory):
     """Blocks that are all equations, at once; with multipliers of least norm where they depend on each other. Returns what is left.
 
     is_regular: the n rows are eliminated. Out: r, p, info: how often rows were chosen, what is left.
     """
+    work = memory.work
     q, left, n_choices = view(work, p.rhs, stated.b.size), math.inf, 0.0
     if is_regular:
-        equations.substitute(n, p, stated.r, work, iwork)
-        left = _what_is_left(n, stated, q, p, work, iwork)
+        equations.substitute(n, p, stated.r, memory)
+        left = _what_is_left(n, stated, q, p, memory)
     if not left <= options.enough and n <= redundancy.MOST:
         n_choices = 1.0
-        redundancy.gather(p.d, stated, bodies, G, p, work, iwork)
-        rank = redundancy.factorise(n, p, work, iwork)
-        redundancy.solve(n, rank, q, p, stated.r, work, iwork)
-        left = _what_is_left(rank, stated, q, p, work, iwork)
+        redundancy.gather(p.d, stated, bodies, G, p, memory)
+        rank = redundancy.factorise(n, p, memory)
+        redundancy.solve(n, rank, q, p, stated.r, memory)
+        left = _what_is_left(rank, stated, q, p, memory)
     work[p.info], work[p.info + 1] = n_choices, left
     return left
 
 
 @kernel
-def _what_is_left(n_rows, stated, q, p, work, iwork):
+def _what_is_left(n_rows, stated, q, p, memory):
     """``||u|| / ||q||`` with u of the first rows. Out: p, the sizes of its terms. Work: unknown, w_end."""
+    work = memory.work
     m, s, body = p.n_bodies, 0.0, stated.body
     impulse, w = view(work, p.unknown, 6 * m), view(work, p.w_end, 6 * m)
-    total_impulse(0, stated.disk.size, p, work, iwork)
+    total_impulse(0, stated.disk.size, p, memory)
     for i in range(6 * m):
         impulse[i] = work[p.p + i] - (work[p.known + i] if p.bounded != 0 else 0.0)
     blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), impulse, w)
     for i in range(n_rows):
-        a = iwork[p.component + i]
+        a = memory.iwork[p.component + i]
         start = q[a] + stated.diagonal[a] * stated.r[a]
         s += blocks.velocity(start, a, body[2 * (a // p.d)], body[2 * (a // p.d) + 1], stated.E, w) ** 2
     return math.sqrt(s) / size_of(q)
 
 
 @kernel
-def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, work, iwork):
+def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, memory):
     """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`.
 
     tol, owed, quick, speed: see `rigid.Options`.
     """
+    work, iwork = memory.work, memory.iwork
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
-    stated, inverse = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.inverse, p.stride * m)
+    stated, inverse = stated_blocks(n_contacts, n_blocks, p, memory), view(work, p.inverse, p.stride * m)
     G = view(work, p.G, 12 * d * n_blocks)
     blocks.complete_blocks(d, p.stride, inverse, stated, G)
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, stated.b)
@@ -861,18 +885,23 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
     if address == 0:
         address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
     status = rigid.call_sweeps(address, (given, own, r, v, u, info, spare, ispare))
-    total_impulse(n_contacts, n_blocks, p, work, iwork)
+    total_impulse(n_contacts, n_blocks, p, memory)
     return status
 
 
 @tiny
-def total_impulse(n_contacts, n_blocks, p, work, iwork):
+def total_impulse(n_contacts, n_blocks, p, memory):
     """``H^T r`` with H and r as they are now. Out: p, and the sizes of its terms."""
+    work = memory.work
     d, impulse, size = p.d, view(work, p.p, 6 * p.n_bodies), view(work, p.impulses, 2 * p.n_bodies)
     clear(p, work)
-    body, frame, lever = view(iwork, p.body, 2 * n_contacts), view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts)
+    body, frame, lever = (
+        view(memory.iwork, p.body, 2 * n_contacts),
+        view(work, p.frame, 9 * n_contacts),
+        view(work, p.lever, 6 * n_contacts),
+    )
     add_contact_impulses(n_contacts, d, body, frame, lever, view(work, p.r, d * n_contacts), impulse, size)
-    blocks.add_impulses(d, stated_blocks(n_contacts, n_blocks, p, work, iwork), impulse, size)
+    blocks.add_impulses(d, stated_blocks(n_contacts, n_blocks, p, memory), impulse, size)
     for i in range(6 * p.n_bodies if p.bounded != 0 else 0):
         impulse[i] += work[p.known + i]
     for i in range(2 * p.n_bodies if p.bounded != 0 else 0):
@@ -899,18 +928,19 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 
 
 @tiny
-def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
+def keep_impulses(n_contacts, n_blocks, options, s, memory):
     """lambda of everything into the record, 0 of what took no part."""
+    mem, work = memory.mem, memory.work
     p = s.plan[0]
-    r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    r = stated_blocks(n_contacts, n_blocks, p, memory).r
     for k in range(s.interactions.size):
-        it, first = s.interactions[k], iwork[p.begin + k]
+        it, first = s.interactions[k], memory.iwork[p.begin + k]
         at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
         takes_part = False
         for i in range(it.m):
             if blocks.first_row(it, i) == i:
-                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, mem, work)
-            imem[it.active + i] = takes_part
+                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, memory)
+            memory.imem[it.active + i] = takes_part
             if it.law == FORCE:
                 mem[it.lam + i] = (options.h - at_end) * work[it.force_old + i] + at_end * work[it.force + i]
             elif first < 0:
@@ -919,18 +949,19 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
                 mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, r)
             else:
                 mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)]
-    keep_contact_impulses(n_contacts, s.collisions, p, mem, imem, work, iwork)
+    keep_contact_impulses(n_contacts, s.collisions, p, memory)
 
 
 @tiny
-def keep_contact_impulses(n_contacts, collisions, p, mem, imem, work, iwork):
+def keep_contact_impulses(n_contacts, collisions, p, memory):
     """lambda of detected contacts into the record, 0 of all but the n_contacts that took part."""
+    iwork = memory.iwork
     for k in range(collisions.size):
         c = collisions[k]
-        for i in range(c.each * imem[c.n]):
-            mem[c.lam + i] = 0.0
+        for i in range(c.each * memory.imem[c.n]):
+            memory.mem[c.lam + i] = 0.0
     for i in range(n_contacts):
         j = iwork[p.place + i]
         c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
         for k in range(c.each):
-            mem[c.lam + c.each * number + k] = work[p.r + p.d * i + k]
+            memory.mem[c.lam + c.each * number + k] = memory.work[p.r + p.d * i + k]

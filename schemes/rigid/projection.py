@@ -70,85 +70,81 @@ def prepare(records, options, h, method):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: as without a projection."""
-    return plain.start(t, s.motion, functions, options.motion, mem, imem, work, iwork)
+    return plain.start(t, s.motion, functions, options.motion, memory)
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, own, p = s.motion, options.motion, s.motion.plan[0]
-    plain.begin(t_new - options.h, own, form, functions, mem, work)
-    were_held = branches.are_held(options.h, view(work, p.w, 6 * p.n_bodies), form.interactions, work)
-    n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
-    status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork)
-    note_contacts(n_contacts, form, p, imem, work, iwork)
+    plain.begin(t_new - options.h, own, form, functions, memory)
+    were_held = branches.are_held(options.h, view(memory.work, p.w, 6 * p.n_bodies), form.interactions, memory.work)
+    n_contacts, n_blocks = problem.choose_active(own, form, memory)
+    status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, memory)
+    note_contacts(n_contacts, form, p, memory)
     total, joined, is_found = n_iter, True, False
     for attempt in range(1, p.n_contacts + p.n_blocks + 1 if options.every_contact != 0.0 else 1):  # each but the last makes one join
         if status not in (CONVERGED, INEXACT) or not joined:
             break
         before, blocks_before = n_contacts, n_blocks
-        n_contacts, n_blocks, joined = join(t_new, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+        n_contacts, n_blocks, joined = join(t_new, attempt, n_contacts, n_blocks, s, functions, options, memory)
         is_found = not joined
         if joined:
-            restart(t_new - options.h, form.interactions, p, functions, mem, imem, work)
-            status, n_iter, residual = _iterate(
-                t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
-            )
+            restart(t_new - options.h, form.interactions, p, functions, memory)
+            status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, memory)
             total += n_iter
             if status not in (CONVERGED, INEXACT):  # no velocity satisfies the contacts that have joined: positions will
-                leave(attempt, before, n_contacts, blocks_before, form, p, work, iwork)
+                leave(attempt, before, n_contacts, blocks_before, form, p, memory)
                 n_contacts, n_blocks, joined = before, blocks_before, False
-                restart(t_new - options.h, form.interactions, p, functions, mem, imem, work)
-                status, n_iter, residual = _iterate(
-                    t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
-                )
+                restart(t_new - options.h, form.interactions, p, functions, memory)
+                status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, memory)
                 total += n_iter
-    status, residual = plain.judge_work(status, residual, were_held, n_contacts, n_blocks, own, form, mem, work, iwork)
+    status, residual = plain.judge_work(status, residual, were_held, n_contacts, n_blocks, own, form, memory)
     if options.combined != 0.0:
-        note_pressing(n_contacts, n_blocks, form, p, imem, work, iwork)
+        note_pressing(n_contacts, n_blocks, form, p, memory)
     if status in (CONVERGED, INEXACT):
-        projected = project(t_new, is_found, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        projected = project(t_new, is_found, s, functions, solver, solver_options, options, memory)
         status = status if projected == CONVERGED else projected
-    done = plain.commit(t_new, n_contacts, n_blocks, form, functions, own, mem, imem, work, iwork)
+    done = plain.commit(t_new, n_contacts, n_blocks, form, functions, own, memory)
     return status if done == CONVERGED else done, total, residual
 
 
 @kernel
-def _iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
     """As `plain.iterate`, and nothing has passed."""
-    status, n_iter, residual = plain.iterate(
-        t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork
-    )
-    passing.keep_from_passing(options.h, options.a, s, mem, imem, work, iwork)
+    status, n_iter, residual = plain.iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
+    passing.keep_from_passing(options.h, options.a, s, memory)
     return status, n_iter, residual
 
 
 @kernel
-def note_contacts(n_contacts, s, p, imem, work, iwork):
+def note_contacts(n_contacts, s, p, memory):
     """Which contacts of the record take part in the step, and that none has joined. Out: taking, joined."""
+    work = memory.work
     for k in range(s.collisions.size):
-        for i in range(imem[s.collisions[k].n]):
+        for i in range(memory.imem[s.collisions[k].n]):
             work[s.collisions[k].taking + i] = 0.0
     for i in range(n_contacts):
-        work[s.collisions[iwork[p.which + p.n_contacts + i]].taking + iwork[p.which + i]] = 1.0
+        work[s.collisions[memory.iwork[p.which + p.n_contacts + i]].taking + memory.iwork[p.which + i]] = 1.0
     for k in range(s.interactions.size):
         for i in range(s.interactions[k].m):
             work[s.interactions[k].joined + i] = 0.0
 
 
 @kernel
-def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
     """Contacts that the end of the step violates and that take no part in it do so from now on; direct: those that were not there before.
 
     Returns (contacts, blocks of interactions, whether one is new). Out: R of the problem of positions.
     """
+    imem, work, iwork = memory.imem, memory.work, memory.iwork
     p, own, bodies, joined, of_all = s.positions.plan[0], s.motion.plan[0], s.motion.bodies, False, options.combined != 0.0
     q = view(work, own.q, 7 * p.n_bodies)
     for k in range(s.motion.collisions.size):
         c = s.motion.collisions[k]
-        find_known(options, c, p, own, q, mem, imem, work, iwork)
+        find_known(options, c, p, own, q, memory)
         for i in range(iwork[c.found]):
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
             is_violated = work[c.new_gap + i] < -options.constraint_tol
@@ -157,7 +153,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
             number = int(work[c.known + i]) - 1
             is_new = number < 0 and imem[c.n] < c.capacity
             if is_new:
-                number = _enter(k, i, n_contacts, s.motion, q, mem, imem, work, iwork)
+                number = _enter(k, i, n_contacts, s.motion, q, memory)
             if is_new or (of_all and number >= 0 and work[c.taking + number] == 0.0):
                 iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
                 iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
@@ -167,10 +163,10 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
     for k in range(s.motion.interactions.size if of_all else 0):
         it = s.motion.interactions[k]
         if it.always == 0 and work[it.off] == 0.0:
-            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, memory)
             is_new = False
             for i in range(0, it.m, stride(it)):
-                takes_part = blocks.takes_part(it, i, options.motion.gamma * options.h, mem, work)
+                takes_part = blocks.takes_part(it, i, options.motion.gamma * options.h, memory)
                 if not takes_part and work[it.h + i] < -options.constraint_tol:
                     work[it.joined + i], is_new, joined = attempt, True, True
             if is_new and iwork[own.begin + k] < 0:
@@ -179,11 +175,12 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
 
 
 @kernel
-def _enter(k, i, n_contacts, s, q, mem, imem, work, iwork):
+def _enter(k, i, n_contacts, s, q, memory):
     """The i-th contact found of collisions k into the record, of which n_contacts take part. Returns its number. In/out: which."""
+    iwork = memory.iwork
     c, own = s.collisions[k], s.plan[0]
-    number = contacts.insert(c, i, view(work, own.q_old, 7 * own.n_bodies), q, mem, imem, work, iwork)
-    work[c.taking + number] = 0.0
+    number = contacts.insert(c, i, view(memory.work, own.q_old, 7 * own.n_bodies), q, memory)
+    memory.work[c.taking + number] = 0.0
     for j in range(n_contacts):
         if iwork[own.which + own.n_contacts + j] == k and iwork[own.which + j] >= number:
             iwork[own.which + j] += 1
@@ -191,8 +188,9 @@ def _enter(k, i, n_contacts, s, q, mem, imem, work, iwork):
 
 
 @kernel
-def leave(attempt, n_before, n_contacts, blocks_before, s, p, work, iwork):
+def leave(attempt, n_before, n_contacts, blocks_before, s, p, memory):
     """What has joined in an attempt takes no part any more."""
+    work, iwork = memory.work, memory.iwork
     for i in range(n_before, n_contacts):
         work[s.collisions[iwork[p.which + p.n_contacts + i]].taking + iwork[p.which + i]] = 0.0
     for k in range(s.interactions.size):
@@ -205,23 +203,25 @@ def leave(attempt, n_before, n_contacts, blocks_before, s, p, work, iwork):
 
 
 @kernel
-def restart(t, interactions, p, functions, mem, imem, work):
+def restart(t, interactions, p, functions, memory):
     """Back to the velocities of the start of the step, and to H of contacts and joints there."""
+    work = memory.work
     m = p.n_bodies
     q_old, R = view(work, p.q_old, 7 * m), view(work, p.R, 9 * m)
     for i in range(6 * m):
         work[p.v + i] = work[p.v_old + i]
     plain.to_inertial(m, R, view(work, p.v_old, 6 * m), view(work, p.w, 6 * m))
-    restore_angles(interactions, mem, work)
+    restore_angles(interactions, memory)
     for k in range(interactions.size):
         if interactions[k].gap_function != ABSENT or interactions[k].row != ABSENT:
-            evaluate(t, interactions[k], q_old, R, functions, mem, imem, work)
+            evaluate(t, interactions[k], q_old, R, functions, memory)
 
 
 @kernel
-def note_pressing(n_contacts, n_blocks, s, p, imem, work, iwork):
+def note_pressing(n_contacts, n_blocks, s, p, memory):
     """Which contacts have a normal impulse in the step. Out: pressing, and 2 of taking."""
-    r, d = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r, p.d
+    work, iwork = memory.work, memory.iwork
+    r, d = problem.stated_blocks(n_contacts, n_blocks, p, memory).r, p.d
     for i in range(n_contacts):
         j = iwork[p.place + i]
         if work[p.r + d * i] > 0.0:
@@ -239,47 +239,47 @@ def stride(interaction):
 
 
 @tiny
-def find_known(options, c, p, own, q, mem, imem, work, iwork):
+def find_known(options, c, p, own, q, memory):
     """Contacts at q, and which of them are in the record: as far as the step may have opened them. Out: v of p."""
+    work = memory.work
     ahead, v = max(1.0, options.motion.gamma) * options.h, view(work, p.v, 6 * p.n_bodies)
     for i in range(6 * p.n_bodies):
         v[i] = abs(work[own.v_old + i]) + abs(work[own.v + i])
-    iwork[c.found] = min(contacts.find(c, ahead, own.parallel != 0, q, v, mem, imem, work, iwork), c.capacity)
-    contacts.recognise(c, iwork[c.found], mem, imem, work, iwork)
+    memory.iwork[c.found] = min(contacts.find(c, ahead, own.parallel != 0, q, v, memory), c.capacity)
+    contacts.recognise(c, memory.iwork[c.found], memory)
 
 
 @kernel
-def project(t, is_found, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def project(t, is_found, s, functions, solver, solver_options, options, memory):
     """Moves q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan.
 
     is_found: `find_known` has found the contacts at q.
     """
+    work = memory.work
     p, own, collisions, interactions = s.positions.plan[0], s.motion.plan[0], s.motion.collisions, s.motion.interactions
     m, status, wanted, press = p.n_bodies, VIOLATED, _SHARE * options.constraint_tol, options.combined != 0.0
     q, moved = view(work, own.q, 7 * m), view(work, p.w_free, 6 * m)
     for k in range(int(options.max_rounds) + 1):
         press = press and 2 * k < options.max_rounds  # contacts that contradict each other are only kept from being violated
-        n_contacts, depth = penetrating(is_found and k == 0, press, options, own, collisions, p, q, mem, imem, work, iwork)
-        n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, functions, mem, imem, work, iwork)
+        n_contacts, depth = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
+        n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, functions, memory)
         if max(depth, violation) <= options.constraint_tol:
             status = CONVERGED
             break
         if k == int(options.max_rounds):
             break
-        metric(t, options.by_mass != 0.0, s.motion.bodies, p, q, functions, mem, work)
+        metric(t, options.by_mass != 0.0, s.motion.bodies, p, q, functions, memory)
         solved = CONVERGED
         for attempt in range(2):
-            state_positions(press, n_contacts, n_blocks, options, interactions, p, mem, work, iwork)
+            state_positions(press, n_contacts, n_blocks, options, interactions, p, memory)
             for i in range(6 * m):
                 moved[i] = 0.0
-            problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, work, iwork)
-            state_gaps(press, n_contacts, collisions, p, q, work, iwork)
+            problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, memory)
+            state_gaps(press, n_contacts, collisions, p, q, memory)
             if not press or attempt == 1:
-                solved = problem.solve_blocks(
-                    n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, work, iwork
-                )
+                solved = problem.solve_blocks(n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, memory)
                 break
-            solved = solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, work, iwork)
+            solved = solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, memory)
             if solved == CONVERGED:
                 break
             press = False  # contacts that no position closes all at once: none of them is to be violated at least
@@ -293,31 +293,32 @@ def project(t, is_found, s, functions, solver, solver_options, options, mem, ime
 
 
 @tiny
-def solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, work, iwork):
+def solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, memory):
     """The problem in which contacts that press are equations, which only methods with a matrix know. Returns a status."""
     if not problem.has_matrix(n_contacts, n_blocks, s.positions.plan[0]):
         return UNSUITED
     return problem.solve_with_matrix(
-        True, solver_options.tol, n_contacts, n_blocks, s.positions, solver, solver_options, wanted, 1.0, work, iwork
+        True, solver_options.tol, n_contacts, n_blocks, s.positions, solver, solver_options, wanted, 1.0, memory
     )
 
 
 @kernel
-def penetrating(is_found, press, options, own, collisions, p, q, mem, imem, work, iwork):
+def penetrating(is_found, press, options, own, collisions, p, q, memory):
     """(number, depth): detected contacts at q with gaps up to the depth of the deepest, none if that is 0. Out: q_old, pair, which of p.
 
     Those that are open by less than the depth are listed too, as bodies that are pushed apart may be pushed into others. press: contacts
     that pressed in the step are as deep as they are open. Unless all are wanted, contacts that took no part in the step are left alone.
     """
+    work, iwork = memory.work, memory.iwork
     n, depth, v, chosen = 0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
     for k in range(collisions.size):
         c = collisions[k]
         if chosen and not is_found:
-            find_known(options, c, p, own, q, mem, imem, work, iwork)
+            find_known(options, c, p, own, q, memory)
         elif not is_found:
-            iwork[c.found] = min(contacts.find(c, options.h, own.parallel != 0, q, v, mem, imem, work, iwork), c.capacity)
+            iwork[c.found] = min(contacts.find(c, options.h, own.parallel != 0, q, v, memory), c.capacity)
         for i in range(iwork[c.found]):
             gap = work[c.new_gap + i]
             if options.every_contact != 0.0 or role(c, i, work) > 0.0:
@@ -326,7 +327,7 @@ def penetrating(is_found, press, options, own, collisions, p, q, mem, imem, work
         c = collisions[k]
         for i in range(iwork[c.found]):
             if work[c.new_gap + i] <= depth and (options.every_contact != 0.0 or role(c, i, work) > 0.0):
-                a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
+                a, b = memory.imem[c.body + iwork[c.new_a + i]], memory.imem[c.body + iwork[c.new_b + i]]
                 iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
                 n += 1
     return n, depth
@@ -340,11 +341,12 @@ def role(c, i, work):
 
 
 @kernel
-def state_gaps(press, n, collisions, p, q, work, iwork):
+def state_gaps(press, n, collisions, p, q, memory):
     """The n penetrating contacts as frictionless ones, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r.
 
     press: those that pressed in the step are equations.
     """
+    work, iwork = memory.work, memory.iwork
     for i in range(n):
         j = iwork[p.place + i]
         c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
@@ -369,11 +371,12 @@ def turn_matrices(p, q, work):
 
 
 @kernel
-def violated(t, is_first, press, options, interactions, p, q, functions, mem, imem, work, iwork):
+def violated(t, is_first, press, options, interactions, p, q, functions, memory):
     """(blocks, violation): equations, and gaps that are negative, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin.
 
     A gap that was negative in an earlier round is listed again: else two would push the bodies to and fro.
     """
+    work, iwork = memory.work, memory.iwork
     R, n, worst = view(work, p.R, 9 * p.n_bodies), 0, 0.0
     turn_matrices(p, q, work)
     for k in range(interactions.size):
@@ -382,10 +385,10 @@ def violated(t, is_first, press, options, interactions, p, q, functions, mem, im
         iwork[p.begin + k] = -1
         if not blocks.has_gap(it) or work[it.off] != 0.0:
             continue
-        evaluate(t, it, q, R, functions, mem, imem, work)
+        evaluate(t, it, q, R, functions, memory)
         violation = 0.0
         for i in range(0, it.m, stride(it)):
-            if counts(options, it, i, mem, work):
+            if counts(options, it, i, memory):
                 violation = max(violation, abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i])
         if it.law == EQUALITY or violation > 0.0 or was_listed:
             iwork[p.begin + k] = n
@@ -395,9 +398,9 @@ def violated(t, is_first, press, options, interactions, p, q, functions, mem, im
 
 
 @tiny
-def counts(options, it, i, mem, work):
+def counts(options, it, i, memory):
     """Whether row i is projected: all, or what takes part in the step."""
-    return options.every_contact != 0.0 or blocks.takes_part(it, i, options.motion.gamma * options.h, mem, work)
+    return options.every_contact != 0.0 or blocks.takes_part(it, i, options.motion.gamma * options.h, memory)
 
 
 @tiny
@@ -407,23 +410,24 @@ def is_closed(press, it, i, work):
 
 
 @kernel
-def state_positions(press, n_contacts, n_blocks, options, interactions, p, mem, work, iwork):
+def state_positions(press, n_contacts, n_blocks, options, interactions, p, memory):
     """The blocks of interactions: ``H G H^T lambda + h``; of contacts with friction the normal components only."""
-    stated, d = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), p.d
+    work = memory.work
+    stated, d = problem.stated_blocks(n_contacts, n_blocks, p, memory), p.d
     H, diagonal, body, mu, b = stated.H, stated.diagonal, stated.body, stated.mu, stated.b
     for i in range(12 * d * n_blocks):
         H[i] = 0.0
     for i in range(d * n_blocks):
         diagonal[i], b[i], stated.r[i] = 1.0, 0.0, 0.0
     for k in range(interactions.size):
-        it, first = interactions[k], iwork[p.begin + k]
+        it, first = interactions[k], memory.iwork[p.begin + k]
         if first < 0:
             continue
         for i in range(first, first + it.n_blocks):
             body[2 * i], body[2 * i + 1], mu[2 * i], mu[2 * i + 1] = it.a, it.b, 0.0, 0.0
             stated.disk[i] = EQUATION if it.law == EQUALITY else 0
         for i in range(0, it.m, stride(it)):
-            if not counts(options, it, i, mem, work):
+            if not counts(options, it, i, memory):
                 continue
             to, is_equation = first * d + blocks.place(it, d, i), is_closed(press, it, i, work)
             if is_equation:
@@ -434,8 +438,9 @@ def state_positions(press, n_contacts, n_blocks, options, interactions, p, mem, 
 
 
 @kernel
-def metric(t, by_mass, bodies, p, q, functions, mem, work):
+def metric(t, by_mass, bodies, p, q, functions, memory):
     """Inverse of the metric of all bodies, in inertial axes. Out: inverse."""
+    work = memory.work
     still, nothing = stack(6), stack(9)
     for i in range(9):
         nothing[i] = 0.0
@@ -445,8 +450,8 @@ def metric(t, by_mass, bodies, p, q, functions, mem, work):
         own = view(work, p.inverse + p.stride * i, p.stride)
         if by_mass:
             inverse_matrix(
-                t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), nothing, False, functions, mem, own,
-                view(work, p.spare, 150), work,
+                t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), nothing, False, functions, memory, own,
+                view(work, p.spare, 150),
             )  # fmt: skip
         else:
             for k in range(p.stride):

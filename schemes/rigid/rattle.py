@@ -173,75 +173,76 @@ def prepare(records, mem, options, h, method):
 
 
 @kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, memory):
     """Before the first step: rotations, contacts and outputs of the state."""
-    return plain.start(t, s.motion, functions, options.first, mem, imem, work, iwork)
+    return plain.start(t, s.motion, functions, options.first, memory)
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    work = memory.work
     form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
-    plain.begin(t, first, form, functions, mem, work)
+    plain.begin(t, first, form, functions, memory)
     for i in range(6 * p.n_bodies):
         work[s.plan[0].w_old + i], work[s.plan[0].v_old + i] = work[p.w + i], work[p.v + i]
-    n_contacts, n_blocks, is_alone = 0, 0, form.interactions.size == 0 and not _are_contacts_listed(form.collisions, imem)
+    n_contacts, n_blocks, is_alone = 0, 0, form.interactions.size == 0 and not _are_contacts_listed(form.collisions, memory.imem)
     if not is_alone:
-        _scale_impulses(0.5, form, mem, imem, work)
-        n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
+        _scale_impulses(0.5, form, memory)
+        n_contacts, n_blocks = problem.choose_active(first, form, memory)
         if p.unilateral != 0:
-            _note_approach(t, s, first, functions, mem, imem, work)
-            _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, mem, imem, work)
-    if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, iwork):
-        _anticipate(t, first, form, functions, mem, work, iwork)
-    n_iter, before = 0, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
+            _note_approach(t, s, first, functions, memory)
+            _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, memory)
+    if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, memory.iwork):
+        _anticipate(t, first, form, functions, memory)
+    n_iter, before = 0, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, memory)
     for attempt in range(overshooting.ROUNDS + 1):
-        status, more, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
+        status, more, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, memory)
         way, n_iter = p.v, n_iter + more
-        is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, imem, mem, work))
-        if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork)):
+        is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, memory))
+        if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
-            n_contacts, n_blocks, status, more, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+            n_contacts, n_blocks, status, more, residual = _yield(t, s, functions, solver, solver_options, options, memory)
             n_iter += more
-        has_room, is_last = _move(options.h, first, way, form, mem, imem, work, iwork), way != p.v or attempt == overshooting.ROUNDS
+        has_room, is_last = _move(options.h, first, way, form, memory), way != p.v or attempt == overshooting.ROUNDS
         q, w = view(work, p.q, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
-        if not has_room or is_last or not overshooting.is_any(options.h, form, q, mem, imem, work, iwork):
+        if not has_room or is_last or not overshooting.is_any(options.h, form, q, memory):
             break
-        n_contacts = overshooting.join(options.h, n_contacts, form, q, w, mem, imem, work, iwork)
+        n_contacts = overshooting.join(options.h, n_contacts, form, q, w, memory)
         has_room = n_contacts >= 0
         if not has_room:
             break
-        n_blocks = _restart(t, first, form, functions, mem, imem, work, iwork)
+        n_blocks = _restart(t, first, form, functions, memory)
     if not has_room:
-        _scale_impulses(2.0, form, mem, imem, work)
-        restore_angles(form.interactions, mem, work)
+        _scale_impulses(2.0, form, memory)
+        restore_angles(form.interactions, memory)
         return CAPACITY, n_iter, residual
-    if is_alone and not _are_contacts_found(form.collisions, iwork):
-        return worse(status, _end_alone(t_new, s, functions, options, mem, imem, work)), n_iter, residual
-    is_pushed = _are_joints_pushed(form, imem, work)
-    done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
-    opening = _opening(form, mem, imem, work)
+    if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
+        return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
+    is_pushed = _are_joints_pushed(form, memory)
+    done = _meet(t_new, n_contacts, n_blocks, s, functions, options, memory)
+    opening = _opening(form, memory)
     residual = max(residual, opening)
     if opening > _CLOSED and status in (CONVERGED, INEXACT):
         status = VIOLATED if opening > solver_options.inexact else INEXACT
     _turn_over(second.h, s, work)
-    keep_angles(form.interactions, mem, work)  # the second half moves nothing
+    keep_angles(form.interactions, memory)  # the second half moves nothing
     if p.unilateral != 0:
         if p.linear == 0:  # else the first half has inverted them
-            plain.invert_masses(t_new, second, form, functions, mem, work)
-        _keep_energy_of_pushed(options.h, second.h, s, mem, work)
-        _aim_at_velocities(s, mem, imem, work)
+            plain.invert_masses(t_new, second, form, functions, memory)
+        _keep_energy_of_pushed(options.h, second.h, s, memory)
+        _aim_at_velocities(s, memory)
     if is_pushed:
         _forget_first_half(second.h, s, work)
-    n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
-    hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
-    if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
+    n_contacts, n_blocks = problem.choose_active(second, form, memory)
+    hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, memory)
+    if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, memory):
         _forget_first_half(second.h, s, work)
-        _forget_restitution(form, imem, work)
-        n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
-        hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
+        _forget_restitution(form, memory)
+        n_contacts, n_blocks = problem.choose_active(second, form, memory)
+        hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, memory)
         status, n_second = worse(status, INEXACT), n_second + more
-    ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
+    ended = _commit(n_contacts, n_blocks, s, options, memory)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
 
@@ -264,66 +265,62 @@ def _are_contacts_found(collisions, iwork):
 
 
 @kernel
-def _end_alone(t_new, s, functions, options, mem, imem, work):
+def _end_alone(t_new, s, functions, options, memory):
     """The second half and the new state, in mem, of bodies on which forces act alone. Returns CONVERGED or NON_FINITE."""
+    work = memory.work
     form, p, m = s.motion, s.motion.plan[0], s.motion.plan[0].n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
     for i in range(m):
         rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
         for k in range(6):
-            mem[form.bodies[i].q + P + k] = 0.0
+            memory.mem[form.bodies[i].q + P + k] = 0.0
     for i in range(7 * m):
         work[p.q_old + i] = q[i]
     for i in range(6 * m):
         work[p.v_old + i], work[p.f_old + i] = v[i], work[p.f + i]
-    _fall(t_new, options.second, form, functions, mem, imem, work)
-    is_finite = plain.keep_state(form, q, v, mem, imem, work)
+    _fall(t_new, options.second, form, functions, memory)
+    is_finite = plain.keep_state(form, q, v, memory)
     plain.to_inertial(m, R, v, view(work, p.w, 6 * m))
     return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel
-def _fall(t, options, s, functions, mem, imem, work):
+def _fall(t, options, s, functions, memory):
     """A half in which forces act alone, that depend on t alone or are those of the first half: as `plain.iterate`, at once."""
+    work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
     q, v, w, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)
     R_free, impulse, inverse = view(work, p.R_free, 6 * m), view(work, p.p, 6 * m), view(work, p.inverse, p.stride * m)
     problem.clear(p, work)
     if options.is_explicit == 0.0 or p.linear == 0:
-        plain.invert_masses(t, options, s, functions, mem, work)
-    plain.evaluate_forces(True, t + 0.5 * options.span, options, s, q, v, functions, mem, imem, work)
-    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
+        plain.invert_masses(t, options, s, functions, memory)
+    plain.evaluate_forces(True, t + 0.5 * options.span, options, s, q, v, functions, memory)
+    plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
     plain.change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     return CONVERGED, 1, 0.0
 
 
 @kernel
-def _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
     """In the velocities that joints leave free, where they form a tree; else as `plain.iterate`."""
     form, n_tried = s.motion, 0
     if n_blocks == 0 and (options.is_explicit != 0.0 or form.plan[0].linear != 0):
         if n_contacts == 0:
-            return _fall(t, options, form, functions, mem, imem, work)
-        return plain.solve_at_once(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork)
-    n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+            return _fall(t, options, form, functions, memory)
+        return plain.solve_at_once(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, memory)
+    n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, memory)
     if n_laws >= 0:
         if options.span > 0.0:
-            status, n_tried, residual = trees.move(
-                t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
-            )
+            status, n_tried, residual = trees.move(t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, memory)
         else:
-            status, n_tried, residual = trees.hold(
-                t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
-            )
+            status, n_tried, residual = trees.hold(t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, memory)
         if status == CONVERGED:
             return status, n_tried, residual
-        _begin_again(form, work)
-        problem.choose_blocks(options, form, mem, work, iwork)
+        _begin_again(form, memory.work)
+        problem.choose_blocks(options, form, memory)
     if options.is_explicit != 0.0 and form.plan[0].unilateral == 0:
-        plain.invert_masses(t, options, form, functions, mem, work)
-    status, n_iter, residual = plain.iterate(
-        t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork
-    )
+        plain.invert_masses(t, options, form, functions, memory)
+    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, memory)
     return status, n_tried + n_iter, residual
 
 
@@ -338,20 +335,21 @@ def _begin_again(s, work):
 
 
 @kernel
-def _restart(t, options, s, functions, mem, imem, work, iwork):
+def _restart(t, options, s, functions, memory):
     """A first half again, from the start of the step, with contacts that have joined. Returns the number of blocks of interactions."""
-    restart(t, s.interactions, s.plan[0], functions, mem, imem, work)
-    loads.clear(s, work)
-    work[s.plan[0].lost] = 0.0
-    return problem.choose_blocks(options, s, mem, work, iwork)
+    restart(t, s.interactions, s.plan[0], functions, memory)
+    loads.clear(s, memory.work)
+    memory.work[s.plan[0].lost] = 0.0
+    return problem.choose_blocks(options, s, memory)
 
 
 @kernel
-def _anticipate(t, options, s, functions, mem, work, iwork):
+def _anticipate(t, options, s, functions, memory):
     """Where Newton's iteration begins: after forces at t_k, and half of what joints have done in the last step. Out: v, w.
 
     Velocities are those at t_k where some body turns too far in a step for this to spare an iteration, or would do so, as after an impact.
     """
+    work = memory.work
     p, m, farthest = s.plan[0], s.plan[0].n_bodies, 0.0
     for i in range(m):
         farthest = max(farthest, options.span * norm(view(work, p.v_old + 6 * i + 3, 3)))
@@ -359,17 +357,17 @@ def _anticipate(t, options, s, functions, mem, work, iwork):
         return
     R, change, way = view(work, p.R, 9 * m), view(work, p.R_free, 6 * m), view(work, p.w_free, 6 * m)
     for i in range(6 * m):
-        change[i] = options.h * work[p.f_old + i] + 0.5 * mem[s.bodies[i // 6].q + P + i % 6]
+        change[i] = options.h * work[p.f_old + i] + 0.5 * memory.mem[s.bodies[i // 6].q + P + i % 6]
     plain.to_inertial(m, R, change, change)
     for k in range(s.interactions.size if p.forces != 0 else 0):
         it = s.interactions[k]
-        for i in range(it.m if it.law == FORCE and iwork[p.begin + k] >= 0 else 0):
-            more = mem[it.lam + i] - options.h * work[it.force_old + i]
+        for i in range(it.m if it.law == FORCE and memory.iwork[p.begin + k] >= 0 else 0):
+            more = memory.mem[it.lam + i] - options.h * work[it.force_old + i]
             for l in range(6):
                 change[6 * it.a + l] += more * work[it.H + 12 * i + l]
                 if it.b != ABSENT:
                     change[6 * it.b + l] += more * work[it.H + 12 * i + 6 + l]
-    plain.invert_masses(t, options, s, functions, mem, work)
+    plain.invert_masses(t, options, s, functions, memory)
     blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), change, way)
     for i in range(m):
         farthest = max(farthest, options.span * norm(view(way, 6 * i + 3, 3)))
@@ -380,24 +378,25 @@ def _anticipate(t, options, s, functions, mem, work, iwork):
 
 
 @kernel
-def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _yield(t, s, functions, solver, solver_options, options, memory):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
+    work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
-    _aim_at_gaps(math.inf, options.first, s, mem, imem, work)
+    _aim_at_gaps(math.inf, options.first, s, memory)
     loads.clear(form, work)
     work[p.lost] = 0.0
-    held = _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    held = _hold_velocities(t, s, functions, solver, solver_options, options, memory)
     for i in range(6 * p.n_bodies):
         work[places.way + i] = work[p.v + i]
     if held[2] != INEXACT:
         return held
-    problem.keep_impulses(held[0], held[1], options.yielding, form, mem, imem, work, iwork)  # a guess of the same ones
+    problem.keep_impulses(held[0], held[1], options.yielding, form, memory)  # a guess of the same ones
     for i in range(6 * p.n_bodies):
         work[p.v_old + i] = work[p.v + i]
         work[p.f_old + i] = 0.0
-    plain.invert_masses(t, options.closing, form, functions, mem, work)
-    n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, work, iwork)
-    plain.iterate(t, 0, n, form, functions, solver, solver_options, options.closing, mem, imem, work, iwork)
+    plain.invert_masses(t, options.closing, form, functions, memory)
+    n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, memory)
+    plain.iterate(t, 0, n, form, functions, solver, solver_options, options.closing, memory)
     fastest, zero = 0.0, 0.0
     for i in range(6 * p.n_bodies):
         work[p.v + i] -= work[p.v_old + i]
@@ -407,100 +406,98 @@ def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iw
     share = _TURN / max(_TURN, options.h * fastest)
     for i in range(6 * p.n_bodies if zero == 0.0 else 0):
         work[places.way + i] += share * work[p.v + i]
-    return _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)  # whose work is lost
+    return _hold_velocities(t, s, functions, solver, solver_options, options, memory)  # whose work is lost
 
 
 @kernel
-def _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _hold_velocities(t, s, functions, solver, solver_options, options, memory):
     """From the state in mem, whose R, w and H are found again. Returns as `_yield`, INEXACT at best.
 
     Where nothing is found with forces of the middle, a tree of joints takes those at q_k, bodies without joints those of the motion without
     contacts, and one problem is solved.
     """
     form = s.motion
-    n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(
-        t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
-    )
+    n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(t, form, functions, solver, solver_options, options.yielding, memory)
     if status != CONVERGED and status != INEXACT:
-        n_contacts, n_blocks = _begin_anew(t, form, functions, options.second, mem, imem, work, iwork)
-        n_laws, left = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork), math.inf
+        n_contacts, n_blocks = _begin_anew(t, form, functions, options.second, memory)
+        n_laws, left = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, memory), math.inf
         if n_laws >= 0:
-            _, _, left = trees.hold(
-                t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options.second, mem, imem, work, iwork
-            )
+            _, _, left = trees.hold(t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options.second, memory)
             for i in range(6 * form.plan[0].n_bodies):
-                work[form.plan[0].f + i] = work[form.plan[0].f_old + i]
+                memory.work[form.plan[0].f + i] = memory.work[form.plan[0].f_old + i]
         elif s.tree.links.size == 0:
-            left = _hold_with_free_forces(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork)
+            left = _hold_with_free_forces(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, memory)
         if left <= solver_options.inexact:
             status, residual = CONVERGED, left
         else:
             n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(
-                t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
+                t, form, functions, solver, solver_options, options.yielding, memory
             )
     return n_contacts, n_blocks, INEXACT if status == CONVERGED else status, n_iter, residual
 
 
 @kernel
-def _hold_with_forces(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _hold_with_forces(t, s, functions, solver, solver_options, options, memory):
     """As `_hold_velocities`, with forces of the middle."""
-    n_contacts, n_blocks = _begin_anew(t, s, functions, options, mem, imem, work, iwork)
-    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    n_contacts, n_blocks = _begin_anew(t, s, functions, options, memory)
+    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
     return n_contacts, n_blocks, status, n_iter, residual
 
 
 @kernel
-def _hold_with_free_forces(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _hold_with_free_forces(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
     """The residual of one problem, with the forces of a motion on which contacts do not act: a body that turns far in a step may have none
     other whose Newton's iteration ends."""
+    work = memory.work
     p = s.plan[0]
-    n = problem.list_blocks(problem.EQUATIONS, s.interactions, p, work, iwork)
-    plain.iterate(t, 0, n, s, functions, solver, solver_options, options.yielding, mem, imem, work, iwork)
+    n = problem.list_blocks(problem.EQUATIONS, s.interactions, p, memory)
+    plain.iterate(t, 0, n, s, functions, solver, solver_options, options.yielding, memory)
     for i in range(6 * p.n_bodies):
         work[p.f_old + i] = work[p.f + i]
     _begin_again(s, work)
     if n_blocks > 0:
-        problem.choose_blocks(options.second, s, mem, work, iwork)
-    plain.invert_masses(t, options.second, s, functions, mem, work)
-    _, _, left = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options.second, mem, imem, work, iwork)
+        problem.choose_blocks(options.second, s, memory)
+    plain.invert_masses(t, options.second, s, functions, memory)
+    _, _, left = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options.second, memory)
     return left
 
 
 @kernel
-def _begin_anew(t, s, functions, options, mem, imem, work, iwork):
+def _begin_anew(t, s, functions, options, memory):
     """(contacts, blocks) of the state in mem. Out: R, w and H, and what `plain.begin` says."""
+    work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
     n_lost = work[p.lost]
-    plain.begin(t, options, s, functions, mem, work)
+    plain.begin(t, options, s, functions, memory)
     work[p.lost] = n_lost
     q, v, R = view(work, p.q_old, 7 * m), view(work, p.v_old, 6 * m), view(work, p.R, 9 * m)
-    plain.outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work)
-    return problem.choose_active(options, s, mem, imem, work, iwork)
+    plain.outputs(t, s.interactions, p, q, v, R, functions, memory)
+    return problem.choose_active(options, s, memory)
 
 
 @kernel
-def _energy_before(h, n_contacts, n_blocks, s, mem, work, iwork):
+def _energy_before(h, n_contacts, n_blocks, s, memory):
     """Kinetic energy at the start of the step and what is little, see `_least_energy`; infinity where joints cannot drive: alone."""
     p, before = s.plan[0], 0.0
-    if p.unilateral == 0 and n_contacts == 0 and problem.are_equations(s.interactions, p, iwork):
+    if p.unilateral == 0 and n_contacts == 0 and problem.are_equations(s.interactions, p, memory.iwork):
         return math.inf
     for i in range(s.bodies.size):
         if not s.bodies[i].fixed:
-            before += kinetic_energy(s.bodies[i], p.v_old + 6 * i, mem, work) + _least_energy(h, s.bodies[i], p, i, mem, work)
+            before += kinetic_energy(s.bodies[i], p.v_old + 6 * i, memory) + _least_energy(h, s.bodies[i], p, i, memory)
     return before
 
 
 @kernel
-def _energy_after(s, mem, work):
+def _energy_after(s, memory):
     """Kinetic energy with the velocities v of the problem that was solved."""
     after = 0.0
     for i in range(s.bodies.size):
-        after += kinetic_energy(s.bodies[i], s.plan[0].v + 6 * i, mem, work) if not s.bodies[i].fixed else 0.0
+        after += kinetic_energy(s.bodies[i], s.plan[0].v + 6 * i, memory) if not s.bodies[i].fixed else 0.0
     return after
 
 
 @kernel
-def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
+def _do_joints_drive(before, n_contacts, n_blocks, s, memory):
     """Whether most of the kinetic energy after the first half, and more than there was, is work of joints: ``r^T H (w + w_k) / 2``.
 
     They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be.
@@ -508,35 +505,36 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
     form, p = s.motion, s.motion.plan[0]
     if before == math.inf:
         return False
-    done = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, work, iwork)
-    return done > max(before, 0.5 * _energy_after(form, mem, work))
+    done = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
+    return done > max(before, 0.5 * _energy_after(form, memory))
 
 
 @kernel
-def _has_far_more_energy(before, s, imem, mem, work):
+def _has_far_more_energy(before, s, memory):
     """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give.
 
     Joints close for turns by many radians, too, near which Newton's iteration ends at times where there is no nearer solution.
     """
-    after, mass, push = _energy_after(s, mem, work), 0.0, 0.0
+    after, mass, push = _energy_after(s, memory), 0.0, 0.0
     if not after > _FAR_MORE * before:
         return False
     for i in range(s.bodies.size):
-        mass += mem[s.bodies[i].q + MASS] if not s.bodies[i].fixed else 0.0
+        mass += memory.mem[s.bodies[i].q + MASS] if not s.bodies[i].fixed else 0.0
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            push = max(push, -work[it.aim + i])
+            push = max(push, -memory.work[it.aim + i])
     for k in range(s.collisions.size):
         c = s.collisions[k]
-        for i in range(imem[c.n]):
-            push = max(push, -work[c.aim + c.each * i])
+        for i in range(memory.imem[c.n]):
+            push = max(push, -memory.work[c.aim + c.each * i])
     return after > _FAR_MORE * (before + 0.5 * mass * push * push)
 
 
 @kernel
-def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
+def _is_driven(before, n_contacts, n_blocks, s, memory):
     """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies."""
+    work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
     m, impulse, is_possible = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), before < math.inf
     for i in range(6 * m if is_possible else 0):  # what has infinite mass and moves may drive,
@@ -547,7 +545,7 @@ def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
             is_possible = is_possible and work[it.rate + i] == 0.0
     if not is_possible:
         return False
-    _impulses_of_drives(n_contacts, n_blocks, form, work, iwork, impulse)
+    _impulses_of_drives(n_contacts, n_blocks, form, memory, impulse)
     for i in range(6 * m):
         impulse[i] = work[p.p + i] - impulse[i]
     plain.to_body(m, view(work, p.R, 9 * m), impulse, impulse)
@@ -558,14 +556,14 @@ def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
 
 
 @kernel
-def _impulses_of_drives(n_contacts, n_blocks, s, work, iwork, out):
+def _impulses_of_drives(n_contacts, n_blocks, s, memory, out):
     """Those of motors and of all else that is neither a joint nor a contact, in a half. Out: out, in inertial axes."""
     p = s.plan[0]
     for i in range(6 * p.n_bodies):
-        out[i] = work[p.known + i] if p.bounded != 0 else 0.0
-    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
+        out[i] = memory.work[p.known + i] if p.bounded != 0 else 0.0
+    stated = problem.stated_blocks(n_contacts, n_blocks, p, memory)
     for k in range(s.interactions.size):
-        it, first = s.interactions[k], p.d * iwork[p.begin + k]
+        it, first = s.interactions[k], p.d * memory.iwork[p.begin + k]
         drives = it.always != 0 and it.law != FORCE and (it.row == ABSENT or it.law != EQUALITY)
         for i in range(first, first + p.d * it.n_blocks if drives and first >= 0 else first):
             for l in range(12 if it.b != ABSENT else 6):
@@ -573,18 +571,18 @@ def _impulses_of_drives(n_contacts, n_blocks, s, work, iwork, out):
 
 
 @kernel
-def _are_joints_pushed(s, imem, work):
+def _are_joints_pushed(s, memory):
     """Whether there are joints or drives, and contacts that the first half mostly pushes apart."""
     has_joints, is_pushed = False, False
     for k in range(s.interactions.size):
         it = s.interactions[k]
         has_joints = has_joints or (it.always != 0 and it.law != FORCE)
         for i in range(it.m if it.always == 0 else 0):
-            is_pushed = is_pushed or work[it.grip + i] < _PUSHED
+            is_pushed = is_pushed or memory.work[it.grip + i] < _PUSHED
     for k in range(s.collisions.size if has_joints else 0):
         c = s.collisions[k]
-        for i in range(imem[c.n]):
-            is_pushed = is_pushed or work[c.grip + i] < _PUSHED
+        for i in range(memory.imem[c.n]):
+            is_pushed = is_pushed or memory.work[c.grip + i] < _PUSHED
     return has_joints and is_pushed
 
 
@@ -607,8 +605,9 @@ def _forget_first_half(h, s, work):
 
 
 @kernel
-def _forget_restitution(s, imem, work):
+def _forget_restitution(s, memory):
     """Without it impulses found at the end of a step add no energy, and there are some. Out: aim, lost."""
+    work = memory.work
     work[s.plan[0].lost] = 0.0
     for k in range(s.interactions.size):
         it = s.interactions[k]
@@ -616,14 +615,15 @@ def _forget_restitution(s, imem, work):
             work[it.aim + i] = 0.0
     for k in range(s.collisions.size):
         c = s.collisions[k]
-        for i in range(c.each * imem[c.n]):
+        for i in range(c.each * memory.imem[c.n]):
             work[c.aim + i] = 0.0
 
 
 @kernel
-def _least_energy(h, body, p, i, mem, work):
+def _least_energy(h, body, p, i, memory):
     """What forces at t_k give in a step to a body at rest, and what closes a joint that is open by little."""
-    m, I = mem[body.q + MASS], view(mem, body.q + INERTIA, 9)
+    work = memory.work
+    m, I = memory.mem[body.q + MASS], view(memory.mem, body.q + INERTIA, 9)
     inertia = (I[0] + I[4] + I[8]) / 3.0
     speed = h * norm(view(work, p.f_old + 6 * i, 3)) / m + _OPEN * norm(view(work, p.q_old + 7 * i, 3)) / h
     turning = h * norm(view(work, p.f_old + 6 * i + 3, 3)) / inertia + _OPEN / h
@@ -631,8 +631,9 @@ def _least_energy(h, body, p, i, mem, work):
 
 
 @kernel
-def _scale_impulses(factor, s, mem, imem, work):
+def _scale_impulses(factor, s, memory):
     """lambda of the record, from which each half guesses its own; none has joined. Out: last."""
+    mem, work = memory.mem, memory.work
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m):
@@ -642,28 +643,30 @@ def _scale_impulses(factor, s, mem, imem, work):
             work[it.joined + i] = 0.0
     for k in range(s.collisions.size):
         c = s.collisions[k]
-        for i in range(c.each * imem[c.n]):
+        for i in range(c.each * memory.imem[c.n]):
             if factor < 1.0:
                 work[c.last + i] = mem[c.lam + i]
             mem[c.lam + i] *= factor
 
 
 @kernel
-def _move(h, options, way, s, mem, imem, work, iwork):
+def _move(h, options, way, s, memory):
     """The bodies move by h times the velocities at ``way``; contacts there, False where the record has no room for them. Out: q."""
+    work = memory.work
     p = s.plan[0]
     q, v, w = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, way, 6 * p.n_bodies)
-    foresee_angles(h, 1.0, w, w, view(work, p.R, 9 * p.n_bodies), s.interactions, mem, imem, work)
+    foresee_angles(h, 1.0, w, w, view(work, p.R, 9 * p.n_bodies), s.interactions, memory)
     for i in range(p.n_bodies):
         v_i = view(work, way + 6 * i, 6)
         move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
-    passing.keep_from_passing(h, 1.0, s, mem, imem, work, iwork)
-    return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork)
+    passing.keep_from_passing(h, 1.0, s, memory)
+    return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, memory)
 
 
 @kernel
-def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
     """Contacts and outputs of the state between the halves in mem. Returns CONVERGED or NON_FINITE. Out: what the first half did, R, w."""
+    work, iwork = memory.work, memory.iwork
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
@@ -672,23 +675,23 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
         back[i] = turned[i] = 0.0
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
     driven = view(work, places.driven, 6 * m)
-    _impulses_of_drives(n_contacts, n_blocks, form, work, iwork, driven)
+    _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
     plain.to_body(m, R, driven, driven)
-    problem.keep_impulses(n_contacts, n_blocks, options.first, form, mem, imem, work, iwork)
+    problem.keep_impulses(n_contacts, n_blocks, options.first, form, memory)
     for k in range(form.collisions.size):
         c = form.collisions[k]
-        contacts.inherit(True, c, iwork[c.found], mem, imem, work, iwork)
-        contacts.inherit_approach(c, iwork[c.found], mem, imem, work, iwork)
-        contacts.take_back(c, iwork[c.found], view(work, p.q_old, 7 * m), q, mem, imem, work, iwork, back, turned)
-        contacts.pass_on(c, iwork[c.found], mem, imem, work, iwork)
-        contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
-        contacts.guess_whole(c, mem, imem, work)
-    _each_lambda(False, s, mem, work)
-    _take_back(True, form.interactions, back, mem, work)
+        contacts.inherit(True, c, iwork[c.found], memory)
+        contacts.inherit_approach(c, iwork[c.found], memory)
+        contacts.take_back(c, iwork[c.found], view(work, p.q_old, 7 * m), q, memory, back, turned)
+        contacts.pass_on(c, iwork[c.found], memory)
+        contacts.take_over(c, iwork[c.found], memory)
+        contacts.guess_whole(c, memory)
+    _each_lambda(False, s, memory)
+    _take_back(True, form.interactions, back, memory)
     plain.to_body(m, R, back, back)
-    is_finite = plain.outputs(t_new, form.interactions, p, q, v, R, functions, mem, imem, work)
-    _take_back(False, form.interactions, turned, mem, work)
-    _guess_whole(form.interactions, mem, work)
+    is_finite = plain.outputs(t_new, form.interactions, p, q, v, R, functions, memory)
+    _take_back(False, form.interactions, turned, memory)
+    _guess_whole(form.interactions, memory)
     plain.to_body(m, R, turned, turned)
     for i in range(6 * m):
         back[i] += turned[i]
@@ -717,13 +720,14 @@ def _turn_over(h, s, work):
 
 
 @kernel
-def _keep_energy_of_pushed(h, half, s, mem, work):
+def _keep_energy_of_pushed(h, half, s, memory):
     """Bodies that contacts have turned begin the second half with no more energy of rotation than their motion without contacts has.
 
     What contacts did in the first half is taken back as if it had not been, but where it has turned the body: the same angular momentum
     can be worth much more there, of a rod most of all, which may be left to spin about its axis. The angular velocity is then shortened.
     Bodies that are held or driven by others may take energy from them, and are left alone. In/out: f_old.
     """
+    work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     R, inverse, is_bound = view(work, p.R, 9 * p.n_bodies), view(work, p.inverse, p.stride * p.n_bodies), view(work, p.R_free, p.n_bodies)
     kept, turned, rate, torque = stack(3), stack(6), stack(6), stack(3)
@@ -738,7 +742,7 @@ def _keep_energy_of_pushed(h, half, s, mem, work):
         body, back, f = form.bodies[i], view(work, places.back + 6 * i + 3, 3), view(work, p.f_old + 6 * i + 3, 3)
         if is_bound[i] != 0.0 or norm(back) == 0.0 or body.fixed or body.isotropic or body.coupled or is_gone(body, work):
             continue
-        I, v, v_k = view(mem, body.q + INERTIA, 9), view(work, p.v + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
+        I, v, v_k = view(memory.mem, body.q + INERTIA, 9), view(work, p.v + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
         times(I, v_k, kept)
         energy = 0.5 * dot(v_k, kept)
         times(I, v, kept)
@@ -756,8 +760,9 @@ def _keep_energy_of_pushed(h, half, s, mem, work):
 
 
 @kernel
-def _note_approach(t, s, options, functions, mem, imem, work):
+def _note_approach(t, s, options, functions, memory):
     """When contacts close in the step, see `contacts.note_approach`. Out: before, gain, inverse."""
+    mem, work = memory.mem, memory.work
     form, p, places, h = s.motion, s.motion.plan[0], s.plan[0], options.span
     m, q, rebounds = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), form.interactions.size > 0
     for k in range(form.collisions.size):
@@ -765,14 +770,14 @@ def _note_approach(t, s, options, functions, mem, imem, work):
     if not rebounds:
         return
     w, gain = view(work, places.w_old, 6 * m), view(work, places.gain, 6 * m)
-    plain.invert_masses(t, options, form, functions, mem, work)
+    plain.invert_masses(t, options, form, functions, memory)
     _gain_of_forces(h, p.f_old, form, work, gain)
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
             work[it.before + i] = contacts.time_to_close(h, mem[it.y + i], mem[it.ydot + i], row_velocity(0.0, it, i, gain, work))
     for k in range(form.collisions.size):
-        contacts.note_approach(h, form.collisions[k], q, w, gain, mem, imem, work)
+        contacts.note_approach(h, form.collisions[k], q, w, gain, memory)
 
 
 @kernel
@@ -789,36 +794,37 @@ def _gain_of_forces(h, force, s, work, gain):
 
 
 @kernel
-def _aim_at_gaps(nothing, options, s, mem, imem, work):
+def _aim_at_gaps(nothing, options, s, memory):
     """Laws of contacts in the first half, see `contacts.aim_at_gaps`. Out: aim, grip."""
+    mem, work = memory.mem, memory.work
     form, p, span = s.motion, s.motion.plan[0], 2.0 * options.h
     m, q, w = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), view(work, s.plan[0].w_old, 6 * p.n_bodies)
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            gap = contacts.gap_to_close(mem[it.y + i], _size(it, i, form.bodies, mem, work), nothing)
+            gap = contacts.gap_to_close(mem[it.y + i], _size(it, i, form.bodies, memory), nothing)
             if mem[it.y + i] > 0.0 and max(mem[it.y + i], span * abs(mem[it.ydot + i])) <= work[it.slack + 2 * i + 1]:
                 gap = 0.0
             work[it.aim + i] = gap / span if blocks.first_row(it, i) == i else 0.0
             work[it.grip + i] = contacts.grip(span, gap, mem[it.ydot + i], work[it.slack + 2 * i + 1])
     for k in range(form.collisions.size):
-        contacts.aim_at_gaps(span, nothing, form.collisions[k], form.bodies, view(work, p.moved, m), q, w, mem, imem, work)
+        contacts.aim_at_gaps(span, nothing, form.collisions[k], form.bodies, view(work, p.moved, m), q, w, memory)
 
 
 @tiny
-def _size(it, i, bodies, mem, work):
+def _size(it, i, bodies, memory):
     """Of the bodies of a row, in units of its gap."""
     size = math.inf
     for side in range(2):
         body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
         if body != ABSENT and not bodies[body].fixed:
-            radius = plain.radius_of_gyration(bodies[body], mem)
-            size = min(size, norm(view(work, row, 3)) * radius + norm(view(work, row + 3, 3)))
+            radius = plain.radius_of_gyration(bodies[body], memory.mem)
+            size = min(size, norm(view(memory.work, row, 3)) * radius + norm(view(memory.work, row + 3, 3)))
     return size
 
 
 @kernel
-def _take_back(is_impact, interactions, back, mem, work):
+def _take_back(is_impact, interactions, back, memory):
     """``back -= H^T r`` of what contacts did in the first half, of impacts or of others, see `contacts.take_back`. In/out: back.
 
     The second half finds what contacts do in the whole step: so bodies that the first half has pushed apart do not fly apart.
@@ -826,26 +832,27 @@ def _take_back(is_impact, interactions, back, mem, work):
     for k in range(interactions.size):
         it = interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            if (work[it.last + blocks.first_row(it, i)] > 0.0) == is_impact:
+            if (memory.work[it.last + blocks.first_row(it, i)] > 0.0) == is_impact:
                 continue
             for l in range(12 if it.b != ABSENT else 6):
-                back[6 * (it.a if l < 6 else it.b) + l % 6] -= work[it.H + 12 * i + l] * mem[it.lam + i]
+                back[6 * (it.a if l < 6 else it.b) + l % 6] -= memory.work[it.H + 12 * i + l] * memory.mem[it.lam + i]
 
 
 @kernel
-def _guess_whole(interactions, mem, work):
+def _guess_whole(interactions, memory):
     """lambda of contacts becomes a guess for the whole step; those that carry take part in the second half. In/out: lambda. Out: joined."""
     for k in range(interactions.size):
         it = interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            if mem[it.lam + blocks.first_row(it, i)] != 0.0:
-                work[it.joined + i] = 1.0
-            mem[it.lam + i] *= 2.0
+            if memory.mem[it.lam + blocks.first_row(it, i)] != 0.0:
+                memory.work[it.joined + i] = 1.0
+            memory.mem[it.lam + i] *= 2.0
 
 
 @kernel
-def _aim_at_velocities(s, mem, imem, work):
+def _aim_at_velocities(s, memory):
     """Laws of contacts in the second half: what restitution wants, see `contacts.aim_at_velocities`. Out: aim, grip."""
+    work = memory.work
     form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
     w, w_old, gain = view(work, p.w, 6 * m), view(work, s.plan[0].w_old, 6 * m), view(work, s.plan[0].gain, 6 * m)
@@ -853,28 +860,29 @@ def _aim_at_velocities(s, mem, imem, work):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
             first = blocks.first_row(it, i)
-            carries, u = mem[it.lam + first] != 0.0, 0.0
+            carries, u = memory.mem[it.lam + first] != 0.0, 0.0
             if not carries:
                 u = row_velocity(work[it.rate + i], it, i, w, work)
             elif not work[it.last + first] > 0.0:
                 u = row_velocity(work[it.rate + i], it, i, w_old, work) + work[it.before + first] * row_velocity(0.0, it, i, gain, work)
-            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, mem) * (min(u, 0.0) if i == first else u)
+            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, memory.mem) * (min(u, 0.0) if i == first else u)
             work[it.grip + i] = 1.0
     for k in range(form.collisions.size):
-        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w, mem, imem, work)
+        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w, memory)
 
 
 @kernel
-def _opening(s, mem, imem, work):
+def _opening(s, memory):
     """By how much joints are open at most, of the lengths between their points and the centres of their bodies, or in radians."""
+    mem = memory.mem
     worst = 0.0
     for k in range(s.interactions.size):
         it = s.interactions[k]
-        if it.law != EQUALITY or it.row == ABSENT or work[it.off] != 0.0:
+        if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
             continue
         for i in range(it.m):
             length = 1.0
-            if imem[it.row + i] == POINT:
+            if memory.imem[it.row + i] == POINT:
                 length = norm(view(mem, it.row_a + 3 * i, 3)) + norm(view(mem, it.row_b + 3 * i, 3)) if it.b != ABSENT else 0.0
                 length += plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
             worst = max(worst, abs(mem[it.y + i]) / length if length > 0.0 else 0.0)
@@ -882,11 +890,12 @@ def _opening(s, mem, imem, work):
 
 
 @kernel
-def _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork):
+def _commit(n_contacts, n_blocks, s, options, memory):
     """The velocities after the second half, and the impulses of both, in mem. Returns CONVERGED or NON_FINITE.
 
     H of everything is that of `_meet`: the second half moves nothing.
     """
+    work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
@@ -894,19 +903,19 @@ def _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork):
     for i in range(m):
         for k in range(6):
             at = 6 * i + k
-            mem[form.bodies[i].q + P + k] = (
+            memory.mem[form.bodies[i].q + P + k] = (
                 work[p.R_free + at] + work[places.impulse + at] + options.h * work[p.load + at] + work[places.back + at]
             )
-    problem.keep_impulses(n_contacts, n_blocks, options.second, form, mem, imem, work, iwork)
-    _each_lambda(True, s, mem, work)
-    loads.add_to(options.h, form, mem, work)
-    is_finite = plain.keep_state(form, q, v, mem, imem, work)
-    is_finite = plain.outputs_of_velocities(form.interactions, p, v, R, mem, work) and is_finite
+    problem.keep_impulses(n_contacts, n_blocks, options.second, form, memory)
+    _each_lambda(True, s, memory)
+    loads.add_to(options.h, form, memory)
+    is_finite = plain.keep_state(form, q, v, memory)
+    is_finite = plain.outputs_of_velocities(form.interactions, p, v, R, memory) and is_finite
     return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel
-def _each_lambda(is_sum, s, mem, work):
+def _each_lambda(is_sum, s, memory):
     """lambda of what acts in both halves is kept; or, where it is a sum, what was kept is added to it.
 
     Contacts have in the second half what they do in the whole step.
@@ -916,7 +925,7 @@ def _each_lambda(is_sum, s, mem, work):
         it = s.motion.interactions[k]
         for i in range(it.m if it.always != 0 else 0):
             if is_sum:
-                mem[it.lam + i] += work[at + i]
+                memory.mem[it.lam + i] += memory.work[at + i]
             else:
-                work[at + i] = mem[it.lam + i]
+                memory.work[at + i] = memory.mem[it.lam + i]
         at += it.m

@@ -21,11 +21,12 @@ _DEPENDENT = 1e-11  # of a row's own diagonal: what is left of a row that depend
 
 
 @kernel
-def gather(d, stated, bodies, G, p, work, iwork):
+def gather(d, stated, bodies, G, p, memory):
     """As `equations.gather`, with all entries of dense. Out: also weight, the traces by rows."""
+    work, iwork = memory.work, memory.iwork
     for i in range(min(p.most, MOST) ** 2):
         work[p.dense + i] = 0.0
-    n = equations.gather(d, stated, bodies, G, p, work, iwork)
+    n = equations.gather(d, stated, bodies, G, p, memory)
     if n > 0:
         iwork[p.is_ordered] = -1  # `factorise` exchanges rows: they are to be listed anew
     for i in range(n):
@@ -38,8 +39,9 @@ def gather(d, stated, bodies, G, p, work, iwork):
 
 
 @kernel
-def factorise(n, p, work, iwork):
+def factorise(n, p, memory):
     """Factors of the independent rows, which come first. Returns their number. In/out: dense; scale, weight, component: permuted."""
+    work = memory.work
     A = p.dense
     for k in range(n):
         pivot = k
@@ -49,7 +51,7 @@ def factorise(n, p, work, iwork):
         if not abs(work[A + n * pivot + pivot]) > _DEPENDENT:
             return k
         if pivot > k:
-            _exchange(n, k, pivot, p, work, iwork)
+            _exchange(n, k, pivot, p, memory)
         for i in range(k + 1, n):
             factor = work[A + n * i + k] / work[A + n * k + k]
             work[A + n * i + k] = factor
@@ -59,8 +61,9 @@ def factorise(n, p, work, iwork):
 
 
 @tiny
-def _exchange(n, k, m, p, work, iwork):
+def _exchange(n, k, m, p, memory):
     """Rows and columns k and m change places."""
+    work, iwork = memory.work, memory.iwork
     A = p.dense
     work[p.scale + k], work[p.scale + m] = work[p.scale + m], work[p.scale + k]
     work[p.weight + k], work[p.weight + m] = work[p.weight + m], work[p.weight + k]
@@ -122,13 +125,14 @@ def take_out_null_space(n, rank, p, work):
 
 
 @kernel
-def solve(n, rank, q, p, r, work, iwork):
+def solve(n, rank, q, p, r, memory):
     """``W r + q = 0`` of the first rows, with r of least norm. Out: r, 0 but in these rows."""
+    work = memory.work
     A, z = p.dense, p.scaled
     for i in range(r.size):
         r[i] = 0.0
     for i in range(n):
-        work[z + i] = -work[p.scale + i] * q[iwork[p.component + i]] if i < rank else 0.0
+        work[z + i] = -work[p.scale + i] * q[memory.iwork[p.component + i]] if i < rank else 0.0
     for i in range(rank):
         for l in range(i):
             work[z + i] -= work[A + n * i + l] * work[z + l]
@@ -140,15 +144,16 @@ def solve(n, rank, q, p, r, work, iwork):
         find_null_space(n, rank, False, p, work)
         take_out_null_space(n, rank, p, work)
     for i in range(n):
-        r[iwork[p.component + i]] = work[p.scale + i] * work[z + i]
+        r[memory.iwork[p.component + i]] = work[p.scale + i] * work[z + i]
 
 
 @kernel
-def make_consistent(n, rank, p, q, work, iwork):
+def make_consistent(n, rank, p, q, memory):
     """What dependent equations ask for is made what the others do, in the least way; multipliers then are of least norm. In/out: q."""
+    work = memory.work
     find_null_space(n, rank, True, p, work)
     for i in range(n):
-        work[p.scaled + i] = work[p.scale + i] * q[iwork[p.component + i]]
+        work[p.scaled + i] = work[p.scale + i] * q[memory.iwork[p.component + i]]
     take_out_null_space(n, rank, p, work)
     for i in range(n):
-        q[iwork[p.component + i]] = work[p.scaled + i] / work[p.scale + i]
+        q[memory.iwork[p.component + i]] = work[p.scaled + i] / work[p.scale + i]

@@ -69,40 +69,42 @@ def number_blocks(interactions, joins, p, iwork):
 
 
 @kernel
-def state(t, n_contacts, n_laws, s, joins, options, functions, mem, imem, work, iwork):
+def state(t, n_contacts, n_laws, s, joins, options, functions, memory):
     """The laws of contacts and of interactions, with H at q_k and w_k. Out: blocks and known of plan p."""
+    work, iwork = memory.work, memory.iwork
     p, d, m = s.plan[0], s.plan[0].d, s.plan[0].n_bodies
-    problem.arrange(n_contacts, True, p, work, iwork)
-    problem.state_contacts(n_contacts, True, s.collisions, s.plan, mem, imem, work, iwork)
+    problem.arrange(n_contacts, True, p, memory)
+    problem.state_contacts(n_contacts, True, s.collisions, s.plan, memory)
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
         rows_of_contact(each, d, False, body, frame, lever, view(work, p.H + 12 * d * i, 12 * d), view(work, p.diagonal + d * i, d))
-    stated = problem.stated_blocks(n_contacts, n_laws, p, work, iwork)
+    stated = problem.stated_blocks(n_contacts, n_laws, p, memory)
     for k in range(s.interactions.size):
         it, first = s.interactions[k], iwork[p.begin + k]
         if first >= 0 and it.law != FORCE and iwork[joins + k] == 0:
             if it.row == ABSENT and it.gap_function == ABSENT:
-                evaluate(t, it, view(work, p.q_old, 7 * m), view(work, p.R, 9 * m), functions, mem, imem, work)
-            blocks.state_block(options.h, options.gamma * options.h, True, True, it, first, d, mem, work, stated)
+                evaluate(t, it, view(work, p.q_old, 7 * m), view(work, p.R, 9 * m), functions, memory)
+            blocks.state_block(options.h, options.gamma * options.h, True, True, it, first, d, memory, stated)
     if p.bounded != 0:
-        problem.know_origins(options.h, s.interactions, p, work, iwork)
+        problem.know_origins(options.h, s.interactions, p, memory)
 
 
 @kernel
-def respond(is_start, n_contacts, n_laws, s, tree, mem, work, iwork):
+def respond(is_start, n_contacts, n_laws, s, tree, memory):
     """What impulses of laws do, A factorised: with the columns S, at the start of a half, or D. Out: left, right, response, W, diagonal.
 
     Tangents along which joints let nothing move are left over, as that out of the plane of bodies in it. False where this is so of a
     normal, whose impulse joints may carry or not.
     """
+    work, iwork = memory.work, memory.iwork
     p, plan, n = s.plan[0], tree.contacts[0], tree.plan[0].n
     count, d, A = n_contacts + n_laws, s.plan[0].d, view(work, tree.plan[0].A, n * n)
     right, W = plan.left if is_start else plan.right, plan.W
     _find_groups(count, p, tree, iwork)
-    _project(True, count, p, tree, plan.left, work, iwork)
+    _project(True, count, p, tree, plan.left, memory)
     if not is_start:
-        _project(False, count, p, tree, plan.right, work, iwork)
+        _project(False, count, p, tree, plan.right, memory)
     for i in range((d * count) ** 2):
         work[W + i] = 0.0
     for b in range(d * count):
@@ -122,7 +124,7 @@ def respond(is_start, n_contacts, n_laws, s, tree, mem, work, iwork):
     for k in range(count):
         own, largest = W + (k * count + k) * d * d, 0.0
         for a in range(d):
-            largest = max(largest, _without_joints(k, a, s, mem, work, iwork))
+            largest = max(largest, _without_joints(k, a, s, memory))
         is_free = is_free and (work[p.diagonal + d * k] != 0.0 or work[own] > _HELD * largest)
         for a in range(d):  # what is left over has u = s r
             if work[p.diagonal + d * k + a] > 0.0 or not work[own + a * (d + 1)] > _HELD * largest:
@@ -152,21 +154,23 @@ def _dot(n, x, y):
 
 
 @tiny
-def _without_joints(k, a, s, mem, work, iwork):
+def _without_joints(k, a, s, memory):
     """``H M^-1 H^T`` of component a of block k, for balls of the bodies' inertias."""
+    mem = memory.mem
     p, total = s.plan[0], 0.0
     for side in range(2):
-        body, H = iwork[p.body + 2 * k + side], p.H + 12 * (p.d * k + a) + 6 * side
+        body, H = memory.iwork[p.body + 2 * k + side], p.H + 12 * (p.d * k + a) + 6 * side
         if body >= 0 and not s.bodies[body].fixed:
-            q, force, moment = s.bodies[body].q, view(work, H, 3), view(work, H + 3, 3)
+            q, force, moment = s.bodies[body].q, view(memory.work, H, 3), view(memory.work, H + 3, 3)
             inertia = (mem[q + INERTIA] + mem[q + INERTIA + 4] + mem[q + INERTIA + 8]) / 3.0
             total += dot(force, force) / mem[q + MASS] + dot(moment, moment) / inertia
     return total
 
 
 @kernel
-def _project(is_left, count, p, tree, out, work, iwork):
+def _project(is_left, count, p, tree, out, memory):
     """``H S``, or ``H D``, by components."""
+    work, iwork = memory.work, memory.iwork
     n, d = tree.plan[0].n, p.d
     for a in range(d * count):
         for c in range(n):
@@ -181,11 +185,12 @@ def _project(is_left, count, p, tree, out, work, iwork):
 
 
 @kernel
-def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work, iwork):
+def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memory):
     """``theta = A^-1 g`` with impulses as the laws want them, and g less what these do. Returns (status, ``g . theta``).
 
     is_start: w is 0, and its columns are S; is_first: r is that of the last step. Out: r, theta, info. In/out: g.
     """
+    work, iwork = memory.work, memory.iwork
     p, plan, n, d, count = s.plan[0], tree.contacts[0], tree.plan[0].n, s.plan[0].d, n_contacts + n_laws
     A, g, theta = view(work, tree.plan[0].A, n * n), view(work, tree.plan[0].g, n), view(work, tree.plan[0].theta, n)
     q, r, u = view(work, plan.rhs, d * count), view(work, p.r, d * count), view(work, p.u, d * count)

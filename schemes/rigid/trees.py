@@ -197,20 +197,21 @@ def _groups(lists, order):
 
 
 @kernel
-def laws_of(may_be_open, n_contacts, n_blocks, s, tree, mem, imem, work, iwork):
+def laws_of(may_be_open, n_contacts, n_blocks, s, tree, memory):
     """Blocks of laws beside the joints, if the step that begins is one of the tree, else -1: its joints are there and all but closed.
 
     Equations that are no joints of it are not for it, nor are bodies of infinite mass that move, or more blocks than there is room for.
     In/out: begin, see `tree_contacts.number_blocks`.
     """
+    iwork = memory.iwork
     p, joins, is_one, n_laws = s.plan[0], tree.plan[0].joins, tree.links.size > 0, 0
     for i in range(s.bodies.size if is_one else 0):
-        v = view(work, p.v_old + 6 * i, 6)
+        v = view(memory.work, p.v_old + 6 * i, 6)
         is_at_rest = v[0] == 0.0 and v[1] == 0.0 and v[2] == 0.0 and v[3] == 0.0 and v[4] == 0.0 and v[5] == 0.0
-        is_one = is_one and not is_gone(s.bodies[i], work) and (not s.bodies[i].fixed or is_at_rest)
+        is_one = is_one and not is_gone(s.bodies[i], memory.work) and (not s.bodies[i].fixed or is_at_rest)
     for k in range(s.interactions.size if is_one else 0):
         it, acts, is_joint = s.interactions[k], iwork[p.begin + k] >= 0, iwork[joins + k] != 0
-        is_one = is_one and (it.law != EQUALITY or acts == is_joint) and (not is_joint or may_be_open or _is_closed(it, p, mem, imem, work))
+        is_one = is_one and (it.law != EQUALITY or acts == is_joint) and (not is_joint or may_be_open or _is_closed(it, p, memory))
         n_laws += it.n_blocks if acts and not is_joint and it.law != FORCE else 0
     if not is_one or n_contacts + n_laws > tree.contacts[0].most or (n_contacts > 0 and not problem.has_matrix(n_contacts, n_blocks, p)):
         return -1
@@ -220,56 +221,57 @@ def laws_of(may_be_open, n_contacts, n_blocks, s, tree, mem, imem, work, iwork):
 
 
 @tiny
-def _is_closed(it, p, mem, imem, work):
+def _is_closed(it, p, memory):
     """Whether a joint is all but closed."""
-    length = norm(view(work, p.q_old + 7 * it.a, 3)) + norm(view(mem, it.row_a, 3))
+    length = norm(view(memory.work, p.q_old + 7 * it.a, 3)) + norm(view(memory.mem, it.row_a, 3))
     if it.b != ABSENT:
-        length += norm(view(work, p.q_old + 7 * it.b, 3))
+        length += norm(view(memory.work, p.q_old + 7 * it.b, 3))
     is_closed = True
     for i in range(it.m):
-        is_closed = is_closed and abs(mem[it.y + i]) <= _CLOSED * (length if imem[it.row + i] == POINT else 1.0)
+        is_closed = is_closed and abs(memory.mem[it.y + i]) <= _CLOSED * (length if memory.imem[it.row + i] == POINT else 1.0)
     return is_closed
 
 
 @kernel
-def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, mem, imem, work, iwork):
+def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, memory):
     """The first half, from v_k. Returns (status, iterations, residual): CONVERGED, or NEWTON where nothing is found. Out: v, w, f, p, r.
 
     A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
     at which they have shrunk, no more than rounding is left, or one that no longer shrinks and is rounding of the state.
     """
+    work = memory.work
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
     m, residual, before, rate, scale, is_slow, n_iter, unsolved = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0, 0
     far = _FAR if n_contacts + n_laws == 0 else _FAR_IN_CONTACT
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     if n_contacts + n_laws > 0 or p.bounded != 0:
-        laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
-    _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
+        laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, memory)
+    _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
     _state_columns(True, tree.links, work)
-    _close(s, tree, mem, work)
+    _close(s, tree, memory)
     _guess(h, tree, work, w)
     while n_iter < min(_PATIENCE, options.max_iter) and _find_places(tree, work, h, w) < far:
         plain.to_body(m, R, w, v)
-        problem.move_all(options.h, options, s.interactions, p, view(work, p.q, 7 * m), mem, imem, work)
-        plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
-        loads.press(options.h, s, mem, work, iwork)
-        plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
+        problem.move_all(options.h, options, s.interactions, p, view(work, p.q, 7 * m), memory)
+        plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, memory)
+        loads.press(options.h, s, memory)
+        plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
         if n_iter == 0:
-            scale = _energy_at_hand(options.h, s, tree, mem, work)
-            _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
-        size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
-        is_noise = n_iter > 0 and size > _PROGRESS * before and size * size * scale <= _energy_of_rounding(options.h, s, tree, mem, work)
+            scale = _energy_at_hand(options.h, s, tree, memory)
+            _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
+        size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, solver, solver_options, memory)
+        is_noise = n_iter > 0 and size > _PROGRESS * before and size * size * scale <= _energy_of_rounding(options.h, s, tree, memory)
         rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
         if is_slow and not is_noise:
-            _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
-            size = _correct(False, False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
+            _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
+            size = _correct(False, False, scale, n_contacts, n_laws, s, tree, solver, solver_options, memory)
         unsolved = unsolved + 1 if n_contacts + n_laws > 0 and work[p.info + 1] > solver_options.enough else 0
         if not size < math.inf or unsolved >= _UNSOLVED:
             break
         n_iter += 1
         if size <= tol or is_noise or (size <= _SMALL and rate * size <= 0.1 * tol):
-            _correct_velocities(options.h, s, tree, mem, work, iwork)
-            residual = _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork)
+            _correct_velocities(options.h, s, tree, memory)
+            residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
             if residual <= tol:
                 break
         _move_joints(-h, tree, work)
@@ -279,28 +281,29 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
 
 
 @kernel
-def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, mem, imem, work, iwork):
+def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, memory):
     """The second half, which moves nothing. Returns as `move`. Out: v, w, p, r."""
+    work = memory.work
     p, plan, tol = s.plan[0], tree.plan[0], max(options.tol, plain.ROUNDING)
     m = p.n_bodies
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     if n_contacts + n_laws > 0 or p.bounded != 0:
-        laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
-    _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
+        laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, memory)
+    _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
     _state_columns(True, tree.links, work)
-    scale = _energy_at_hand(options.h, s, tree, mem, work)
+    scale = _energy_at_hand(options.h, s, tree, memory)
     for i in range(6 * m):
         v[i] = w[i] = 0.0
-    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)  # - M w_k - h F
-    _renew(True, t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
-    if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork) < math.inf:
+    plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)  # - M w_k - h F
+    _renew(True, t, n_contacts, n_laws, s, tree, functions, options, memory)
+    if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, memory) < math.inf:
         return NEWTON, 0, math.inf
     for at in range(tree.links.size):
         link = tree.links[at]
-        _subtract_motion(link, link.S, plan, view(w, 6 * link.body, 6), work, iwork)
+        _subtract_motion(link, link.S, plan, view(w, 6 * link.body, 6), memory)
     plain.to_body(m, R, w, v)
-    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
-    residual = _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork)
+    plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
+    residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
     status, residual = _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work)
     return status, 1, residual
 
@@ -316,8 +319,9 @@ def _verdict(n_blocks, residual, tol, p, options, work):
 
 
 @kernel
-def _begin(q, R, s, tree, mem, work):
+def _begin(q, R, s, tree, memory):
     """Points and axes of joints where bodies are at q, R. Out: arm, lever, axis, pin; slide, 0, and Q, no rotation."""
+    mem, work = memory.mem, memory.work
     for at in range(tree.links.size):
         link = tree.links[at]
         arm, lever, pin, axis = view(work, link.arm, 3), view(work, link.lever, 3), view(work, link.pin, 3), view(work, link.axis, 9)
@@ -357,8 +361,9 @@ def _free_axes(link, w, axis):
 
 
 @kernel
-def _close(s, tree, mem, work):
+def _close(s, tree, memory):
     """What closes joints that are open by y. Out: shift, spin."""
+    work = memory.work
     for at in range(tree.links.size):
         link, shift, spin = tree.links[at], stack(3), stack(3)
         for l in range(3):
@@ -367,10 +372,10 @@ def _close(s, tree, mem, work):
             it = s.interactions[link.joint]
             for i in range(link.points):
                 for l in range(3):
-                    shift[l] -= mem[it.y + i] * work[it.H + 12 * i + 6 * link.is_b + l]
+                    shift[l] -= memory.mem[it.y + i] * work[it.H + 12 * i + 6 * link.is_b + l]
             for i in range(link.points, it.m):
                 for l in range(3):
-                    spin[l] -= mem[it.y + i] * work[it.H + 12 * i + 6 * link.is_b + 3 + l]
+                    spin[l] -= memory.mem[it.y + i] * work[it.H + 12 * i + 6 * link.is_b + 3 + l]
         for l in range(3):
             work[link.shift + l], work[link.spin + l] = shift[l], spin[l]
 
@@ -524,8 +529,9 @@ def _state_columns(is_start, links, work):
 
 
 @kernel
-def _project(tree, p, work, iwork):
+def _project(tree, p, memory):
     """``g = S^T (R_free - known)``."""
+    work = memory.work
     left, g = stack(6), view(work, tree.plan[0].g, tree.plan[0].n)
     for c in range(g.size):
         g[c] = 0.0
@@ -534,25 +540,27 @@ def _project(tree, p, work, iwork):
         for l in range(6):
             left[l] = work[p.R_free + 6 * link.body + l] - (work[p.known + 6 * link.body + l] if p.bounded != 0 else 0.0)
         for c in range(link.columns):
-            g[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), left)
+            g[memory.iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), left)
 
 
 @kernel
-def _find_inertias(t, options, s, tree, functions, mem, work):
+def _find_inertias(t, options, s, tree, functions, memory):
     """3 × 3 of rotation in inertial axes, with derivatives of moments by velocities and rotations, of joints, too. Out: rotary."""
+    work = memory.work
     p, weight, spare = s.plan[0], 0.0 if options.is_explicit != 0.0 else options.h * options.theta, stack(9)
     for at in range(tree.links.size):
         i = tree.links[at].body
         J, q, v = view(work, tree.plan[0].rotary + 9 * i, 9), view(work, p.q_old + 7 * i, 7), view(work, p.v + 6 * i, 6)
-        rotational_matrix(weight, weight * options.h * options.a, s.bodies[i], q, v, functions, t, mem, J)
+        rotational_matrix(weight, weight * options.h * options.a, s.bodies[i], q, v, functions, t, memory.mem, J)
         turns = weight > 0.0 and subtract_turning(view(work, p.turning + 9 * i, 9), False, J)
         if not s.bodies[i].isotropic or s.bodies[i].oriented or turns:
             turn_block(view(work, p.R + 9 * i, 9), 3, 3, J, spare)
 
 
 @kernel
-def _sum_inertias(moves, h, s, tree, mem, work, iwork):
+def _sum_inertias(moves, h, s, tree, memory):
     """``A = S^T M_hat D``, with what forces between bodies have of it; without motion D is S. In/out: D, of velocities then. Out: A."""
+    work, iwork = memory.work, memory.iwork
     n, p, plan = tree.plan[0].n, s.plan[0], tree.plan[0]
     A, y, turn, T = view(work, plan.A, n * n), stack(6), stack(3), stack(9)
     for k in range(tree.groups.size):
@@ -562,7 +570,7 @@ def _sum_inertias(moves, h, s, tree, mem, work, iwork):
                 A[n * c + b] = 0.0
     for at in range(tree.links.size):
         link = tree.links[at]
-        i, mass, J = 6 * link.body, mem[s.bodies[link.body].q + MASS], view(work, plan.rotary + 9 * link.body, 9)
+        i, mass, J = 6 * link.body, memory.mem[s.bodies[link.body].q + MASS], view(work, plan.rotary + 9 * link.body, 9)
         for l in range(3):
             turn[l] = h * work[p.w + i + 3 + l]
         if moves:
@@ -579,12 +587,13 @@ def _sum_inertias(moves, h, s, tree, mem, work, iwork):
                 A[n * iwork[link.path + a] + column] += dot_6(view(work, link.S + 6 * a, 6), y)
     for k in range(s.interactions.size if moves and p.forces != 0 else 0):
         if s.interactions[k].law == FORCE and iwork[p.begin + k] >= 0:
-            _add_force(s.interactions[k], tree, A, work, iwork)
+            _add_force(s.interactions[k], tree, A, memory)
 
 
 @kernel
-def _add_force(it, tree, A, work, iwork):
+def _add_force(it, tree, A, memory):
     """``A += S^T H^T L L^T H D`` of a force whose stiffness is ``L L^T``, see `schemes.rigid.forces`."""
+    work, iwork = memory.work, memory.iwork
     n, plan, row = tree.plan[0].n, tree.plan[0], stack(12)
     left, right = view(work, plan.row, n), view(work, plan.row + n, n)
     for j in range(it.m):
@@ -609,43 +618,46 @@ def _add_force(it, tree, A, work, iwork):
 
 
 @kernel
-def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork):
+def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, memory):
     """A at the start, by S alone, or where joints have moved to, factorised, and what laws do by it.
 
     Out: D but at the start, A, regular, and those of `tree_contacts`.
     """
+    work = memory.work
     plan = tree.plan[0]
     if not is_start:
         _state_columns(False, tree.links, work)
-    _find_inertias(t, options, s, tree, functions, mem, work)
-    _sum_inertias(not is_start, options.span, s, tree, mem, work, iwork)
+    _find_inertias(t, options, s, tree, functions, memory)
+    _sum_inertias(not is_start, options.span, s, tree, memory)
     work[plan.regular] = 1.0 if laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(is_start, n_contacts, n_laws, s, tree, mem, work, iwork):
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(is_start, n_contacts, n_laws, s, tree, memory):
         work[plan.regular] = 0.0
 
 
 @kernel
-def _correct(is_start, is_first, scale, n_contacts, n_laws, s, tree, solver, options, work, iwork):
+def _correct(is_start, is_first, scale, n_contacts, n_laws, s, tree, solver, options, memory):
     """The size of theta beside what is at hand, infinity where A is singular. Out: g, theta; r of laws."""
+    work = memory.work
     n, plan, p = tree.plan[0].n, tree.plan[0], s.plan[0]
     if work[plan.regular] == 0.0:
         return math.inf
-    _project(tree, p, work, iwork)
+    _project(tree, p, memory)
     if n_contacts + n_laws == 0:
         energy = laws.substitute(n, tree.groups, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
     else:
-        _, energy = laws.solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work, iwork)
+        _, energy = laws.solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memory)
     return math.sqrt(abs(energy) / scale) if abs(energy) > 0.0 else energy
 
 
 @kernel
-def _energy_at_hand(h, s, tree, mem, work):
+def _energy_at_hand(h, s, tree, memory):
     """Twice the kinetic energy of the velocities that bodies have and had, and that forces are worth in a half."""
+    work = memory.work
     p, total, momentum = s.plan[0], 0.0, stack(3)
     for at in range(tree.links.size):
         i = tree.links[at].body
         q = s.bodies[i].q
-        mass, I, load = mem[q + MASS], view(mem, q + INERTIA, 9), view(work, p.load + 6 * i, 6)
+        mass, I, load = memory.mem[q + MASS], view(memory.mem, q + INERTIA, 9), view(work, p.load + 6 * i, 6)
         push = h * max(0.0, work[p.size + 2 * i] - norm(load))  # of what joints press into each other no velocity comes
         turn = h * max(0.0, work[p.size + 2 * i + 1] - norm(view(load, 3, 3)))
         for place in (p.v + 6 * i, p.v_old + 6 * i):
@@ -657,36 +669,37 @@ def _energy_at_hand(h, s, tree, mem, work):
 
 
 @kernel
-def _energy_of_rounding(h, s, tree, mem, work):
+def _energy_of_rounding(h, s, tree, memory):
     """As `_energy_at_hand`, of velocities that are rounding of the state, see `plain.state_worth`."""
     p, total = s.plan[0], 0.0
-    plain.state_worth(h, s.bodies, p, view(work, p.v, 6 * p.n_bodies), mem, work)
+    plain.state_worth(h, s.bodies, p, view(memory.work, p.v, 6 * p.n_bodies), memory)
     for at in range(tree.links.size):
         i = tree.links[at].body
-        total += 2.0 * mem[s.bodies[i].q + MASS] * (plain.ROUNDING * work[p.worth + 2 * i]) ** 2
+        total += 2.0 * memory.mem[s.bodies[i].q + MASS] * (plain.ROUNDING * memory.work[p.worth + 2 * i]) ** 2
     return total
 
 
 @tiny
-def _subtract_motion(link, columns, plan, out, work, iwork):
+def _subtract_motion(link, columns, plan, out, memory):
     """``out -= columns theta`` of one body, its S or D."""
     for c in range(link.columns):
         for l in range(6):
-            out[l] -= work[columns + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
+            out[l] -= memory.work[columns + 6 * c + l] * memory.work[plan.theta + memory.iwork[link.path + c]]
 
 
 @kernel
-def _correct_velocities(h, s, tree, mem, work, iwork):
+def _correct_velocities(h, s, tree, memory):
     """Velocities less D theta, and what follows from it to first order. In/out: w, v, R_free, forces between bodies."""
+    work = memory.work
     p, plan, m = s.plan[0], tree.plan[0], s.plan[0].n_bodies
     change, spin = view(work, p.w_free, 6 * m), stack(3)
     for i in range(6 * m):
         change[i] = 0.0
     for at in range(tree.links.size):
         link = tree.links[at]
-        i, mass = link.body, mem[s.bodies[link.body].q + MASS]
+        i, mass = link.body, memory.mem[s.bodies[link.body].q + MASS]
         dw, R_free = view(change, 6 * i, 6), view(work, p.R_free + 6 * i, 6)
-        _subtract_motion(link, link.D, plan, dw, work, iwork)
+        _subtract_motion(link, link.D, plan, dw, memory)
         times(view(work, plan.rotary + 9 * i, 9), view(dw, 3, 3), spin)
         for l in range(3):
             R_free[l] += mass * dw[l]
@@ -699,15 +712,16 @@ def _correct_velocities(h, s, tree, mem, work, iwork):
 
 
 @kernel
-def _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork):
+def _share(n_contacts, n_laws, scale, s, tree, options, memory):
     """What joints do, from R_free and what laws do. Returns how much of it nothing does, beside rounding, see `plain.free_residual`.
 
     It is infinity where there are laws, and these and joints drive: all but across what joints hold, laws want large velocities. Out: r of
     joints, H of their blocks; p and sizes of its terms.
     """
+    work = memory.work
     p, m, done = s.plan[0], s.plan[0].n_bodies, 0.0
     wrench, term, left = view(work, tree.plan[0].wrench, 6 * m), stack(6), stack(6)
-    problem.total_impulse(n_contacts, n_laws, p, work, iwork)
+    problem.total_impulse(n_contacts, n_laws, p, memory)
     for i in range(6 * m):
         wrench[i] = work[p.R_free + i] - work[p.p + i]
     for i in range(m if n_contacts + n_laws > 0 and p.bounded == 0 else 0):
@@ -717,7 +731,7 @@ def _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork):
         if link.joint == ABSENT:
             continue
         it = s.interactions[link.joint]
-        first = p.d * (n_contacts + iwork[p.begin + link.joint])
+        first = p.d * (n_contacts + memory.iwork[p.begin + link.joint])
         r, H = view(work, p.r + first, it.m), view(work, p.H + 12 * first, 12 * it.m)
         for l in range(6):
             left[l] = wrench[6 * link.body + l]
@@ -744,14 +758,14 @@ def _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork):
             work[p.impulses + 2 * body + 1] += norm(view(term, 3, 3))
     impulse, v, R_free = view(work, p.p, 6 * m), view(work, p.v, 6 * m), view(work, p.R_free, 6 * m)
     is_driven = False
-    if n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, mem, work) > 2.0 * scale):
-        scale += _energy_of_rounding(options.h, s, tree, mem, work)
-        is_driven = done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, mem, work) > 2.0 * scale
+    if n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, memory) > 2.0 * scale):
+        scale += _energy_of_rounding(options.h, s, tree, memory)
+        is_driven = done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, memory) > 2.0 * scale
     if is_driven:
         return math.inf
-    tol, residual = max(options.tol, plain.ROUNDING), plain.free_residual(options, s.bodies, p, v, impulse, R_free, 0.0, mem, work)
+    tol, residual = max(options.tol, plain.ROUNDING), plain.free_residual(options, s.bodies, p, v, impulse, R_free, 0.0, memory)
     if residual > tol:
-        residual = plain.residual_beside_rounding(tol, options, s.bodies, p, v, impulse, R_free, mem, work)
+        residual = plain.residual_beside_rounding(tol, options, s.bodies, p, v, impulse, R_free, memory)
     return residual
 
 

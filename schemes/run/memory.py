@@ -4,8 +4,24 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from numba import typeof
 
+from nsds._jit import by_reference, made
 from nsds.model.records import memory
+
+
+@by_reference
+class Memory(NamedTuple):
+    """The memory of one member, as kernels get it: its record and its scratch."""
+
+    mem: np.ndarray  # the words of its record
+    imem: np.ndarray  # the same words as integers
+    work: np.ndarray  # what is prepared, and scratch
+    iwork: np.ndarray  # the same, of integers
+
+
+memory_of = made(Memory)
+MEMORY = typeof(Memory(np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)))  # its type, of all members
 
 
 class Prepared(NamedTuple):
@@ -25,8 +41,8 @@ def of_each_member(compiled, prepared, records, solver, solver_options):
     mem = memory(records)
     return [
         compiled(
-            records["t"][m], prepared.tables, prepared.functions[m], solver, solver_options, prepared.options, mem[m],
-            mem[m].view(np.int64), prepared.work[m], prepared.iwork[m],
+            records["t"][m], prepared.tables, prepared.functions[m], solver, solver_options, prepared.options,
+            Memory(mem[m], mem[m].view(np.int64), prepared.work[m], prepared.iwork[m]),
         )
         for m in range(records.size)
     ]  # fmt: skip

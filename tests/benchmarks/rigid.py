@@ -30,6 +30,7 @@ import nsds
 from nsds.schemes.rigid import moreau_jean as scheme
 from nsds.schemes.rigid import problem
 from nsds.schemes.run import preparation
+from nsds.schemes.run.memory import Memory
 from nsds.solvers.bodies.rigid_contact import BODY, record_size
 from tests.benchmarks import machine, sphere_floors
 from tests.benchmarks.__main__ import find_peer
@@ -95,8 +96,8 @@ class March:
         self.run = preparation.prepare_run("benchmark", system, H, nsds.moreau_jean(theta=0.50001), solver, False)[0]
         prepared, self.mem = self.run.prepared, self.run.mem[0]
         self.tables, self.functions, self.work, self.iwork = prepared.tables, prepared.functions[0], prepared.work[0], prepared.iwork[0]
-        self.state = (self.mem, self.mem.view(np.int64), self.work, self.iwork)
-        scheme.start(0.0, self.tables, self.functions, prepared.options, *self.state)
+        self.memory = Memory(self.mem, self.mem.view(np.int64), self.work, self.iwork)
+        scheme.start(0.0, self.tables, self.functions, prepared.options, self.memory)
         self.steps = 0
 
     def step(self, limit):
@@ -104,7 +105,7 @@ class March:
         options = self.run.solver_options._replace(max_iter=float(limit))
         began = time.perf_counter()
         status = scheme.step(
-            (self.steps + 1) * H, self.tables, self.functions, self.run.solver, options, self.run.prepared.options, *self.state
+            (self.steps + 1) * H, self.tables, self.functions, self.run.solver, options, self.run.prepared.options, self.memory
         )[0]
         seconds = time.perf_counter() - began
         if status not in (nsds.status.CONVERGED, nsds.status.MAX_ITER, nsds.status.INEXACT):
@@ -115,7 +116,7 @@ class March:
         """The next step: seconds, of which seconds in detection and in sweeps; contacts, sweeps, up to a limit; whether it converged."""
         p, options = self.tables.plan[0], self.run.prepared.options
         kept = [array.copy() for array in (self.mem, self.work, self.iwork)]
-        n_contacts, _ = problem.choose_active(options, self.tables, *self.state)
+        n_contacts, _ = problem.choose_active(options, self.tables, self.memory)
         short, _ = self.step(1)
         for array, copy in zip((self.mem, self.work, self.iwork), kept, strict=True):
             array[:] = copy
@@ -123,7 +124,7 @@ class March:
         m = p["n_bodies"]
         q, v = self.work[p["q"] : p["q"] + 7 * m], self.work[p["v"] : p["v"] + 6 * m]
         began = time.perf_counter()
-        scheme.find_contacts(options, p["parallel"] != 0, self.tables.collisions, q, v, *self.state)
+        scheme.find_contacts(options, p["parallel"] != 0, self.tables.collisions, q, v, self.memory)
         detection = time.perf_counter() - began
         self.steps += 1
         residual = self.work[p["info"] + 1]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nsds.model.layout import DENSE, DIAGONAL, SPARSE
 from nsds.schemes.linear_algebra import FRONTS, SingularMatrixError, apply_inverse, inverse_of, invert, invert_in_place, subtract_product
+from tests.memories import memory_with
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -125,11 +126,11 @@ def test_inverse_in_place_is_that_of_numpy(seed, n):
     if np.linalg.cond(A / abs(A).max(axis=1, keepdims=True).clip(1e-300)) > 1e8:
         return
     work = np.concatenate([A.ravel(), abs(A).sum(axis=1)])
-    assert invert_in_place(n, 0, n * n, work, np.zeros(n, np.int64), 0)
+    assert invert_in_place(n, 0, n * n, memory_with(work, np.zeros(n, np.int64)), 0)
     np.testing.assert_allclose(work[: n * n].reshape(n, n) @ A, np.eye(n), atol=1e-6)
     A[-1] = -0.5 * A[0] if n > 1 else 0.0
     work = np.concatenate([A.ravel(), abs(A).sum(axis=1)])
-    assert not invert_in_place(n, 0, n * n, work, np.zeros(n, np.int64), 0)
+    assert not invert_in_place(n, 0, n * n, memory_with(work, np.zeros(n, np.int64)), 0)
 
 
 def wide_matrices(n_members, n_elements):

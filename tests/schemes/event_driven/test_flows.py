@@ -16,6 +16,7 @@ from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, GUA
 from nsds.schemes.event_driven.tables import place_flow
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED
+from tests.memories import memory_with
 
 
 def pendulum(t, x):
@@ -35,7 +36,7 @@ def taken(t, x, h, f=pendulum, rtol=1e-6, atol=1e-9):
         return CONVERGED
 
     step = specialised(dopri5._take_step, "here", derivative=derivative, time_in_step=lambda t, theta, h: t + theta * h)
-    status, error = step(t, h, SimpleNamespace(flow=p), None, SimpleNamespace(rtol=rtol), None, None, work, None)
+    status, error = step(t, h, SimpleNamespace(flow=p), None, SimpleNamespace(rtol=rtol), memory_with(work))
     assert status == CONVERGED
     return work[new : new + n].copy(), error, work[poly : poly + 5 * n].reshape(5, n).copy(), work[k : k + 7 * n].reshape(7, n).copy()
 
@@ -191,15 +192,16 @@ def test_runs_of_slow_impacts_die_out_as_defined(ratio, shrink, seed):
     times = np.cumsum(shrink ** np.arange(64) * rng.uniform(0.2, 1.0, 64))
     work, iwork = Allocator(1), Allocator(1)
     f = place_flow(1, 2, 1, False, work, iwork)[0]
-    work, iwork = work.array()[0], iwork.array(np.int64)[0]
+    memory = memory_with(work.array()[0], iwork.array(np.int64)[0])
+    work = memory.work
     work[f["speed"]] = 1.0
     for before in range(3):  # faster than slow
         work[f["approach"]] = 2.0
-        assert not _dies_out(0, -1.0 + before, 1.0, f, work, iwork)
+        assert not _dies_out(0, -1.0 + before, 1.0, f, memory)
     found = None
     for n, (t, u) in enumerate(zip(times, speeds, strict=True), 1):
         work[f["approach"]] = u
-        if _dies_out(0, t, 1.0, f, work, iwork):
+        if _dies_out(0, t, 1.0, f, memory):
             found = n
             break
     assert found == dies_at(times, speeds)

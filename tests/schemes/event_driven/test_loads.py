@@ -11,6 +11,7 @@ import nsds
 from nsds.schemes.event_driven import loads
 from nsds.schemes.event_driven.tables import JUMPS, place_flow
 from nsds.schemes.run.memory import Allocator
+from tests.memories import memory_with
 
 _STEPS, _STEPS_A_JUMP = 12, 6  # without jumps; up to one, across it, and on
 
@@ -125,21 +126,21 @@ def test_jumps_are_foretold(gaps, count, unit):
     """As the twin says, and rightly from the third cycle on, unless a part of a cycle seems to be one."""
     work, iwork = Allocator(1), Allocator(1)
     p, twin, wrong = place_flow(1, 2, 0, False, work, iwork)[0], Foretelling(), 0
-    work, iwork = work.array()[0], iwork.array(np.int64)[0]
-    loads.forget_jumps(p, work, iwork)
+    memory = memory_with(work.array()[0], iwork.array(np.int64)[0])
+    loads.forget_jumps(p, memory)
     now = 0.0
     for k, time in enumerate(unit * np.cumsum(np.resize(gaps, count))):
-        foretold = loads.next_jump(now, p, work, iwork)
+        foretold = loads.next_jump(now, p, memory)
         assert foretold == twin.next(now)
         while foretold < time:  # there is none
-            now, foretold = foretold, loads.next_jump(foretold, p, work, iwork)
+            now, foretold = foretold, loads.next_jump(foretold, p, memory)
             assert foretold == twin.next(now)
         wrong += k > 9 * len(gaps) and foretold != time
         if foretold == time:
-            iwork[p["foretold"]] += 1
+            memory.iwork[p["foretold"]] += 1
             twin.ahead.pop(0)
-        loads.note_jump(time, p, work, iwork)
+        loads.note_jump(time, p, memory)
         twin.note(time, 1e-9 * unit)
-        assert work[p["recurrence"]] == twin.recurrence
+        assert memory.work[p["recurrence"]] == twin.recurrence
         now = time
     assert wrong == 0

@@ -13,6 +13,7 @@ from nsds._jit import specialised
 from nsds.model.layout import table
 from nsds.schemes.event_driven import radau5
 from nsds.status import CONVERGED, EVENT, JUMP
+from tests.memories import memory_with
 from tests.schemes.event_driven.test_event_driven import G, happened, linear
 from tests.schemes.event_driven.test_flows import circle, pendulum
 
@@ -37,8 +38,8 @@ def taken(t, x, h, f, rtol=1e-10, atol=1e-12):
     bound = {"derivative": derivative, "time_in_step": lambda t, theta, h: t + theta * h}
     p = p[0]
     work[p["x"] : p["x"] + n], work[p["k"] : p["k"] + n], work[p["atol"] : p["atol"] + n] = x, f(t, x), atol
-    specialised(radau5._note_slopes, "here", **bound)(t, s, None, options, None, None, work, iwork)
-    status, error = specialised(radau5._take_step, "here", **bound)(t, h, s, None, options, None, None, work, iwork)
+    specialised(radau5._note_slopes, "here", **bound)(t, s, None, options, memory_with(work, iwork))
+    status, error = specialised(radau5._take_step, "here", **bound)(t, h, s, None, options, memory_with(work, iwork))
     assert status == CONVERGED
     return work[p["x_new"] : p["x_new"] + n].copy(), error, work[p["poly"] : p["poly"] + 4 * n].reshape(4, n).copy()
 

@@ -10,6 +10,7 @@ from nsds.model.layout import table
 from nsds.schemes.rigid import blocks, equations
 from nsds.schemes.rigid.blocks import Blocks
 from nsds.solvers.contact.signature import EQUATION
+from tests.memories import memory_with
 from tests.strategies import examples, generators
 
 PLAN = table(
@@ -21,7 +22,7 @@ FREE = np.zeros(70, table("fixed"))
 
 
 def laid_out(most, n_components, n_bodies):
-    """A plan whose arrays lie behind one another, and its work memories."""
+    """A plan whose arrays lie behind one another, and its memory."""
     p, at, words = np.zeros(1, PLAN), 0, equations.words_of(most)
     whole = {"dense": most**2, "null": most**2, "gram": most**2 + most, "own": n_components}
     for name, size in (whole | dict.fromkeys(("scaled", "scale", "weight", "pivot"), most)).items():
@@ -34,7 +35,7 @@ def laid_out(most, n_components, n_bodies):
         p[name], at = at, at + size
     p["most"], p["n_words"], p["is_ordered"], iwork = most, words, 1, np.full(at, -7)
     iwork[:2] = 0
-    return p[0], np.full(n_floats, np.nan), iwork
+    return p[0], memory_with(np.full(n_floats, np.nan), iwork)
 
 
 def stated_of(rng, H, bodies, n_bodies):
@@ -55,14 +56,14 @@ def stated_of(rng, H, bodies, n_bodies):
 
 
 def solved(q, stated, G, n_bodies):
-    """(whether no pivot was small, r, plan, integers of work)."""
+    """(whether no pivot was small, r, plan, integers of its memory)."""
     n, r = q.size, np.zeros(q.size)
-    p, work, iwork = laid_out(n, n, n_bodies)
-    assert equations.gather(3, stated, FREE[:n_bodies], G, p, work, iwork) == n
-    is_regular = equations.eliminate(n, q, p, work, iwork)
+    p, memory = laid_out(n, n, n_bodies)
+    assert equations.gather(3, stated, FREE[:n_bodies], G, p, memory) == n
+    is_regular = equations.eliminate(n, q, p, memory)
     if is_regular:
-        equations.substitute(n, p, r, work, iwork)
-    return is_regular, r, p, iwork
+        equations.substitute(n, p, r, memory)
+    return is_regular, r, p, memory.iwork
 
 
 @examples(60)
@@ -121,11 +122,11 @@ def test_links_of_many_bodies_take_several_words():
     H.reshape(70, 3, 12)[:, 1:] = 0.0  # one row each
     stated, G, W = stated_of(rng, H, bodies, 70)
     acting = np.arange(0, 210, 3)
-    p, work, iwork = laid_out(100, 210, 70)
+    p, memory = laid_out(100, 210, 70)
     r = np.zeros(210)
-    assert equations.gather(3, stated, FREE, G, p, work, iwork) == 70
-    assert equations.eliminate(70, np.ones(210), p, work, iwork)
-    equations.substitute(70, p, r, work, iwork)
+    assert equations.gather(3, stated, FREE, G, p, memory) == 70
+    assert equations.eliminate(70, np.ones(210), p, memory)
+    equations.substitute(70, p, r, memory)
     np.testing.assert_allclose((W @ r)[acting], -1.0, atol=1e-9)
     assert not np.delete(r, acting).any()
     assert equations.gather(3, stated, FREE, G, *laid_out(60, 210, 70)) == 0
@@ -134,16 +135,16 @@ def test_links_of_many_bodies_take_several_words():
 def test_rows_that_come_and_go_between_the_same_bodies_are_listed_anew():
     """With the work memory of the problem before: all rows, one of them left out, another one in its place, and all again."""
     rng, bodies = np.random.default_rng(3), np.array([[0, -1], [0, 1], [2, 1]])
-    H, (p, work, iwork) = rng.normal(size=(9, 12)), laid_out(9, 9, 3)
+    H, (p, memory) = rng.normal(size=(9, 12)), laid_out(9, 9, 3)
     for absent in ([], [4], [3], []):
         acting, r = np.delete(np.arange(9), absent), np.zeros(9)
         H_now = H.copy()
         H_now[absent] = 0.0
         stated, G, W = stated_of(rng, H_now, bodies, 3)
-        n = equations.gather(3, stated, FREE[:3], G, p, work, iwork)
+        n = equations.gather(3, stated, FREE[:3], G, p, memory)
         assert n == acting.size
-        assert equations.eliminate(n, np.ones(9), p, work, iwork)
-        equations.substitute(n, p, r, work, iwork)
+        assert equations.eliminate(n, np.ones(9), p, memory)
+        equations.substitute(n, p, r, memory)
         np.testing.assert_allclose((W @ r)[acting], -1.0, atol=1e-8)
         assert not r[absent].any()
 

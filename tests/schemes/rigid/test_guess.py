@@ -6,6 +6,7 @@ import pytest
 import nsds
 from nsds.schemes.rigid import guess, problem, rattle
 from nsds.schemes.run import preparation
+from nsds.schemes.run.memory import Memory
 from nsds.solvers.contact import forms, signature
 
 H, GRAVITY = 1e-3, 9.81
@@ -23,14 +24,14 @@ def _stack(law, masses=(1.0, 0.1, 3.0), inertias=(0.1, 0.02, 0.3)):
 
 
 def _after_a_step(system):
-    """(contacts, tables, work, integer work) after the first step by RATTLE."""
+    """(contacts, tables, memory) after the first step by RATTLE."""
     run = preparation.prepare_run("test", system, H, nsds.rattle(), None, False)[0]
     prepared, mem = run.prepared, run.mem[0]
-    state = (mem, mem.view(np.int64), prepared.work[0], prepared.iwork[0])
-    rattle.start(0.0, prepared.tables, prepared.functions[0], prepared.options, *state)
-    status = rattle.step(H, prepared.tables, prepared.functions[0], run.solver, run.solver_options, prepared.options, *state)[0]
+    memory = Memory(mem, mem.view(np.int64), prepared.work[0], prepared.iwork[0])
+    rattle.start(0.0, prepared.tables, prepared.functions[0], prepared.options, memory)
+    status = rattle.step(H, prepared.tables, prepared.functions[0], run.solver, run.solver_options, prepared.options, memory)[0]
     assert status == nsds.status.CONVERGED
-    return int(run.records[0]["contacts"]["n"]), prepared.tables.motion, prepared.work[0], prepared.iwork[0]
+    return int(run.records[0]["contacts"]["n"]), prepared.tables.motion, memory
 
 
 def _matrix(n, p, work, iwork):
@@ -56,14 +57,15 @@ def _matrix(n, p, work, iwork):
 @pytest.mark.parametrize("law", [FRICTION, ROLLING])
 @pytest.mark.parametrize("off", [0.0, 1e-9, 1e-3])
 def test_the_error_without_a_matrix_bounds_the_merit_of_the_problem(law, off):
-    n, tables, work, iwork = _after_a_step(_stack(law))
+    n, tables, memory = _after_a_step(_stack(law))
+    work, iwork = memory.work, memory.iwork
     p = tables.plan[0]
     d = p["d"]
     r, rng = work[p["r"] :][: d * n], np.random.default_rng(0)
     r *= 1.0 + off * rng.uniform(-1.0, 1.0, r.size)
     W, q = _matrix(n, p, work, iwork)
-    problem.total_impulse(n, 0, p, work, iwork)
-    error, _ = guess.error(1.0, n, tables.collisions, p, work, iwork)
+    problem.total_impulse(n, 0, p, memory)
+    error, _ = guess.error(1.0, n, tables.collisions, p, memory)
     row, column, blocks = forms.block_rows(W, d)
     disk, mu, u = iwork[p["disk"] :][:n], work[p["mu"] :][: 2 * n], np.zeros(d * n)
     merit = signature.merit(False, disk, mu, row, column, blocks, q, r.copy(), u)

@@ -40,11 +40,11 @@ def test_multipliers_are_those_of_least_norm(rng, n_blocks, n_dependent):
     n = 3 * n_blocks
     dependent = list(rng.choice(n, size=min(n_dependent, n - 1), replace=False))
     stated, G, W = problem(rng, n_blocks, dependent)
-    q, r, (p, work, iwork) = W @ rng.normal(size=n), np.zeros(n), laid_out(n, n, 2)
-    assert redundancy.gather(3, stated, BODIES, G, p, work, iwork) == n
-    rank = redundancy.factorise(n, p, work, iwork)
+    q, r, (p, memory) = W @ rng.normal(size=n), np.zeros(n), laid_out(n, n, 2)
+    assert redundancy.gather(3, stated, BODIES, G, p, memory) == n
+    rank = redundancy.factorise(n, p, memory)
     assert rank == n - len(dependent)
-    redundancy.solve(n, rank, q, p, r, work, iwork)
+    redundancy.solve(n, rank, q, p, r, memory)
     np.testing.assert_allclose(W @ r, -q, atol=1e-7 * abs(q).max())
     if np.linalg.cond(W[np.ix_(*[[i for i in range(n) if i not in dependent]] * 2)]) < 1e8:
         np.testing.assert_allclose(r, least(W, q), rtol=1e-4, atol=1e-6 * abs(r).max())
@@ -55,12 +55,12 @@ def test_multipliers_are_those_of_least_norm(rng, n_blocks, n_dependent):
 def test_equations_that_contradict_each_other_are_made_consistent(rng):
     """What is added lies in the null space of W, in its units, and takes out all that is there."""
     stated, G, W = problem(rng, 3, [1, 5])
-    p, work, iwork = laid_out(9, 9, 2)
-    redundancy.gather(3, stated, BODIES, G, p, work, iwork)
-    rank = redundancy.factorise(9, p, work, iwork)
+    p, memory = laid_out(9, 9, 2)
+    redundancy.gather(3, stated, BODIES, G, p, memory)
+    rank = redundancy.factorise(9, p, memory)
     q = rng.normal(size=9) * np.sqrt(np.diag(W))
     made, scale = q.copy(), 1.0 / np.sqrt(np.diag(W))
-    redundancy.make_consistent(9, rank, p, made, work, iwork)
+    redundancy.make_consistent(9, rank, p, made, memory)
     A = scale[:, None] * W * scale
     null = np.linalg.svd(A)[0][:, 7:]
     np.testing.assert_allclose(null.T @ (scale * made), 0.0, atol=1e-6)
