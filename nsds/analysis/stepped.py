@@ -44,7 +44,7 @@ from nsds.analysis.tangent import (
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
-from nsds.schemes.run.memory import memory_of
+from nsds.schemes.run.memory import calls_of, memory_of
 from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.table import is_event_driven
 from nsds.status import CONVERGED, INEXACT
@@ -102,7 +102,7 @@ def _note_events(before, after, rows, notes):
     notes[TOGETHER] += 1.0 if changed > 1 else 0.0
 
 
-def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, other, tables, address, solver, solver_options, options):
+def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, other, tables, calls, options):
     """The state y after the step to t with state, or parameter, j beside itself; the status of the step. ``one``: memory before it."""
     copy_vector(one.mem, other.mem)
     copy_vector(fresh.work[m], other.work)
@@ -113,14 +113,13 @@ def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, 
         put_change(2 * (j - plan.n) + side, changes, other)
     status = start(one.mem[T], tables, address, options, other)  # noqa: F821
     if status == 0:
-        status, _, _ = step_(t, tables, address, solver, solver_options, options, other)  # noqa: F821
+        status, _, _ = step_(t, tables, calls, options, other)  # noqa: F821
     for i in range(plan.n):
         y[i] = other.mem[words[i]]
     return status
 
 
-def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, fresh, one, other, tables, address, solver,
-                                 solver_options, options):  # fmt: skip
+def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, fresh, one, other, tables, calls, options):
     """Derivatives of the state after the step to t, which is in ``now``, by states and parameters, n rows into out.
 
     Returns the number of columns for which the active set is another one on both sides: these are differences across it.
@@ -132,11 +131,9 @@ def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, 
         is_low, is_high = False, False
         for shorter in range(2 if j < n else 1):
             delta *= 1.0 if shorter == 0 else _SHORTER
-            status = beside(j, 0, delta, t, low, m, plan, words, changes, fresh, one, other, tables, address, solver,  # noqa: F821
-                            solver_options, options)  # fmt: skip
+            status = beside(j, 0, delta, t, low, m, plan, words, changes, fresh, one, other, tables, calls, options)  # noqa: F821
             is_low = _is_solved(status) and _is_alike(now, other.mem, rows)
-            status = beside(j, 1, delta, t, high, m, plan, words, changes, fresh, one, other, tables, address, solver,  # noqa: F821
-                            solver_options, options)  # fmt: skip
+            status = beside(j, 1, delta, t, high, m, plan, words, changes, fresh, one, other, tables, calls, options)  # noqa: F821
             is_high = _is_solved(status) and _is_alike(now, other.mem, rows)
             if is_low and is_high:
                 break
@@ -160,6 +157,7 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
         reached, notes, w, columns = tangent.reached[m], tangent.notes[m], tangent.scratch[m], tangent.columns[m]
         one = memory_of((ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m]))
         other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
+        calls = calls_of((address, solver, solver_options))
         x, J, spare, product = view(w, 1, N), view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
         if reached[STARTED] == 0:
             reached[STARTED] = 1
@@ -168,13 +166,13 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
             k, t_0 = imem[STEP] + 1, mem[T]
             t = mem[T0] + k * options.h
             copy_vector(mem, one.mem)
-            status, _, _ = step_(t, tables, address, solver, solver_options, options, memory)  # noqa: F821
+            status, _, _ = step_(t, tables, calls, options, memory)  # noqa: F821
             if not _is_solved(status):
                 reached[STOPPED] = status
                 break
             if plan.n_columns > 0:
-                notes[UNTREATED] += differentiate_step(t, mem, J, w, m, plan, words, rows, changes, fresh, one, other, tables, address,  # noqa: F821
-                                                       solver, solver_options, options)  # fmt: skip
+                lost = differentiate_step(t, mem, J, w, m, plan, words, rows, changes, fresh, one, other, tables, calls, options)  # noqa: F821
+                notes[UNTREATED] += lost
                 for i in range(n):
                     for j in range(n):
                         spare[i * n + j] = J[i * N + j]

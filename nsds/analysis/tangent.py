@@ -25,7 +25,7 @@ from numba import float64, int64, types
 from nsds import _jit
 from nsds._jit import kernel, tiny, view
 from nsds.model.records import STEP, T0, T
-from nsds.schemes.run.memory import MEMORY, memory_of
+from nsds.schemes.run.memory import MEMORY, calls_of, memory_of
 from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 
 FIELD, GUARD, RESET = range(3)  # what is differentiated
@@ -396,7 +396,7 @@ def set_apart(n, k, section, columns, maps):
             columns[i * k + j] = 1.0 if i == j else 0.0
 
 
-def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, address, solver, solver_options, options):
+def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, calls, options):
     """Note where a motion from the state x_0 at t_0, that of ``one``, to x_1 at t_1 crosses the section; no event lies between.
 
     Between them the function changes its sign: where, is found by the method of Illinois, on motions from ``one`` that end earlier.
@@ -423,7 +423,7 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, add
         _keep(one, other)
         status = PAUSED
         while status == PAUSED:
-            status, _, _ = step_(t, tables, address, solver, solver_options, options, other)  # noqa: F821
+            status, _, _ = step_(t, tables, calls, options, other)  # noqa: F821
         load(x_m, tables, other)  # noqa: F821
         on_surface(plan.surface, (t, view(w, 2 * n + 1, plan.n_own), varied, g))  # noqa: F821
         if g[0] * g_1 > 0.0:
@@ -448,6 +448,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
         points, skipped = all_members.points[m], all_members.skipped[m]
         one = memory_of((ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m]))
         other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
+        calls = calls_of((address, solver, solver_options))
         x_0, x_1, x_m = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n)
         if reached[STARTED] == 0:
             reached[STARTED] = 1
@@ -461,7 +462,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                     _keep(memory, one)
             status = PAUSED
             while status == PAUSED:
-                status, _, _ = step_(t, tables, address, solver, solver_options, options, memory)  # noqa: F821
+                status, _, _ = step_(t, tables, calls, options, memory)  # noqa: F821
             if status != CONVERGED and status != INEXACT and status < EVENT:
                 reached[STOPPED] = status
                 break
@@ -480,7 +481,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 continue
             load(x_1, tables, memory)  # noqa: F821
             if plan.section == AT_CROSSINGS and mem[T] > t_0:
-                cross(t_0, mem[T], tangent, m, plan, all_members, one, other, tables, address, solver, solver_options, options)  # noqa: F821
+                cross(t_0, mem[T], tangent, m, plan, all_members, one, other, tables, calls, options)  # noqa: F821
             if plan.n_columns > 0:
                 _keep(memory, one)
                 if mem[T] > t_0:

@@ -55,8 +55,9 @@ _FAR = 1e3  # accelerations that an existing slip is worth in the guess of modes
 
 
 @kernel
-def handle(t, s, functions, solver, solver_options, options, memory):
+def handle(t, s, calls, options, memory):
     """All that happens at time t, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
+    functions = calls.functions
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     status, bits = _evaluate(t, s, functions, options, memory), 0
@@ -67,7 +68,7 @@ def handle(t, s, functions, solver, solver_options, options, memory):
         work[p.total + i] = 0.0
         work[f.kept + i] = memory.mem[form.constraints[i].lam]
     if find_touching(s, memory) and status == CONVERGED:
-        status, _, _ = solve_impact(t, 0.0, s, solver, solver_options, options, memory)
+        status, _, _ = solve_impact(t, 0.0, s, calls, options, memory)
         bits |= JUMP
         if is_solved(status):
             status = _evaluate(t, s, functions, options, memory)
@@ -77,7 +78,7 @@ def handle(t, s, functions, solver, solver_options, options, memory):
     if status == CONVERGED:
         for i in range(p.n_dofs):
             work[f.acc_free + i] = work[p.acc + i]
-        status = _choose_modes(s, solver, solver_options, options, memory)
+        status = _choose_modes(s, calls, options, memory)
     if status == CONVERGED:
         _note_zeros(s, options, memory)
         if iwork[f.n_equations] > 0:
@@ -160,7 +161,7 @@ def find_touching(s, memory):
 
 
 @kernel
-def _choose_modes(s, solver, solver_options, options, memory):
+def _choose_modes(s, calls, options, memory):
     """The modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     status = CONVERGED
@@ -169,7 +170,7 @@ def _choose_modes(s, solver, solver_options, options, memory):
     n = _list_candidates(trusts, s, memory)
     _settle(s, memory)
     if n > 0 and not trusts:
-        status = _guess(s, solver, solver_options, memory)
+        status = _guess(s, calls, memory)
     for k in range(4 * form.constraints.size + 20):
         _restore(s, memory)
         if not factorise_independent(s, memory):
@@ -355,7 +356,7 @@ def _tangent(i, c, u, s, memory):
 
 
 @kernel
-def _guess(s, solver, solver_options, memory):
+def _guess(s, calls, memory):
     """Modes from one problem of forces of all candidates; what slips already does so by far. Returns the solver's status.
 
     Then its friction is against ``far direction + a``; in space the problem is solved again with ``far direction - a`` for that of before.
@@ -370,7 +371,7 @@ def _guess(s, solver, solver_options, memory):
                 work[p.q + a] += far * work[f.direction + i] - (work[p.w + a] if k > 0 else 0.0)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
-        status, _, _ = push_apart(n, p.dv, 0.0, 1.0, s.newton, s.newton.bodies, solver, solver_options, memory)
+        status, _, _ = push_apart(n, p.dv, 0.0, 1.0, s.newton, s.newton.bodies, calls, memory)
     for a in range(n):
         _guess_row(a, s, memory)
     return status

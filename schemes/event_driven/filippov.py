@@ -158,17 +158,18 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
     status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
+    functions = calls.functions
     mem, iwork = memory.mem, memory.iwork
     f, t = s.flow[0], mem[T]
     if is_pending(f, iwork):
-        status, bits = _pass(t, s, functions, solver, solver_options, options, memory)
+        status, bits = _pass(t, s, calls, options, memory)
         if _goes_on(status, options):
-            return _hand_over(t_new, status, s, functions, solver, solver_options, options, memory), 0, 0.0
+            return _hand_over(t_new, status, s, calls, options, memory), 0, 0.0
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
     most, spent = steps_to_pause(f.n), 0
@@ -192,7 +193,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
             if status != CONVERGED:
                 mem[T] = t
                 if _goes_on(status, options):
-                    status = _hand_over(t_new, status, s, functions, solver, solver_options, options, memory)
+                    status = _hand_over(t_new, status, s, calls, options, memory)
                 return status, k, 0.0
         if is_event or (t >= until and until < t_new):
             iwork[f.pending], mem[T] = AT_EVENT, t
@@ -210,7 +211,7 @@ def _goes_on(status, options):
 
 
 @kernel
-def _pass(t, s, functions, solver, solver_options, options, memory):
+def _pass(t, s, calls, options, memory):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
     work, iwork = memory.work, memory.iwork
     f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
@@ -224,21 +225,21 @@ def _pass(t, s, functions, solver, solver_options, options, memory):
     if not is_start:
         count_event(t, options.h, f, memory)
         if iwork[f.frozen] == 0 and (bits & ACCUMULATION) == 0:
-            _sum_accumulations(t, s, functions, options, memory)
+            _sum_accumulations(t, s, calls.functions, options, memory)
     if are_too_many(t, options, f, memory):
         return TOO_MANY_EVENTS, 0
     if iwork[f.frozen] != 0:
         return CONVERGED, EVENT | bits
-    status, found = _switch(t, is_start or (bits & TIME_EVENT) != 0, s, functions, solver, solver_options, memory)
+    status, found = _switch(t, is_start or (bits & TIME_EVENT) != 0, s, calls, memory)
     if status != CONVERGED:
         return status, 0
-    status = _update(t, s, functions, memory)
+    status = _update(t, s, calls.functions, memory)
     is_shown = not is_start or f.is_circuit != 0 or (found & JUMP) != 0
     return status, EVENT | bits | found if is_shown else 0
 
 
 @kernel
-def _hand_over(t_new, why, s, functions, solver, solver_options, options, memory):
+def _hand_over(t_new, why, s, calls, options, memory):
     """From the state in mem on, by steps of Euler–Moreau, until modes are found; why: the status that it is due to.
 
     Returns EVENT with bits, or a status that ends the run, as where no modes are found at the next row, or time that is known in advance.
@@ -253,7 +254,7 @@ def _hand_over(t_new, why, s, functions, solver, solver_options, options, memory
         end = end_of_interval(t, until, f, work)
         h = (end - t) / SUBSTEPS
         for k in range(SUBSTEPS if end > t else 0):
-            status = catch_up(clamped(t + k * h, f, work), h, s, functions, solver, solver_options, memory)
+            status = catch_up(clamped(t + k * h, f, work), h, s, calls, memory)
             if status != CONVERGED:
                 return status
         t = memory.mem[T] = work[f.handed_to] = end
@@ -262,12 +263,12 @@ def _hand_over(t_new, why, s, functions, solver, solver_options, options, memory
         forget_accumulations(f, memory)
         for i in range(f.m):
             iwork[f.fired + i] = 0
-        status, bits = _switch(t, True, s, functions, solver, solver_options, memory)
+        status, bits = _switch(t, True, s, calls, memory)
         if not is_handed_over(status) or t >= until:
             break
         lengthen(t, True, options.h, f, work)
     if status == CONVERGED:
-        status = _update(t, s, functions, memory)
+        status = _update(t, s, calls.functions, memory)
     return status if status != CONVERGED else EVENT | TIME_STEPPED | reason(why) | bits
 
 
@@ -288,23 +289,23 @@ def _sum_accumulations(t, s, functions, options, memory):
 
 
 @kernel
-def _switch(t, may_jump, s, functions, solver, solver_options, memory):
+def _switch(t, may_jump, s, calls, memory):
     """Put x on what came to zero, and find the modes after that. Returns (status, bits of what changed)."""
     work, iwork = memory.work, memory.iwork
     f, p, constraints, bits = s.flow[0], s.newton.plan[0], s.newton.constraints, 0
     at = clamped(t, f, work)
     if not may_jump:  # an accumulation has moved the state
-        put_on_outputs(t, s, functions, memory)
+        put_on_outputs(t, s, calls.functions, memory)
     for i in range(f.m):
         iwork[f.before + i] = iwork[f.mode + i]
-    follow_bounds(clamped(t + max(_SOON * work[f.delta], _NO_TIME * abs(t)), f, work), s, functions, memory)
+    follow_bounds(clamped(t + max(_SOON * work[f.delta], _NO_TIME * abs(t)), f, work), s, calls.functions, memory)
     status = CONVERGED
     if f.m > 0:
-        status, has_jumped = jump(at, s, functions, solver, solver_options, memory)
+        status, has_jumped = jump(at, s, calls, memory)
         bits = JUMP if has_jumped else 0
         if status == CONVERGED:
             is_new = may_jump or has_jumped
-            status = choose_modes(at, is_new, s, functions, solver, solver_options, memory)
+            status = choose_modes(at, is_new, s, calls, memory)
     for i in range(f.m):
         mode, before = iwork[f.mode + i], iwork[f.before + i]
         if mode != HELD:

@@ -34,11 +34,12 @@ _NEXT_TO_NOTHING = 1e-9  # of the step of the motion
 
 
 @kernel
-def choose_modes(t, is_start, s, functions, solver, solver_options, memory):
+def choose_modes(t, is_start, s, calls, memory):
     """The modes after an event, lambda a first guess of that in them. Returns a status.
 
     The unknowns are by how much lambda differs from the last guess, so that constants cancel in no row.
     """
+    functions, solver_options = calls.functions, calls.solver_options
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, status = f.m, NEWTON
@@ -47,7 +48,7 @@ def choose_modes(t, is_start, s, functions, solver, solver_options, memory):
     for k in range(_MAX_ITER):
         _state_problem(t, k == 0, s, functions, memory)
         note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
-        solved = solve_near(m, s.row, s.column, r, solver, strict, memory)
+        solved = solve_near(m, s.row, s.column, r, calls.solver, strict, memory)
         change, largest, zero = 0.0, 1e-300, 0.0
         for i in range(m):
             difference, lam = work[r.z + i], constraints[i].lam
@@ -162,15 +163,15 @@ def _find_orders(t, is_first, s, functions, memory):
 
 
 @kernel
-def jump(t, s, functions, solver, solver_options, memory):
+def jump(t, s, calls, memory):
     """Where one-sided rows are violated, ``x += M^-1 B p``, p >= 0 complementary to w after that. Returns (status, whether x has changed).
 
     Bounded multipliers have no impulses; rows whose w depends on lambda none in the directions in which it does.
     """
     work = memory.work
     f, r, p, m = s.flow[0], s.problem[0], s.newton.plan[0], s.flow[0].m
-    evaluate_outputs(t, f.x, s, functions, memory)
-    linearise(t, s, functions, memory)
+    evaluate_outputs(t, f.x, s, calls.functions, memory)
+    linearise(t, s, calls.functions, memory)
     note_direct(f, memory)
     is_off, off = False, 0.0
     for i in range(m):
@@ -187,7 +188,7 @@ def jump(t, s, functions, solver, solver_options, memory):
     if not is_off:
         return CONVERGED, False
     work[r.rounding], memory.iwork[r.isolver] = 0.0, 0
-    status = solve(m, s.row, s.column, r.W, r, solver, solver_options, False, memory)
+    status = solve(m, s.row, s.column, r.W, r, calls.solver, calls.solver_options, False, memory)
     for j in range(m):
         for a in range(f.n):
             work[f.x + a] += work[f.MB + j * f.n + a] * work[r.z + j]
@@ -197,8 +198,9 @@ def jump(t, s, functions, solver, solver_options, memory):
 
 
 @kernel
-def catch_up(t, h, s, functions, solver, solver_options, memory):
+def catch_up(t, h, s, calls, memory):
     """One step of Euler–Moreau from the state in work[f.x:], explicit in f: the law holds for ``w + h w'``. Returns a status."""
+    functions = calls.functions
     mem, work = memory.mem, memory.work
     f, r, p, constraints, m = s.flow[0], s.problem[0], s.newton.plan[0], s.newton.constraints, s.flow[0].m
     solved = CONVERGED
@@ -217,7 +219,7 @@ def catch_up(t, h, s, functions, solver, solver_options, memory):
                 work[r.W + i * m + j] = slope
         work[r.rounding], memory.iwork[r.isolver] = 0.0, 0
         note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
-        solved = solve_near(m, s.row, s.column, r, solver, solver_options, memory)
+        solved = solve_near(m, s.row, s.column, r, calls.solver, calls.solver_options, memory)
         change, largest = 0.0, 1e-300
         for i in range(m):
             change = max(change, abs(work[r.z + i] - mem[constraints[i].lam]))

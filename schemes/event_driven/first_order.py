@@ -239,7 +239,7 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
     status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
@@ -247,7 +247,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     p, t = s.flow.plan[0], mem[T]
     if is_pending(p, iwork):
-        status, bits = _pass(t, s, functions, solver, solver_options, options, memory)
+        status, bits = _pass(t, s, calls, options, memory)
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
     most = steps_to_pause(p.n)
@@ -277,7 +277,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
 
 
 @kernel
-def _pass(t, s, functions, solver, solver_options, options, memory):
+def _pass(t, s, calls, options, memory):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
     work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
@@ -297,7 +297,7 @@ def _pass(t, s, functions, solver, solver_options, options, memory):
             return IMPULSE, 0
     if is_start:
         if p.is_driven == 0:
-            gather_sources(t, s.parts, p.spare, functions, memory)
+            gather_sources(t, s.parts, p.spare, calls.functions, memory)
         _from_masses(p, work)
     else:
         count_event(t, options.h, p, memory)
@@ -306,7 +306,7 @@ def _pass(t, s, functions, solver, solver_options, options, memory):
             follow_accumulations(t, options.accumulation, p, memory)
     if are_too_many(t, options, p, memory):
         return TOO_MANY_EVENTS, 0
-    status, found = _switch(is_start, is_afresh, s, solver, solver_options, memory)
+    status, found = _switch(is_start, is_afresh, s, calls, memory)
     if status != CONVERGED:
         iwork[p.pending] = AT_START  # there is no motion from here: a run that goes on all the same asks again
         return status, 0
@@ -378,7 +378,7 @@ def _from_masses(p, work):
 
 
 @kernel
-def _switch(is_start, is_afresh, s, solver, solver_options, memory):
+def _switch(is_start, is_afresh, s, calls, memory):
     """Put x on what came to zero, and find the modes after that; at the start x may jump. Returns (status, bits of what changed).
 
     is_afresh: what was held is so no more for certain, as at the start.
@@ -388,9 +388,9 @@ def _switch(is_start, is_afresh, s, solver, solver_options, memory):
     put_on_outputs(s.flow, memory)
     for i in range(p.m):
         iwork[p.before + i] = iwork[p.mode + i]
-    status = _find_modes(is_start, is_afresh, s, solver, solver_options, memory)
-    if status == VIOLATED and is_start and jump(s.flow, solver, solver_options, memory):
-        status, bits = _find_modes(is_start, is_afresh, s, solver, solver_options, memory), JUMP
+    status = _find_modes(is_start, is_afresh, s, calls, memory)
+    if status == VIOLATED and is_start and jump(s.flow, calls, memory):
+        status, bits = _find_modes(is_start, is_afresh, s, calls, memory), JUMP
     if status in (VIOLATED, IMPULSE):
         return status, 0
     for i in range(p.m):
@@ -402,7 +402,7 @@ def _switch(is_start, is_afresh, s, solver, solver_options, memory):
 
 
 @kernel
-def _find_modes(is_start, is_afresh, s, solver, solver_options, memory):
+def _find_modes(is_start, is_afresh, s, calls, memory):
     """The modes at x, and the motion in them. Returns a status: VIOLATED, or of circuits IMPULSE, where x would have to jump."""
     work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
@@ -413,7 +413,7 @@ def _find_modes(is_start, is_afresh, s, solver, solver_options, memory):
         if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
             iwork[p.culprit] = i
             return off
-    status = choose_modes(is_afresh, s.flow, solver, solver_options, memory) if p.m > 0 else CONVERGED
+    status = choose_modes(is_afresh, s.flow, calls, memory) if p.m > 0 else CONVERGED
     if status == INFEASIBLE:
         iwork[p.culprit] = _lowest(p, work)
         if is_start and p.is_driven == 0:

@@ -43,7 +43,7 @@ def begin_anew(t, s, memory):
 
 
 @kernel
-def hand_over(t, until, why, s, functions, solver, solver_options, options, memory):
+def hand_over(t, until, why, s, calls, options, memory):
     """From the state in mem on, by steps in time, until modes are found, or to the time until; why: the status that it is due to.
 
     Returns (status, bits of what happened at the end, time there, length of a step). That is 0 where modes were found; else impulses of
@@ -58,18 +58,18 @@ def hand_over(t, until, why, s, functions, solver, solver_options, options, memo
         h = (end - t) / SUBSTEPS
         begin_anew(end, s, memory)
         for k in range(SUBSTEPS if end > t else 0):
-            status = _step(t + (k + 0.5) * h, h, s, functions, solver, solver_options, options, memory)
+            status = _step(t + (k + 0.5) * h, h, s, calls, options, memory)
             if not is_solved(status):
                 return status, 0, t, h
         t = work[f.handed_to] = end
         if strikes(t, options.h, s.times, f, memory.iwork):
             bits = TIME_EVENT
             open_window(t, options.h, s.times, f, memory)
-        _put_on_contacts(t, s, functions, options, memory)
+        _put_on_contacts(t, s, calls.functions, options, memory)
         load(s, memory, f.x)
-        status, found = handle(t, s, functions, solver, solver_options, options, memory)
+        status, found = handle(t, s, calls, options, memory)
         if is_solved(status):
-            status = accelerate(t, s, functions, options, memory)
+            status = accelerate(t, s, calls.functions, options, memory)
         if not is_handed_over(status):
             return status, bits | found, t, 0.0
         store(s, memory, f.x)
@@ -79,14 +79,15 @@ def hand_over(t, until, why, s, functions, solver, solver_options, options, memo
     begin_anew(t, s, memory)
     list_rows(s, memory)
     memory.iwork[f.pending] = AT_START
-    status = _step(t, h, s, functions, solver, solver_options, options, memory)
+    status = _step(t, h, s, calls, options, memory)
     store(s, memory, f.x)
     return status, bits, t, h
 
 
 @kernel
-def _step(t, h, s, functions, solver, solver_options, options, memory):
+def _step(t, h, s, calls, options, memory):
     """One step of length h, whose middle is t. Returns a status."""
+    functions = calls.functions
     _drift(0.5 * h, s, memory)
     status = free_accelerations(t, s, functions, options, memory)
     if status != CONVERGED:
@@ -98,7 +99,7 @@ def _step(t, h, s, functions, solver, solver_options, options, memory):
         if status != CONVERGED:
             return status
     find_touching(s, memory)
-    status, _, _ = solve_impact(t, h, s, solver, solver_options, options, memory)
+    status, _, _ = solve_impact(t, h, s, calls, options, memory)
     return status if _drift(0.5 * h, s, memory) == 0.0 else NON_FINITE
 
 

@@ -17,7 +17,7 @@ _NEAR = 1e-3  # of the threshold of speeds: gaps, over the largest lengths, that
 
 
 @kernel
-def solve_impact(t, h, s, solver, solver_options, options, memory):
+def solve_impact(t, h, s, calls, options, memory):
     """One problem for all contacts that touch: ``0 <= H v+ + e H v-  ⟂  P >= 0`` with friction; bilateral constraints hold, too.
 
     iwork[keep] tells the rows; what is at rest has e = 0, as have those that come to rest by this impact, if they are all. With one e for
@@ -29,17 +29,17 @@ def solve_impact(t, h, s, solver, solver_options, options, memory):
     accelerations can make it in the step is at rest.
     """
     form, p = s.newton, s.newton.plan[0]
-    status, n_iter, residual = _strike(h, s, solver, solver_options, memory)
+    status, n_iter, residual = _strike(h, s, calls, memory)
     if h == 0.0 and is_solved(status) and _count_flights(t, s, options, memory):
         for i in range(p.n_dofs):
             memory.work[p.dv + i] = -memory.work[p.dv + i]
         add_jump(form.parts, form.elements, p, memory)
-        status, n_iter, residual = _strike(h, s, solver, solver_options, memory)
+        status, n_iter, residual = _strike(h, s, calls, memory)
     return status, n_iter, residual
 
 
 @kernel
-def _strike(h, s, solver, solver_options, memory):
+def _strike(h, s, calls, memory):
     """The problem of `solve_impact`, without restitution where keep is 2."""
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
@@ -64,7 +64,7 @@ def _strike(h, s, solver, solver_options, memory):
         status = _collide(n, s, memory)
         if status != CONVERGED:
             return status, 0, 0.0
-    status, n_iter, residual = push_apart(n, p.dv, 1.0, h if h > 0.0 else 1.0, form, form.bodies, solver, solver_options, memory)
+    status, n_iter, residual = push_apart(n, p.dv, 1.0, h if h > 0.0 else 1.0, form, form.bodies, calls, memory)
     for a in range(n):  # velocities that cancel in the jump leave rounding
         i, size = iwork[p.active + a], 0.0
         for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):

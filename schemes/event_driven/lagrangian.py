@@ -207,18 +207,19 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def opening(t, s, functions, solver, solver_options, options, memory):
+def opening(t, s, calls, options, memory):
     """Modes and forces of the first row, after `start`; just those of compliant rows where an impact is there.
 
     What fails here does so in the first step, too.
     """
+    functions = calls.functions
     f = s.flow[0]
     if strikes_at_start(t, s, functions, options, memory):
         if f.is_compliant != 0 and choose(t, s, functions, options, memory):
             list_rows(s, memory)
             _update(t, 0, s, functions, options, memory)
         return
-    status, _ = _pass(t, s, functions, solver, solver_options, options, memory)
+    status, _ = _pass(t, s, calls, options, memory)
     if status != CONVERGED:
         begin_anew(t, s, memory)
         memory.iwork[f.pending] = AT_START
@@ -228,16 +229,17 @@ def opening(t, s, functions, solver, solver_options, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the flow, residual).
 
     status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
+    functions = calls.functions
     mem, iwork = memory.mem, memory.iwork
     f, t, n = s.flow[0], mem[T], 0
     result, has_ended, most = CONVERGED, False, steps_to_pause(f.n)
     if is_pending(f, iwork):
-        status, bits = _pass(t, s, functions, solver, solver_options, options, memory)
+        status, bits = _pass(t, s, calls, options, memory)
         result, has_ended = status | bits, status != CONVERGED or bits != 0
     while not has_ended:
         if t >= t_new:
@@ -264,7 +266,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
                 start_together(s, memory)
                 result = EVENT if result == CONVERGED else result
     if _goes_on(result, options, s, iwork):
-        result = _step_in_time(t_new, result, s, functions, solver, solver_options, options, memory)
+        result = _step_in_time(t_new, result, s, calls, options, memory)
     list_contacts(s, memory)
     return result, n, 0.0
 
@@ -289,7 +291,7 @@ def _goes_on(status, options, s, iwork):
 
 
 @kernel
-def _pass(t, s, functions, solver, solver_options, options, memory):
+def _pass(t, s, calls, options, memory):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
     work, iwork = memory.work, memory.iwork
     f, constraints = s.flow[0], s.newton.constraints
@@ -313,15 +315,15 @@ def _pass(t, s, functions, solver, solver_options, options, memory):
     if are_too_many(t, options, f, memory):
         return TOO_MANY_EVENTS, 0
     if is_start:
-        take_over_contacts(t, s, functions, memory)
+        take_over_contacts(t, s, calls.functions, memory)
     load(s, memory, f.x)
-    status, found = handle(t, s, functions, solver, solver_options, options, memory)
+    status, found = handle(t, s, calls, options, memory)
     if not is_solved(status):
         if options.hybrid != NEVER:
             store(s, memory, f.x)
         return status, 0
     bits |= found
-    status = _update(t, bits, s, functions, options, memory)
+    status = _update(t, bits, s, calls.functions, options, memory)
     return status, EVENT | bits if not is_start or (bits & JUMP) != 0 else 0
 
 
@@ -337,7 +339,7 @@ def _extent(s, work):
 
 
 @kernel
-def _step_in_time(t_new, why, s, functions, solver, solver_options, options, memory):
+def _step_in_time(t_new, why, s, calls, options, memory):
     """Towards the next row, or time that is known in advance, by steps in time, after the status why.
 
     Returns EVENT with bits, or a status that ends the run. Where no modes are found at the end, lambda is the mean force of a step.
@@ -345,10 +347,10 @@ def _step_in_time(t_new, why, s, functions, solver, solver_options, options, mem
     mem = memory.mem
     f = s.flow[0]
     until = next_stop(mem[T], t_new, options.h, s.times, f, memory)
-    status, bits, t, h = hand_over(mem[T], until, why, s, functions, solver, solver_options, options, memory)
+    status, bits, t, h = hand_over(mem[T], until, why, s, calls, options, memory)
     mem[T] = t
     if is_solved(status):
-        status = _update(t, bits, s, functions, options, memory)
+        status = _update(t, bits, s, calls.functions, options, memory)
         if h > 0.0:
             for i in range(s.newton.constraints.size):
                 mem[s.newton.constraints[i].lam] += memory.work[s.newton.plan[0].total + i] / h

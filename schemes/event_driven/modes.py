@@ -144,12 +144,13 @@ def note_near(p, memory):
 
 
 @kernel
-def choose_modes(is_afresh, flow, solver, solver_options, memory):
+def choose_modes(is_afresh, flow, calls, memory):
     """The modes that the state goes on in, from those before unless it ``is_afresh``. Returns the status of the problem.
 
     Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row. Where rounding of W leaves no point,
     a longer step makes more of what decides.
     """
+    solver_options = calls.solver_options
     work, iwork = memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
     _note_multipliers(p, memory)
@@ -158,12 +159,12 @@ def choose_modes(is_afresh, flow, solver, solver_options, memory):
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         _state_choice(length, is_afresh, p, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
-        status = solve_near(m, flow.W_row, flow.W_column, p, solver, exact, memory)
+        status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact, memory)
         if status == INFEASIBLE and iwork[p.n_still] >= longest:  # what is nearest to a point that there is not has ended at once
             return status
         if status != CONVERGED:  # switches may have moved lambda so far that what decides is rounding of its terms
             work[p.rounding] = _start_again(p, work)
-            status = solve_near(m, flow.W_row, flow.W_column, p, solver, strict, memory)
+            status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, strict, memory)
             work[p.rounding] = 0.0
         if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):  # what is left to decide is rounding of W
             status = CONVERGED
@@ -237,12 +238,13 @@ def _state_choice(length, is_afresh, p, memory):
 
 
 @kernel
-def jump(flow, solver, solver_options, memory):
+def jump(flow, calls, memory):
     """``x += B p`` where no lambda makes y what it must be: p of an implicit step, ``h lambda``, as h goes to 0. False where there is none.
 
     ``0 <= p  ⟂  C (x + B p) + e + D p / h >= 0``, and p = 0 of bounded multipliers, with three h, each half of the one before: of what p
     differs by from its limit two orders go.
     """
+    solver_options = calls.solver_options
     work = memory.work
     p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
     for k in range(m * m):
@@ -256,7 +258,7 @@ def jump(flow, solver, solver_options, memory):
             work[p.z + i], work[p.lower + i], work[p.upper + i] = 0.0, 0.0 if low else -math.inf, 0.0 if high else math.inf
             for k in range(m):
                 work[p.W + i * m + k] = _driven(i, k, p, work) + stiffness * work[p.D + i * m + k]
-        status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, memory)
+        status = solve(m, flow.W_row, flow.W_column, p.W, p, calls.solver, strict, False, memory)
         if status != CONVERGED and not work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
             return False
         weight = (1.0 if halvings == 0 else -6.0 if halvings == 1 else 8.0) / 3.0

@@ -251,20 +251,20 @@ def start(t, s, functions, options, memory):
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     work = memory.work
     p, k = s.plan[0], s.unknowns.size
     gather(s.parts, p.x, memory)
-    is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, functions, memory)  # a controller may have changed u
+    is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, calls.functions, memory)  # a controller may have changed u
     for i in range(k):
         work[p.value + i], work[p.scale + i] = _output(i, p, p.x, work)
     if p.varies != 0:
-        is_hidden &= _follow_sources(t_new, s, functions, memory)
+        is_hidden &= _follow_sources(t_new, s, calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if k > 0:
         _state_problem(s.unknowns, p, memory)
-        status = solve(k, s.W_row, s.W_column, p.W, p, solver, solver_options, False, memory)
+        status = solve(k, s.W_row, s.W_column, p.W, p, calls.solver, calls.solver_options, False, memory)
         n_iter, residual = int(work[p.info]), work[p.info + 1]
     zero = _end_motion(s, memory)
     if zero != 0.0:

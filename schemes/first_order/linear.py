@@ -168,8 +168,9 @@ def start(t, s, functions, options, memory):
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    functions = calls.functions
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     constraints, entries, inputs, W_row, W_column, p = s.constraints, s.entries, s.inputs, s.W_row, s.W_column, s.plan[0]
     h, input_weight, output_weight = options.h, options.input_weight, options.output_weight
@@ -198,13 +199,13 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
             iwork[p.side] = NO_BASIS
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, memory)
-            found &= residual <= solver_options.tol
+            found &= residual <= calls.solver_options.tol
             iwork[p.open] = max(iwork[p.open], 0) if found else iwork[p.open]
         if not found:
             work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, memory)
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = solve_near(n, W_row, W_column, p, solver, solver_options, memory)
+            status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, z, w, work)

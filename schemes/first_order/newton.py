@@ -229,8 +229,9 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    functions = calls.functions
     work = memory.work
     parts, elements, relations, constraints, p = s.parts, s.elements, s.relations, s.constraints, s.plan[0]
     h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
@@ -270,7 +271,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
         if n_iter == 0:
             note_several(SMALL, constraints.size, s.W_row, s.W_column, p, memory)
         _predict(input_weight, output_weight, s, p, memory)
-        solved = _solve(s, p, solver, solver_options, memory)
+        solved = _solve(s, p, calls, memory)
         _correct(input_weight, s, p, memory)
     if collect_input(parts, elements, relations, memory) != 0.0:
         status = NON_FINITE
@@ -279,7 +280,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
             work[p.f_old + i] = work[p.f + i]
     if solved == INEXACT:
         residual = max(residual, work[p.info + 1])
-    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * calls.solver_options.inexact else status, n_iter, residual
 
 
 @tiny
@@ -576,7 +577,7 @@ def _predict(input_weight, output_weight, s, p, memory):
 
 
 @inlined
-def _solve(s, p, solver, solver_options, memory):
+def _solve(s, p, calls, memory):
     """Solve the one-step problem; y and lambda into mem. Returns the solver's status."""
     work, iwork = memory.work, memory.iwork
     constraints, n = s.constraints, s.constraints.size
@@ -585,9 +586,9 @@ def _solve(s, p, solver, solver_options, memory):
         iwork[p.isolver] = 0  # another matrix
         if p.at_once != 0 and iwork[p.several] == 0:
             iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0  # as `solve_near`
-            status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, True, memory)
+            status = solve(n, s.W_row, s.W_column, p.W, p, calls.solver, calls.solver_options, True, memory)
         else:
-            status = solve_near(n, s.W_row, s.W_column, p, solver, solver_options, memory)
+            status = solve_near(n, s.W_row, s.W_column, p, calls.solver, calls.solver_options, memory)
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):

@@ -147,18 +147,18 @@ def start(t, s, functions, options, memory):
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, form, g = options.h, s.linear, s.bordered[0]
     n = choose_active(form.plan[0], form.constraints, options.gamma * h, h, memory)
-    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, functions, form.plan, form.operators, memory)
+    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, calls.functions, form.plan, form.operators, memory)
     for k in range(form.relations.size):
-        prescribe(t_new, form.relations[k], functions, memory)
+        prescribe(t_new, form.relations[k], calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         size = s.nodes.size if s.blocks[0].d == 0 else _list_rows(n, s, memory)
         _state_problem(s, options, memory)
-        status = solve(g, s.blocks, size, s.W_row, s.W_column, g.W, solver, s.rows, solver_options, memory)
+        status = solve(g, s.blocks, size, s.W_row, s.W_column, g.W, calls.solver, s.rows, calls.solver_options, memory)
         n_iter, residual = int(memory.work[g.info]), memory.work[g.info + 1]
         finite = _end_motion(s, options, memory)
     update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, memory)

@@ -80,14 +80,14 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
 
 
 @kernel
-def _make_consistent(t, s, functions, solver, solver_options, options, memory):
+def _make_consistent(t, s, calls, options, memory):
     """Project positions, then velocities; returns a status."""
     work = memory.work
     form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
     p = form.plan[0]
-    projection.start(t, s, functions, options, memory)
-    status, _ = projection.project(t, s, functions, solver, solver_options, options, memory)
-    newton.evaluate_masses(1.0, parts, elements, p, functions, memory)
+    projection.start(t, s, calls.functions, options, memory)
+    status, _ = projection.project(t, s, calls, options, memory)
+    newton.evaluate_masses(1.0, parts, elements, p, calls.functions, memory)
     projection.invert_metrics(elements, parts, s.metrics, s.plan[0], memory)
     n, most = 0, 0.0
     for i in range(constraints.size):
@@ -102,7 +102,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, memory):
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
-    pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, solver, solver_options, memory)
+    pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, calls, memory)
     newton.add_jump(parts, elements, p, memory)
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = 0.0

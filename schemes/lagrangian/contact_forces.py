@@ -36,7 +36,7 @@ def clear_impulses(parts, elements, mem):
 
 
 @kernel
-def push_apart(n, out, weight, h, s, inverses, solver, solver_options, memory):
+def push_apart(n, out, weight, h, s, inverses, calls, memory):
     """Solve ``0 <= H M^-1 H^T z + q  ⟂  z >= 0`` for the n listed constraints, q prepared; add ``M^-1 H^T z`` to work[out:].
 
     Equations that depend on each other have z of least norm: see `nsds.schemes.lagrangian.equations`.
@@ -56,12 +56,12 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, memory):
     assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
     m, are_all = equations.gather(n, constraints, p, memory)
     if are_all:
-        status, n_iter, residual = equations.solve(n, m, h, constraints, inputs, solver_options.inexact, p, memory)
+        status, n_iter, residual = equations.solve(n, m, h, constraints, inputs, calls.solver_options.inexact, p, memory)
     else:
         rank = redundancy.factorise(m, p, memory)
         if rank < m:
             redundancy.make_consistent(m, rank, p, view(work, p.q, n), memory)
-        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, constraints, inputs, solver_options, memory)
+        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, calls.solver, constraints, inputs, calls.solver_options, memory)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
     add_pushed(out, s.parts, s.elements, inverses, p, memory)

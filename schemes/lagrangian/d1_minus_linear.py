@@ -141,8 +141,9 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
+    functions = calls.functions
     work = memory.work
     parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
     keep_state(parts, elements, p, memory)
@@ -151,7 +152,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.a_old, p.scratch, memory)
     evaluate_curvature(t, h, s.relations, p, functions, memory)
-    status, n_iter, residual = add_contact(AT_START, p.a_old, s, solver, solver_options, options, memory)
+    status, n_iter, residual = add_contact(AT_START, p.a_old, s, calls, options, memory)
     _move(h, parts, elements, p, memory)
     definite = evaluate_masses(1.0, parts, elements, p, functions, memory)
     regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, memory)
@@ -159,9 +160,9 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.dv, p.scratch, memory)
     evaluate_curvature(t_new, h, s.relations, p, functions, memory)
-    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, solver, solver_options, options, memory)
+    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, calls, options, memory)
     finite = end_smooth_motion(h, parts, elements, p, memory)
-    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, solver, solver_options, options, memory)
+    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, calls, options, memory)
     add_jump(parts, elements, p, memory)
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
@@ -206,10 +207,10 @@ def end_smooth_motion(h, parts, elements, p, memory):
 
 
 @kernel
-def add_contact(when, a, s, solver, solver_options, options, memory):
+def add_contact(when, a, s, calls, options, memory):
     """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
     p, weight = s.plan[0], 1.0 if when == IMPACT else 0.5 * options.h
-    tol = solver_options.contact.tol if s.blocks[0].d > 0 else solver_options.box.tol
+    tol = calls.solver_options.contact.tol if s.blocks[0].d > 0 else calls.solver_options.box.tol
     n = _choose(when, tol, a, options, s.constraints, s.entries, p, memory)
     _state_problem(n, when, a, options, s.constraints, s.entries, p, memory)
     if when == AT_START:
@@ -217,9 +218,9 @@ def add_contact(when, a, s, solver, solver_options, options, memory):
             memory.mem[s.constraints[memory.iwork[p.active + b]].lam] /= options.h  # forces, of the impulses of the last step
         for i in range(p.n_dofs):
             memory.work[p.dv + i] = memory.work[a + i]
-    status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, memory)
+    status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, calls, memory)
     if when == AT_START and status in (CONVERGED, INEXACT) and _turn(n, a, options.h, s.constraints, s.entries, p, memory):
-        status, more, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, memory)
+        status, more, residual = push_apart(n, a, weight, 1.0, s, s.bodies, calls, memory)
         n_iter += more
     return status, n_iter, residual
 

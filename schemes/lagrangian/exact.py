@@ -229,7 +229,7 @@ def start(t, s, functions, options, memory):
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, gamma, p = options.h, options.gamma, s.plan[0]
     for i in range(s.constraints.size):
@@ -239,16 +239,16 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     n = choose_active(p, s.constraints, gamma * h, h, memory)
     _free_motion(s.parts, s.operators, memory)
     for k in range(s.relations.size):
-        prescribe(t_new, s.relations[k], functions, memory)
+        prescribe(t_new, s.relations[k], calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n < 0:
         n = -1 - n
         extract_active(p, n, s.W_row, s.W_column, memory)
     if n > 0:
         _state_problem(n, s, p, memory)
-        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, memory)
+        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, calls.solver, s.constraints, s.inputs, calls.solver_options, memory)
     finite = _end_motion(h, s.parts, p, s.operators, memory)
-    _evaluate_forces(t_new, s.parts, s.operators, functions, memory)
+    _evaluate_forces(t_new, s.parts, s.operators, calls.functions, memory)
     _update_outputs(s, memory)
     if not finite:
         status = NON_FINITE

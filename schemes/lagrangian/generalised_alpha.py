@@ -159,8 +159,9 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    functions = calls.functions
     work, iwork = memory.work, memory.iwork
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
@@ -170,12 +171,12 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
         iwork[p.fresh] = 1
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
-        started = _start_accelerations(t_new - h, s, functions, solver, solver_options, options, memory)
+        started = _start_accelerations(t_new - h, s, calls, options, memory)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     _known_motion(options, parts, elements, p, memory)
     n = _list(False, h, constraints, entries, p, memory)
-    status, n_iter, residual = iterate(t_new, -1 - n, form, functions, solver, solver_options, smooth, memory)
+    status, n_iter, residual = iterate(t_new, -1 - n, form, calls, smooth, memory)
     for a in range(n):
         work[p.total + iwork[p.active + a]] = work[p.z + a] / smooth.weight
     _accelerations(options, parts, elements, p, memory)
@@ -184,7 +185,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     status = worse(status, started)
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
-            projected, _ = project(t_new, s.positions, functions, solver, solver_options, options.positions, memory)
+            projected, _ = project(t_new, s.positions, calls, options.positions, memory)
             status = worse(status, projected)
         if status not in (CONVERGED, INEXACT) or n == 0:
             break
@@ -192,12 +193,12 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
         invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
         if attempt == 1 or not _has_friction(n, constraints, p, iwork):
             break
-        shifted = _shift(n, s, solver, solver_options, options, memory)
+        shifted = _shift(n, s, calls, options, memory)
         status = worse(status, shifted)
         evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, memory)
         n = _list(True, h, constraints, entries, p, memory)
     if status in (CONVERGED, INEXACT) and n > 0:
-        pushed, error = _jump(n, 1.0, h, form, s.positions.metrics, solver, solver_options, memory)
+        pushed, error = _jump(n, 1.0, h, form, s.positions.metrics, calls, memory)
         status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, memory)
     for i in range(constraints.size):
@@ -221,8 +222,9 @@ def _hold(parts, held, memory):
 
 
 @kernel
-def _start_accelerations(t, s, functions, solver, solver_options, options, memory):
+def _start_accelerations(t, s, calls, options, memory):
     """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
+    functions = calls.functions
     work = memory.work
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
@@ -246,7 +248,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, memor
         work[p.q + a] = w
         most = max(most, size)
     work[p.rounding] = ULPS * most
-    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, solver, solver_options, memory)
+    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, calls, memory)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
     return status
@@ -318,7 +320,7 @@ def _has_friction(n, constraints, p, iwork):
 
 
 @kernel
-def _shift(n, s, solver, solver_options, options, memory):
+def _shift(n, s, calls, options, memory):
     """Move q by half a step of what friction and bounded forces do to the velocities. Returns a status."""
     iwork = memory.iwork
     form, slippery, metrics, n_slippery = s.positions.newton, s.slippery, s.positions.metrics, 0
@@ -329,8 +331,8 @@ def _shift(n, s, solver, solver_options, options, memory):
         if chosen:
             iwork[own.active + n_slippery] = i
             n_slippery += 1
-    status, _ = _jump(n_slippery, 0.0, options.h, slippery, metrics, solver, solver_options, memory)
-    full, _ = _jump(n, 0.0, options.h, form, metrics, solver, solver_options, memory)
+    status, _ = _jump(n_slippery, 0.0, options.h, slippery, metrics, calls, memory)
+    full, _ = _jump(n, 0.0, options.h, form, metrics, calls, memory)
     for k in range(form.elements.size):
         el = form.elements[k]
         q = form.parts[el.part].q + el.e * form.parts[el.part].stride
@@ -340,7 +342,7 @@ def _shift(n, s, solver, solver_options, options, memory):
 
 
 @kernel
-def _jump(n, weight, h, form, metrics, solver, solver_options, memory):
+def _jump(n, weight, h, form, metrics, calls, memory):
     """The velocity problem of the n listed constraints at q; weight: of its impulses in the total. Returns (status, residual).
 
     Out: dv, what velocities change by.
@@ -357,5 +359,5 @@ def _jump(n, weight, h, form, metrics, solver, solver_options, memory):
         work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * memory.mem[c.ydot])
         most = max(most, size)
     work[p.rounding] = ULPS * most
-    status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, solver, solver_options, memory)
+    status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, calls, memory)
     return status, residual

@@ -158,15 +158,15 @@ def start(t, s, functions, options, memory):
 
 
 @inlined
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     iwork = memory.iwork
     h, theta, gamma = options.h, options.theta, options.gamma
     p = s.plan[0]
     n = choose_active(p, s.constraints, gamma * h, h, memory)
-    finite = free_motion(t_new, h, theta, n == 0, s.parts, functions, s.plan, s.operators, memory)
+    finite = free_motion(t_new, h, theta, n == 0, s.parts, calls.functions, s.plan, s.operators, memory)
     for k in range(s.relations.size):
-        prescribe(t_new, s.relations[k], functions, memory)
+        prescribe(t_new, s.relations[k], calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         if n < 0:
@@ -178,7 +178,9 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
                 row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
                 impact = state_impact(p, n, p.sub_W, row, column, s.constraints, s.entries, memory)
             _state_problem(n, h, theta, s.constraints, s.entries, p, memory)
-            status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, memory)
+            status, n_iter, residual = solve_active(
+                p, s.blocks, n, h, h, calls.solver, s.constraints, s.inputs, calls.solver_options, memory
+            )
             status = impact if impact != CONVERGED else status
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, memory)
     update_outputs(h, theta, s.constraints, s.entries, s.couplings, memory)

@@ -234,13 +234,13 @@ def state_pull(h, f, elements, parts, p, work):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     p = s.plan[0]
-    begin(t_new, options, s.parts, s.elements, p, functions, memory)
+    begin(t_new, options, s.parts, s.elements, p, calls.functions, memory)
     n = choose_active(p, s.constraints, options.gamma * options.h, options.h, memory)
-    status, n_iter, residual = iterate(t_new, n, s, functions, solver, solver_options, options, memory)
-    if not finish(t_new, n == 0, s, options, functions, memory):
+    status, n_iter, residual = iterate(t_new, n, s, calls, options, memory)
+    if not finish(t_new, n == 0, s, options, calls.functions, memory):
         status = NON_FINITE
     return status, n_iter, residual
 
@@ -274,11 +274,12 @@ def hand_over(options, constraints, entries, couplings, p, memory):
 
 
 @kernel
-def iterate(t_new, n, s, functions, solver, solver_options, options, memory):
+def iterate(t_new, n, s, calls, options, memory):
     """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
 
     Returns (status, iterations, residual).
     """
+    functions = calls.functions
     work, iwork = memory.work, memory.iwork
     parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
     if n < 0:
@@ -330,7 +331,9 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, memory):
                     break
             _state_problem(n, shift, s, options, memory)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
-            solved, _, _ = solve_active(p, s.blocks, n, options.h, unit, solver, s.constraints, s.inputs, solver_options, memory)
+            solved, _, _ = solve_active(
+                p, s.blocks, n, options.h, unit, calls.solver, s.constraints, s.inputs, calls.solver_options, memory
+            )
             if bends:
                 iwork[p.isolver] = 0  # W was not that of the operators
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
@@ -340,7 +343,7 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, memory):
         change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, memory)
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
-    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * calls.solver_options.inexact else status, n_iter, residual
 
 
 @tiny

@@ -229,8 +229,9 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    functions = calls.functions
     form, constraints, p, before = s.newton, s.newton.constraints, s.newton.plan[0], s.plan[0].local
     h, gamma = options.h, options.newton.gamma
     begin(t_new, options.newton, form.parts, form.elements, p, functions, memory)
@@ -238,13 +239,13 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
-        status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, memory)
+        status, n_iter, residual = iterate(t_new, n, form, calls, options.newton, memory)
         total += n_iter
         if (
             status not in (CONVERGED, INEXACT) and attempt > 0
         ):  # the velocities cannot satisfy the contacts that have joined: positions will
             n = _leave(constraints, p, before, memory)
-            status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, memory)
+            status, n_iter, residual = iterate(t_new, n, form, calls, options.newton, memory)
             total += n_iter
             n = 0
         evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, form.relations, p, functions, memory)
@@ -254,7 +255,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
         if n == 0:
             break
     if status in (CONVERGED, INEXACT):
-        projected, moved = project(t_new, s, functions, solver, solver_options, options, memory)
+        projected, moved = project(t_new, s, calls, options, memory)
         status = worse(status, projected)
         if moved:
             evaluate_forces(t_new, options.newton, form.parts, form.elements, p, p.f, functions, memory)
@@ -308,7 +309,7 @@ def _number_active(constraints, p, iwork):
 
 
 @kernel
-def project(t, s, functions, solver, solver_options, options, memory):
+def project(t, s, calls, options, memory):
     """Move the positions until no constraint is violated; values and operators of the relations are those of the positions.
 
     Returns (status, whether anything moved).
@@ -324,7 +325,7 @@ def project(t, s, functions, solver, solver_options, options, memory):
         transpose_pattern(p, n, iwork)
         row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
         chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-        evaluate_masses(1.0, parts, elements, form.plan[0], functions, memory)
+        evaluate_masses(1.0, parts, elements, form.plan[0], calls.functions, memory)
         invert_metrics(elements, parts, s.metrics, p, memory)
         assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
                        work, iwork)  # fmt: skip
@@ -333,18 +334,18 @@ def project(t, s, functions, solver, solver_options, options, memory):
             work[p.z + a] = 0.0
         work[p.rounding] = ULPS * length / worst
         iwork[p.isolver] = 0
-        status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, memory)
+        status = solve(p, s.blocks, n, row, column, p.W, calls.solver, s.constraints, calls.solver_options, memory)
         if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least
             for a in range(n):
                 if not s.constraints[chosen[a]].bilateral:
                     work[p.lower + a] = 0.0
                 work[p.z + a] = 0.0
             iwork[p.isolver] = 0
-            status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, memory)
+            status = solve(p, s.blocks, n, row, column, p.W, calls.solver, s.constraints, calls.solver_options, memory)
         if status not in (CONVERGED, INEXACT):
             return status, done > 0
         _move(n, worst, s, memory)
-        evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], functions, memory)
+        evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], calls.functions, memory)
     return VIOLATED, True
 
 

@@ -31,15 +31,16 @@ def make_consistent(records, options, h, method, solver, solver_options):
 
 
 @kernel
-def _make_consistent(t, s, functions, solver, solver_options, options, memory):
+def _make_consistent(t, s, calls, options, memory):
     """Project positions, then velocities; returns a status, or CAPACITY, where there is no room for the contacts."""
+    functions = calls.functions
     work = memory.work
     form, p, own = s.motion, s.positions.plan[0], s.motion.plan[0]
     m = p.n_bodies
     q, v, w, R = view(work, own.q, 7 * m), view(work, own.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)
     if projection.start(t, s, functions, options, memory) == CAPACITY:
         return CAPACITY
-    status = projection.project(t, False, s, functions, solver, solver_options, options, memory)
+    status = projection.project(t, False, s, calls, options, memory)
     if status != CONVERGED:
         return status
     projection.metric(t, True, form.bodies, p, q, functions, memory)
@@ -52,7 +53,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, memory):
             break
         problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, memory)
         wanted = _CLOSE * problem.size_of(w)
-        solved = problem.solve_blocks(0, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, memory)
+        solved = problem.solve_blocks(0, n_blocks, True, False, s.positions, calls.solver, calls.solver_options, wanted, 1.0, memory)
         if solved != CONVERGED and not problem.can_go_on(solved):
             return solved
         change = view(work, p.w_free, 6 * m)

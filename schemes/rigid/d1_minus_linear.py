@@ -118,13 +118,13 @@ def _find_active(s, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
     work = memory.work
     form, h, t = s.newton, options.h, t_new - options.h
     constraints, p, kept = form.constraints, form.plan[0], s.kept[0]
     keep_state(form.parts, form.elements, p, memory)
-    _evaluate(t, p.a_old, s, options, functions, memory)
+    _evaluate(t, p.a_old, s, options, calls.functions, memory)
     update_outputs(h, 1.0, constraints, form.entries, form.couplings, memory)  # of contacts of shapes the record has a list instead
     were_held = branches.are_held(h, view(work, p.v_old, p.n_dofs), s.rigid.interactions, work)
     for i in range(constraints.size):
@@ -133,15 +133,15 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     for i in range(p.n_dofs):
         work[kept.pressed + i], work[kept.sizes + i] = 0.0, 0.0
     _add_forces(h, s, memory)
-    status, n_iter, residual = add_contact(AT_START, p.a_old, form, solver, solver_options, options, memory)
+    status, n_iter, residual = add_contact(AT_START, p.a_old, form, calls, options, memory)
     _press(1.0, s, memory)
     _move(h, s, memory)
-    _evaluate(t_new, p.dv, s, options, functions, memory)
+    _evaluate(t_new, p.dv, s, options, calls.functions, memory)
     _press(-1.0, s, memory)
     _add_forces(h, s, memory)
-    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, solver, solver_options, options, memory)
+    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, calls, options, memory)
     is_finite = end_smooth_motion(h, form.parts, form.elements, p, memory)
-    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, solver, solver_options, options, memory)
+    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, calls, options, memory)
     add_jump(form.parts, form.elements, p, memory)
     _press(1.0, s, memory)
     for i in range(constraints.size):

@@ -111,8 +111,9 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    functions = calls.functions
     work = memory.work
     form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
     keep_angles(form.interactions, memory)
@@ -122,10 +123,10 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     started, is_new = CONVERGED, _hold(form.bodies, places, memory)  # accelerations jump with the controls
     if is_new or memory.iwork[places.fresh] != 0:
         were_held = False  # the forces of the start are not known
-        started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, memory)
+        started = _start_accelerations(t_new - options.h, s, calls, options, memory)
     _know_motion(options, own, places, work)
     n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, memory)
-    status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, memory)
+    status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, calls, smooth, memory)
     status = worse(started, status)
     passing.keep_from_passing(options.h, smooth.a, form, memory)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
@@ -146,7 +147,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
                 restore_angles(form.interactions, memory)
                 return CAPACITY, n_iter, residual
             _keep_violated(options, form, own, q, memory)
-            projected = projection.project(t_new, True, s, functions, solver, solver_options, options.positions, memory)
+            projected = projection.project(t_new, True, s, calls, options.positions, memory)
             status = worse(projected, status)
             _note_push(n, places, q, work)
         if not _find(options, form.collisions, own, p, q, memory):
@@ -156,12 +157,12 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
         n_contacts = _close(t_new, s, functions, options, memory)
         if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, memory):
             break
-        shifted = _shift(t_new, n_contacts, s, functions, solver, solver_options, options, memory)
+        shifted = _shift(t_new, n_contacts, s, calls, options, memory)
         status = worse(shifted, status)
     for i in range(6 * n):
         work[places.change + i] = 0.0
     if status in (CONVERGED, INEXACT):
-        hit, error = _jump(t_new, True, n_contacts, s, functions, solver, solver_options, options, memory)
+        hit, error = _jump(t_new, True, n_contacts, s, calls, options, memory)
         status, residual = worse(hit, status), max(residual, error)
         for i in range(6 * n):
             v[i] += work[places.change + i]
@@ -315,8 +316,9 @@ def _recall_hidden(collisions, own, q, memory):
 
 
 @kernel
-def _start_accelerations(t, s, functions, solver, solver_options, options, memory):
+def _start_accelerations(t, s, calls, options, memory):
     """``a = A = M^-1 (F + H^T lambda)`` at the state, with ``H a + curvature = 0`` of the bilateral constraints. Returns a status."""
+    functions = calls.functions
     work = memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, interactions = own.n_bodies, form.interactions
@@ -353,7 +355,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, memor
         for i in range(p.d * n_blocks):
             stated.b[i], stated.r[i] = work[p.u + i], 0.0
         problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, memory)
-        status, _ = _solve(0, n_blocks, s, solver, solver_options, memory)
+        status, _ = _solve(0, n_blocks, s, calls, memory)
         blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), view(work, p.p, 6 * n), acc)
         for i in range(6 * n):
             work[p.w_free + i] += acc[i]
@@ -376,13 +378,13 @@ def _state_rows(t, is_new, n_contacts, n_blocks, q, h, s, functions, memory):
 
 
 @kernel
-def _solve(n_contacts, n_blocks, s, solver, solver_options, memory):
+def _solve(n_contacts, n_blocks, s, calls, memory):
     """The velocities or accelerations that the problem of positions states, from w_free. Returns (status, residual). Out: p, r."""
     p = s.positions.plan[0]
     wanted = _CLOSE * problem.size_of(view(memory.work, p.w_free, 6 * p.n_bodies)) if n_blocks > 0 else math.inf
-    status = problem.solve_blocks(n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, memory)
+    status = problem.solve_blocks(n_contacts, n_blocks, True, False, s.positions, calls.solver, calls.solver_options, wanted, 1.0, memory)
     residual = memory.work[p.info + 1]
-    if status != CONVERGED and residual <= solver_options.inexact:
+    if status != CONVERGED and residual <= calls.solver_options.inexact:
         status = INEXACT
     return status, residual
 
@@ -414,15 +416,15 @@ def _has_friction(n_contacts, s, p, memory):
 
 
 @kernel
-def _shift(t, n_contacts, s, functions, solver, solver_options, options, memory):
+def _shift(t, n_contacts, s, calls, options, memory):
     """Moves q by half a step of what friction and bounds do to the velocities. Returns a status."""
     work = memory.work
     p, places, n = s.positions.plan[0], s.plan[0], s.motion.plan[0].n_bodies
     q, way = view(work, s.motion.plan[0].q, 7 * n), view(work, p.w_free, 6 * n)
-    status, _ = _jump(t, False, n_contacts, s, functions, solver, solver_options, options, memory)
+    status, _ = _jump(t, False, n_contacts, s, calls, options, memory)
     for i in range(6 * n):
         work[places.smooth + i] = work[places.change + i]
-    full, _ = _jump(t, True, n_contacts, s, functions, solver, solver_options, options, memory)
+    full, _ = _jump(t, True, n_contacts, s, calls, options, memory)
     for i in range(6 * n):
         work[places.smooth + i] = 0.5 * options.h * (work[places.change + i] - work[places.smooth + i])
     plain.to_inertial(n, view(work, p.R, 9 * n), view(work, places.smooth, 6 * n), way)
@@ -431,7 +433,7 @@ def _shift(t, n_contacts, s, functions, solver, solver_options, options, memory)
 
 
 @kernel
-def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, options, memory):
+def _jump(t, with_friction, n_contacts, s, calls, options, memory):
     """Impulses of what is closed at q, with friction and bounds or without.
 
     Returns (status, residual). Out: change, what they change velocities by, in axes of the bodies; r of the problem of positions.
@@ -449,9 +451,9 @@ def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, op
         for i in range(6 * n):
             change[i] = 0.0
         return CONVERGED, 0.0
-    projection.metric(t, True, form.bodies, p, q, functions, memory)
+    projection.metric(t, True, form.bodies, p, q, calls.functions, memory)
     plain.to_inertial(n, R, v, w)
-    _state_rows(t, True, n_contacts, n_blocks, q, h, s, functions, memory)
+    _state_rows(t, True, n_contacts, n_blocks, q, h, s, calls.functions, memory)
     _forget_equations(n_contacts, n_blocks, form.interactions, p, memory)
     if p.bounded != 0:
         problem.know_origins(h, form.interactions, p, memory)
@@ -462,7 +464,7 @@ def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, op
     _state_contacts(n_contacts, form.collisions, p, q, view(work, places.w_old, 6 * n), memory)
     for i in range(2 * (n_contacts + n_blocks) if not with_friction else 0):
         work[p.mu + i] = 0.0
-    status, residual = _solve(n_contacts, n_blocks, s, solver, solver_options, memory)
+    status, residual = _solve(n_contacts, n_blocks, s, calls, memory)
     blocks.multiply_inverse(n, p.stride, inverse, impulse, w)
     plain.to_body(n, R, w, change)
     return status, residual

@@ -193,15 +193,15 @@ def to_body(n, R, w, v):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    begin(t_new - options.h, options, s, functions, memory)
+    begin(t_new - options.h, options, s, calls.functions, memory)
     were_held = branches.are_held(options.h, view(memory.work, s.plan[0].w, 6 * s.plan[0].n_bodies), s.interactions, memory.work)
     n_contacts, n_blocks = problem.choose_active(options, s, memory)
-    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
+    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, calls, options, memory)
     status, residual = judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, memory)
     passing.keep_from_passing(options.h, options.a, s, memory)
-    done = commit(t_new, n_contacts, n_blocks, s, functions, options, memory)
+    done = commit(t_new, n_contacts, n_blocks, s, calls.functions, options, memory)
     return status if done == CONVERGED else done, n_iter, residual
 
 
@@ -241,7 +241,7 @@ def begin(t, options, s, functions, memory):
 
 
 @kernel
-def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
+def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
 
     Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
@@ -249,10 +249,11 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     sweeps solve, have equations like contacts. INEXACT where all are at most the residual that these options bear; the residual is the
     largest of the three. Bodies lie where the motion ends, but those of RATTLE, which moves them itself.
     """
+    functions, solver_options = calls.functions, calls.solver_options
     work = memory.work
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
     if n_blocks == 0 if options.is_explicit != 0.0 else p.linear != 0:
-        return solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
+        return solve_at_once(t_new, n_contacts, n_blocks, s, calls, options, memory)
     m, t_force = p.n_bodies, t_new + 0.5 * options.span  # of both halves of RATTLE, of whose first one t_new is the start
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
@@ -306,7 +307,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, memory)
         if n_iter == 0 or n_blocks > 0 or solved != CONVERGED or residual > negligible:  # else contacts do what they did
             solved = problem.solve(
-                n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, memory
+                n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, calls.solver, solver_options, tol, residual, memory
             )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         at_once = is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol
@@ -344,8 +345,9 @@ def _balance(n_iter, before, tol, options, bodies, p, v, impulse, R_free, memory
 
 
 @kernel
-def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
+def solve_at_once(t_new, n_contacts, n_blocks, s, calls, options, memory):
     """`iterate` where forces depend on t alone, or are known, and H on nothing: one problem, whose residual is that of the step."""
+    functions = calls.functions
     work = memory.work
     p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, ROUNDING)
     m = p.n_bodies
@@ -358,12 +360,12 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_opti
     free_impulse(options, s.bodies, p, v, R, R_free, memory)
     solved, residual = SINGULAR_STEP, 0.0
     if options.is_explicit != 0.0 or invert(t_force, False, options, s.bodies, p, q, v, R, functions, memory, inverse):
-        solved = problem.solve(n_contacts, n_blocks, True, options.is_half != 0.0, s, solver, solver_options, tol, 1.0, memory)
+        solved = problem.solve(n_contacts, n_blocks, True, options.is_half != 0.0, s, calls.solver, calls.solver_options, tol, 1.0, memory)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
     if options.span == 0.0 and not _stays(options):
         problem.move_all(options.h, options, s.interactions, p, q, memory)
-    return verdict(solved, solved, 1, residual, solver_options.inexact), 1, residual
+    return verdict(solved, solved, 1, residual, calls.solver_options.inexact), 1, residual
 
 
 @tiny

@@ -76,13 +76,14 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    functions = calls.functions
     form, own, p = s.motion, options.motion, s.motion.plan[0]
     plain.begin(t_new - options.h, own, form, functions, memory)
     were_held = branches.are_held(options.h, view(memory.work, p.w, 6 * p.n_bodies), form.interactions, memory.work)
     n_contacts, n_blocks = problem.choose_active(own, form, memory)
-    status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, memory)
+    status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, calls, own, memory)
     note_contacts(n_contacts, form, p, memory)
     total, joined, is_found = n_iter, True, False
     for attempt in range(1, p.n_contacts + p.n_blocks + 1 if options.every_contact != 0.0 else 1):  # each but the last makes one join
@@ -93,28 +94,28 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
         is_found = not joined
         if joined:
             restart(t_new - options.h, form.interactions, p, functions, memory)
-            status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, memory)
+            status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, calls, own, memory)
             total += n_iter
             if status not in (CONVERGED, INEXACT):  # no velocity satisfies the contacts that have joined: positions will
                 leave(attempt, before, n_contacts, blocks_before, form, p, memory)
                 n_contacts, n_blocks, joined = before, blocks_before, False
                 restart(t_new - options.h, form.interactions, p, functions, memory)
-                status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, memory)
+                status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, calls, own, memory)
                 total += n_iter
     status, residual = plain.judge_work(status, residual, were_held, n_contacts, n_blocks, own, form, memory)
     if options.combined != 0.0:
         note_pressing(n_contacts, n_blocks, form, p, memory)
     if status in (CONVERGED, INEXACT):
-        projected = project(t_new, is_found, s, functions, solver, solver_options, options, memory)
+        projected = project(t_new, is_found, s, calls, options, memory)
         status = status if projected == CONVERGED else projected
     done = plain.commit(t_new, n_contacts, n_blocks, form, functions, own, memory)
     return status if done == CONVERGED else done, total, residual
 
 
 @kernel
-def _iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
+def _iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     """As `plain.iterate`, and nothing has passed."""
-    status, n_iter, residual = plain.iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
+    status, n_iter, residual = plain.iterate(t_new, n_contacts, n_blocks, s, calls, options, memory)
     passing.keep_from_passing(options.h, options.a, s, memory)
     return status, n_iter, residual
 
@@ -250,7 +251,7 @@ def find_known(options, c, p, own, q, memory):
 
 
 @kernel
-def project(t, is_found, s, functions, solver, solver_options, options, memory):
+def project(t, is_found, s, calls, options, memory):
     """Moves q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan.
 
     is_found: `find_known` has found the contacts at q.
@@ -262,13 +263,13 @@ def project(t, is_found, s, functions, solver, solver_options, options, memory):
     for k in range(int(options.max_rounds) + 1):
         press = press and 2 * k < options.max_rounds  # contacts that contradict each other are only kept from being violated
         n_contacts, depth = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
-        n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, functions, memory)
+        n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, calls.functions, memory)
         if max(depth, violation) <= options.constraint_tol:
             status = CONVERGED
             break
         if k == int(options.max_rounds):
             break
-        metric(t, options.by_mass != 0.0, s.motion.bodies, p, q, functions, memory)
+        metric(t, options.by_mass != 0.0, s.motion.bodies, p, q, calls.functions, memory)
         solved = CONVERGED
         for attempt in range(2):
             state_positions(press, n_contacts, n_blocks, options, interactions, p, memory)
@@ -277,9 +278,11 @@ def project(t, is_found, s, functions, solver, solver_options, options, memory):
             problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, memory)
             state_gaps(press, n_contacts, collisions, p, q, memory)
             if not press or attempt == 1:
-                solved = problem.solve_blocks(n_contacts, n_blocks, True, False, s.positions, solver, solver_options, wanted, 1.0, memory)
+                solved = problem.solve_blocks(
+                    n_contacts, n_blocks, True, False, s.positions, calls.solver, calls.solver_options, wanted, 1.0, memory
+                )
                 break
-            solved = solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, memory)
+            solved = solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory)
             if solved == CONVERGED:
                 break
             press = False  # contacts that no position closes all at once: none of them is to be violated at least
@@ -293,12 +296,12 @@ def project(t, is_found, s, functions, solver, solver_options, options, memory):
 
 
 @tiny
-def solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, memory):
+def solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory):
     """The problem in which contacts that press are equations, which only methods with a matrix know. Returns a status."""
     if not problem.has_matrix(n_contacts, n_blocks, s.positions.plan[0]):
         return UNSUITED
     return problem.solve_with_matrix(
-        True, solver_options.tol, n_contacts, n_blocks, s.positions, solver, solver_options, wanted, 1.0, memory
+        True, calls.solver_options.tol, n_contacts, n_blocks, s.positions, calls.solver, calls.solver_options, wanted, 1.0, memory
     )
 
 

@@ -179,8 +179,9 @@ def start(t, s, functions, options, memory):
 
 
 @kernel
-def step(t_new, s, functions, solver, solver_options, options, memory):
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    functions = calls.functions
     work = memory.work
     form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
     plain.begin(t, first, form, functions, memory)
@@ -197,12 +198,12 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
         _anticipate(t, first, form, functions, memory)
     n_iter, before = 0, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, memory)
     for attempt in range(overshooting.ROUNDS + 1):
-        status, more, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, memory)
+        status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, first, memory)
         way, n_iter = p.v, n_iter + more
         is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, memory))
         if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
-            n_contacts, n_blocks, status, more, residual = _yield(t, s, functions, solver, solver_options, options, memory)
+            n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
             n_iter += more
         has_room, is_last = _move(options.h, first, way, form, memory), way != p.v or attempt == overshooting.ROUNDS
         q, w = view(work, p.q, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
@@ -224,7 +225,7 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     opening = _opening(form, memory)
     residual = max(residual, opening)
     if opening > _CLOSED and status in (CONVERGED, INEXACT):
-        status = VIOLATED if opening > solver_options.inexact else INEXACT
+        status = VIOLATED if opening > calls.solver_options.inexact else INEXACT
     _turn_over(second.h, s, work)
     keep_angles(form.interactions, memory)  # the second half moves nothing
     if p.unilateral != 0:
@@ -235,12 +236,12 @@ def step(t_new, s, functions, solver, solver_options, options, memory):
     if is_pushed:
         _forget_first_half(second.h, s, work)
     n_contacts, n_blocks = problem.choose_active(second, form, memory)
-    hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, memory)
+    hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
     if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, memory):
         _forget_first_half(second.h, s, work)
         _forget_restitution(form, memory)
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
-        hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, memory)
+        hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
         status, n_second = worse(status, INEXACT), n_second + more
     ended = _commit(n_contacts, n_blocks, s, options, memory)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
@@ -301,26 +302,26 @@ def _fall(t, options, s, functions, memory):
 
 
 @kernel
-def _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
+def _solve_half(t, n_contacts, n_blocks, s, calls, options, memory):
     """In the velocities that joints leave free, where they form a tree; else as `plain.iterate`."""
     form, n_tried = s.motion, 0
     if n_blocks == 0 and (options.is_explicit != 0.0 or form.plan[0].linear != 0):
         if n_contacts == 0:
-            return _fall(t, options, form, functions, memory)
-        return plain.solve_at_once(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, memory)
+            return _fall(t, options, form, calls.functions, memory)
+        return plain.solve_at_once(t, n_contacts, n_blocks, form, calls, options, memory)
     n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, memory)
     if n_laws >= 0:
         if options.span > 0.0:
-            status, n_tried, residual = trees.move(t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, memory)
+            status, n_tried, residual = trees.move(t, n_contacts, n_laws, form, s.tree, calls, options, memory)
         else:
-            status, n_tried, residual = trees.hold(t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, memory)
+            status, n_tried, residual = trees.hold(t, n_contacts, n_laws, form, s.tree, calls, options, memory)
         if status == CONVERGED:
             return status, n_tried, residual
         _begin_again(form, memory.work)
         problem.choose_blocks(options, form, memory)
     if options.is_explicit != 0.0 and form.plan[0].unilateral == 0:
-        plain.invert_masses(t, options, form, functions, memory)
-    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, memory)
+        plain.invert_masses(t, options, form, calls.functions, memory)
+    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, form, calls, options, memory)
     return status, n_tried + n_iter, residual
 
 
@@ -378,14 +379,14 @@ def _anticipate(t, options, s, functions, memory):
 
 
 @kernel
-def _yield(t, s, functions, solver, solver_options, options, memory):
+def _yield(t, s, calls, options, memory):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
     work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     _aim_at_gaps(math.inf, options.first, s, memory)
     loads.clear(form, work)
     work[p.lost] = 0.0
-    held = _hold_velocities(t, s, functions, solver, solver_options, options, memory)
+    held = _hold_velocities(t, s, calls, options, memory)
     for i in range(6 * p.n_bodies):
         work[places.way + i] = work[p.v + i]
     if held[2] != INEXACT:
@@ -394,9 +395,9 @@ def _yield(t, s, functions, solver, solver_options, options, memory):
     for i in range(6 * p.n_bodies):
         work[p.v_old + i] = work[p.v + i]
         work[p.f_old + i] = 0.0
-    plain.invert_masses(t, options.closing, form, functions, memory)
+    plain.invert_masses(t, options.closing, form, calls.functions, memory)
     n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, memory)
-    plain.iterate(t, 0, n, form, functions, solver, solver_options, options.closing, memory)
+    plain.iterate(t, 0, n, form, calls, options.closing, memory)
     fastest, zero = 0.0, 0.0
     for i in range(6 * p.n_bodies):
         work[p.v + i] -= work[p.v_old + i]
@@ -406,59 +407,57 @@ def _yield(t, s, functions, solver, solver_options, options, memory):
     share = _TURN / max(_TURN, options.h * fastest)
     for i in range(6 * p.n_bodies if zero == 0.0 else 0):
         work[places.way + i] += share * work[p.v + i]
-    return _hold_velocities(t, s, functions, solver, solver_options, options, memory)  # whose work is lost
+    return _hold_velocities(t, s, calls, options, memory)  # whose work is lost
 
 
 @kernel
-def _hold_velocities(t, s, functions, solver, solver_options, options, memory):
+def _hold_velocities(t, s, calls, options, memory):
     """From the state in mem, whose R, w and H are found again. Returns as `_yield`, INEXACT at best.
 
     Where nothing is found with forces of the middle, a tree of joints takes those at q_k, bodies without joints those of the motion without
     contacts, and one problem is solved.
     """
     form = s.motion
-    n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(t, form, functions, solver, solver_options, options.yielding, memory)
+    n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(t, form, calls, options.yielding, memory)
     if status != CONVERGED and status != INEXACT:
-        n_contacts, n_blocks = _begin_anew(t, form, functions, options.second, memory)
+        n_contacts, n_blocks = _begin_anew(t, form, calls.functions, options.second, memory)
         n_laws, left = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, memory), math.inf
         if n_laws >= 0:
-            _, _, left = trees.hold(t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options.second, memory)
+            _, _, left = trees.hold(t, n_contacts, n_laws, form, s.tree, calls, options.second, memory)
             for i in range(6 * form.plan[0].n_bodies):
                 memory.work[form.plan[0].f + i] = memory.work[form.plan[0].f_old + i]
         elif s.tree.links.size == 0:
-            left = _hold_with_free_forces(t, n_contacts, n_blocks, form, functions, solver, solver_options, options, memory)
-        if left <= solver_options.inexact:
+            left = _hold_with_free_forces(t, n_contacts, n_blocks, form, calls, options, memory)
+        if left <= calls.solver_options.inexact:
             status, residual = CONVERGED, left
         else:
-            n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(
-                t, form, functions, solver, solver_options, options.yielding, memory
-            )
+            n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(t, form, calls, options.yielding, memory)
     return n_contacts, n_blocks, INEXACT if status == CONVERGED else status, n_iter, residual
 
 
 @kernel
-def _hold_with_forces(t, s, functions, solver, solver_options, options, memory):
+def _hold_with_forces(t, s, calls, options, memory):
     """As `_hold_velocities`, with forces of the middle."""
-    n_contacts, n_blocks = _begin_anew(t, s, functions, options, memory)
-    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory)
+    n_contacts, n_blocks = _begin_anew(t, s, calls.functions, options, memory)
+    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, calls, options, memory)
     return n_contacts, n_blocks, status, n_iter, residual
 
 
 @kernel
-def _hold_with_free_forces(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, memory):
+def _hold_with_free_forces(t, n_contacts, n_blocks, s, calls, options, memory):
     """The residual of one problem, with the forces of a motion on which contacts do not act: a body that turns far in a step may have none
     other whose Newton's iteration ends."""
     work = memory.work
     p = s.plan[0]
     n = problem.list_blocks(problem.EQUATIONS, s.interactions, p, memory)
-    plain.iterate(t, 0, n, s, functions, solver, solver_options, options.yielding, memory)
+    plain.iterate(t, 0, n, s, calls, options.yielding, memory)
     for i in range(6 * p.n_bodies):
         work[p.f_old + i] = work[p.f + i]
     _begin_again(s, work)
     if n_blocks > 0:
         problem.choose_blocks(options.second, s, memory)
-    plain.invert_masses(t, options.second, s, functions, memory)
-    _, _, left = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options.second, memory)
+    plain.invert_masses(t, options.second, s, calls.functions, memory)
+    _, _, left = plain.iterate(t, n_contacts, n_blocks, s, calls, options.second, memory)
     return left
 
 

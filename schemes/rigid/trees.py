@@ -233,12 +233,13 @@ def _is_closed(it, p, memory):
 
 
 @kernel
-def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, memory):
+def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
     """The first half, from v_k. Returns (status, iterations, residual): CONVERGED, or NEWTON where nothing is found. Out: v, w, f, p, r.
 
     A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
     at which they have shrunk, no more than rounding is left, or one that no longer shrinks and is rounding of the state.
     """
+    functions, solver_options = calls.functions, calls.solver_options
     work = memory.work
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
     m, residual, before, rate, scale, is_slow, n_iter, unsolved = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0, 0
@@ -259,12 +260,12 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
         if n_iter == 0:
             scale = _energy_at_hand(options.h, s, tree, memory)
             _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
-        size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, solver, solver_options, memory)
+        size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, calls.solver, solver_options, memory)
         is_noise = n_iter > 0 and size > _PROGRESS * before and size * size * scale <= _energy_of_rounding(options.h, s, tree, memory)
         rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
         if is_slow and not is_noise:
             _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
-            size = _correct(False, False, scale, n_contacts, n_laws, s, tree, solver, solver_options, memory)
+            size = _correct(False, False, scale, n_contacts, n_laws, s, tree, calls.solver, solver_options, memory)
         unsolved = unsolved + 1 if n_contacts + n_laws > 0 and work[p.info + 1] > solver_options.enough else 0
         if not size < math.inf or unsolved >= _UNSOLVED:
             break
@@ -281,22 +282,22 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
 
 
 @kernel
-def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, memory):
+def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     """The second half, which moves nothing. Returns as `move`. Out: v, w, p, r."""
     work = memory.work
     p, plan, tol = s.plan[0], tree.plan[0], max(options.tol, plain.ROUNDING)
     m = p.n_bodies
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     if n_contacts + n_laws > 0 or p.bounded != 0:
-        laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, memory)
+        laws.state(t, n_contacts, n_laws, s, plan.joins, options, calls.functions, memory)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
     _state_columns(True, tree.links, work)
     scale = _energy_at_hand(options.h, s, tree, memory)
     for i in range(6 * m):
         v[i] = w[i] = 0.0
     plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)  # - M w_k - h F
-    _renew(True, t, n_contacts, n_laws, s, tree, functions, options, memory)
-    if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, memory) < math.inf:
+    _renew(True, t, n_contacts, n_laws, s, tree, calls.functions, options, memory)
+    if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, calls.solver, calls.solver_options, memory) < math.inf:
         return NEWTON, 0, math.inf
     for at in range(tree.links.size):
         link = tree.links[at]
@@ -304,7 +305,7 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     plain.to_body(m, R, w, v)
     plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
     residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
-    status, residual = _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work)
+    status, residual = _verdict(n_contacts + n_laws, residual, tol, p, calls.solver_options, work)
     return status, 1, residual
 
 

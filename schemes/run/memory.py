@@ -20,7 +20,16 @@ class Memory(NamedTuple):
     iwork: np.ndarray  # the same, of integers
 
 
-memory_of = made(Memory)
+@by_reference
+class Calls(NamedTuple):
+    """What kernels call by address: functions of users, and the solver of the one-step problem, with its options."""
+
+    functions: np.ndarray  # of one member
+    solver: np.uintp
+    solver_options: NamedTuple
+
+
+memory_of, calls_of = made(Memory), made(Calls)
 MEMORY = typeof(Memory(np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)))  # its type, of all members
 
 
@@ -41,7 +50,7 @@ def of_each_member(compiled, prepared, records, solver, solver_options):
     mem = memory(records)
     return [
         compiled(
-            records["t"][m], prepared.tables, prepared.functions[m], solver, solver_options, prepared.options,
+            records["t"][m], prepared.tables, Calls(prepared.functions[m], solver, solver_options), prepared.options,
             Memory(mem[m], mem[m].view(np.int64), prepared.work[m], prepared.iwork[m]),
         )
         for m in range(records.size)

@@ -27,7 +27,7 @@ from nsds.results.trajectories import SimulationError, SimulationInterrupted
 from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import several
 from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
-from nsds.schemes.run.memory import memory_of
+from nsds.schemes.run.memory import calls_of, memory_of
 from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
 from nsds.schemes.run.progress import Progress
 from nsds.schemes.run.recording import (
@@ -397,7 +397,7 @@ def _steps_between(t, t_end, h):
 
 
 @_jit.tiny
-def _no_opening(t, tables, address, solver, solver_options, options, memory):
+def _no_opening(t, tables, address, calls, options, memory):
     """The first row is that which `start` leaves."""
 
 
@@ -411,7 +411,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
     controllers, where, control_functions, scratch = controls
     for m in range(first, last):
         mem, imem, address, row, irow = mems[m], imems[m], functions[m], rows[m], irows[m]
-        memory = memory_of((mem, imem, works[m], iworks[m]))
+        memory, calls = memory_of((mem, imem, works[m], iworks[m])), calls_of((address, solver, solver_options))
         at, done, stopped, n_events = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED], 0
         if reached[m, STARTED] == 0 and stopped == 0:
             reached[m, STARTED], done_by_control = 1, HELD
@@ -421,7 +421,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             if done_by_control == BROKEN:
                 imem[STATUS] = NON_FINITE
             if at_events and stopped == 0:  # noqa: F821
-                opening(mem[T], tables, address, solver, solver_options, options, memory)  # noqa: F821
+                opening(mem[T], tables, calls, options, memory)  # noqa: F821
             if reached[m, ROW] == 0 and stopped == 0:
                 irow[ROW_STATUS], irow[ROW_N_ITER], row[ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
                 reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT and imem[STATUS] < EVENT else 0
@@ -434,7 +434,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 break
             k = imem[STEP] + 1
             t = mem[T0] + k * h
-            status, n_iter, residual = step_(t, tables, address, solver, solver_options, options, memory)  # noqa: F821
+            status, n_iter, residual = step_(t, tables, calls, options, memory)  # noqa: F821
             if status == CAPACITY:  # nothing has changed: the step is taken again, with more room
                 stopped = status
                 break

@@ -30,7 +30,7 @@ import nsds
 from nsds.schemes.rigid import moreau_jean as scheme
 from nsds.schemes.rigid import problem
 from nsds.schemes.run import preparation
-from nsds.schemes.run.memory import Memory
+from nsds.schemes.run.memory import Calls, Memory
 from nsds.solvers.bodies.rigid_contact import BODY, record_size
 from tests.benchmarks import machine, sphere_floors
 from tests.benchmarks.__main__ import find_peer
@@ -104,9 +104,8 @@ class March:
         """(seconds, sweeps) of the next step, in up to so many sweeps."""
         options = self.run.solver_options._replace(max_iter=float(limit))
         began = time.perf_counter()
-        status = scheme.step(
-            (self.steps + 1) * H, self.tables, self.functions, self.run.solver, options, self.run.prepared.options, self.memory
-        )[0]
+        calls = Calls(self.functions, self.run.solver, options)
+        status = scheme.step((self.steps + 1) * H, self.tables, calls, self.run.prepared.options, self.memory)[0]
         seconds = time.perf_counter() - began
         if status not in (nsds.status.CONVERGED, nsds.status.MAX_ITER, nsds.status.INEXACT):
             raise RuntimeError(f"step {self.steps}: {nsds.status.ADVICE[status]}")

@@ -442,11 +442,11 @@ class Crowded(NamedTuple):
     room: float
 
 
-def crowded_step(t, tables, functions, solver, solver_options, options, memory):
+def crowded_step(t, tables, calls, options, memory):
     """A step of Moreau–Jean that wants more room the lower the ball is."""
     if 1.0 + 4.0 * (1.0 - memory.mem[tables.parts[0].q]) > options.room:
         return status.CAPACITY, 0, 0.0
-    return moreau_jean_linear.step(t, tables, functions, solver, solver_options, options, memory)
+    return moreau_jean_linear.step(t, tables, calls, options, memory)
 
 
 def grow(records):

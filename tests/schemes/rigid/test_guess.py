@@ -6,7 +6,7 @@ import pytest
 import nsds
 from nsds.schemes.rigid import guess, problem, rattle
 from nsds.schemes.run import preparation
-from nsds.schemes.run.memory import Memory
+from nsds.schemes.run.memory import Calls, Memory
 from nsds.solvers.contact import forms, signature
 
 H, GRAVITY = 1e-3, 9.81
@@ -29,7 +29,8 @@ def _after_a_step(system):
     prepared, mem = run.prepared, run.mem[0]
     memory = Memory(mem, mem.view(np.int64), prepared.work[0], prepared.iwork[0])
     rattle.start(0.0, prepared.tables, prepared.functions[0], prepared.options, memory)
-    status = rattle.step(H, prepared.tables, prepared.functions[0], run.solver, run.solver_options, prepared.options, memory)[0]
+    calls = Calls(prepared.functions[0], run.solver, run.solver_options)
+    status = rattle.step(H, prepared.tables, calls, prepared.options, memory)[0]
     assert status == nsds.status.CONVERGED
     return int(run.records[0]["contacts"]["n"]), prepared.tables.motion, memory
 
