@@ -45,7 +45,7 @@ _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
 _SPLITTER = 2.0**27 + 1.0
 OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
-_MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
+MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
 _MORE = 1.0 + 2.0**-20  # so that a sum of rounding is not missed by its own rounding
 LEVELS = 8  # rows away, from which a row without data takes its size
 
@@ -147,7 +147,7 @@ def least_data(row, column, M, q):
                 if _tells(M[k], column[k], row, column, M):
                     most = abs(q[i]) / largest_in_row(row, M, i)
                     break
-    return _MINOR * most
+    return MINOR * most
 
 
 @kernel
@@ -156,15 +156,15 @@ def _tells(part, j, row, column, M):
     largest = 0.0
     for k in range(row[j], row[j + 1]):
         largest = max(largest, abs(entry(row, column, M, column[k], j)))
-    return abs(part) > _MINOR * largest
+    return abs(part) > MINOR * largest
 
 
 @kernel
 def _natural_size(j, least, row, column, M, sizes, lower, upper):
     """The least z_j that carries alone what a row is worth, ``min_k sizes_k / |M_kj|``; else its nearest bound but 0; 0: nothing tells.
 
-    Rows that are worth ``least`` times their largest entry, or less, do not count; those whose entry is rounding beside others of its
-    column, or in a small unit, only where no others tell.
+    No z is larger than both of its bounds. Rows that are worth ``least`` times their largest entry, or less, do not count; those whose
+    entry is rounding beside others of its column, or in a small unit, only where no others tell.
     """
     size = by_small = math.inf
     for k in range(row[j], row[j + 1]):
@@ -181,7 +181,7 @@ def _natural_size(j, least, row, column, M, sizes, lower, upper):
     if size == math.inf:
         for bound in (lower[j], upper[j]):
             size = min(size, abs(bound) if bound != 0.0 else math.inf)
-    return size if size < math.inf else 0.0
+    return min(size, max(abs(lower[j]), abs(upper[j]))) if size < math.inf else 0.0
 
 
 @kernel
@@ -207,7 +207,7 @@ def rounding_of_data(i, least, row, column, M, q, lower, upper):
     size = size_beside(i, least, row, column, M, q, lower, upper)
     if size > 0.0:
         return OF_DATA * size
-    is_small = abs(q[i]) <= _MINOR * min(largest, 1.0)
+    is_small = abs(q[i]) <= MINOR * min(largest, 1.0)
     return _MORE * abs(q[i]) if is_small and not _has_peers(i, row, column, M, q) else 0.0
 
 
@@ -224,7 +224,7 @@ def _has_peers(i, row, column, M, q):
             part = entry(row, column, M, other, j)
             if other != i and part != 0.0 and _tells(part, j, row, column, M):
                 most = max(most, abs(q[other]) / largest_in_row(row, M, other))
-    return most > 0.0 and abs(q[i]) > _MINOR * most * largest_in_row(row, M, i)
+    return most > 0.0 and abs(q[i]) > MINOR * most * largest_in_row(row, M, i)
 
 
 @tiny
