@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from functools import partial
 
 from nsds._jit import bound
 
@@ -67,10 +68,11 @@ class Desk:
     def solve(self):
         """What the kernel returns for the present problem. After some problems its arguments are bound, as a call then costs a sixth."""
         if self._call is not None:
-            return left_at_interrupts(self.work, self._call)
+            return self._call()
         self._n_solved += 1
         if self._n_solved == _OFTEN:
-            self._call = bound((self.kernel, self.arguments))
+            call = bound((self.kernel, self.arguments))
+            self._call = call if self.work <= _LONG else partial(left_at_interrupts, self.work, call)
         return left_at_interrupts(self.work, self.kernel, *self.arguments)
 
 

@@ -452,7 +452,7 @@ def treats(name, kind):
     """Whether a name stands for a method for a kind of problems."""
     known, takes_own = _CLASS_OF[kind].methods, _CLASS_OF[kind].own is not None
     return isinstance(name, str) and (
-        (name in _BROUGHT and takes_own and not is_law(name)) or (name in known and kind in known[name].kinds)
+        (name in known and kind in known[name].kinds) or (name in _BROUGHT and takes_own and not is_law(name))
     )
 
 
@@ -464,9 +464,9 @@ def is_law(name):
 def find(name, kind, owner="solver"):
     """The `Method` of a name for a kind of problems, which it must treat."""
     one = _CLASS_OF[kind]
-    if is_law(name) and kind in _OF_STEPS:
-        return _law_compiled(owner, name, one)
     if is_law(name):
+        if kind in _OF_STEPS:
+            return _law_compiled(owner, name, one)
         raise ValueError(_not_single(owner, name))
     if not treats(name, kind):
         known = [each.methods[name] for each in (one, *CLASSES.values()) if isinstance(name, str) and name in each.methods]

@@ -69,7 +69,7 @@ def prepare_run(owner, system, h, scheme, solver, check, between=None):
             controls = sampled_control.prepare(owner, records, between or h)
         finally:
             watch.reset(token)
-        return Run(records, mem, prepared, controls, address, solver_options, prepare, watched, looked_at(prepared))
+        return Run(records, mem, prepared, controls, address, solver_options, prepare, watched, looked_at(records, prepared))
 
     return prepare(records), options
 
@@ -201,7 +201,7 @@ class Kept:
         self.given, self.n_steps = np.zeros_like(run.mem), np.ones(records.size, np.int64)
         self.given_words, self.words = self.given.reshape(-1), run.mem.reshape(-1)
         self.reached = np.zeros((records.size, 5), np.int64)
-        self._at_first = p.work.copy(), p.iwork.copy()
+        self._at_first, self._all = (p.work.copy(), p.iwork.copy()), self.admission(0, records.size)
 
     def read(self, system):
         """Note the words of a system of the dtype and the shape of the run's."""
@@ -221,7 +221,7 @@ class Kept:
         """Whether the run can begin from a system: then it has its state, and work memory as it was prepared."""
         self.read(system)
         self.n_steps[:] = 1
-        admit(*self.admission(0, self.n_steps.size))
+        admit(*self._all)
         p = self.run.prepared
         p.work[...], p.iwork[...] = self._at_first
         return outcome_of(0, self.n_steps.size, self.reached, p.iwork, _NOWHERE) == GOOD

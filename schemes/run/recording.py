@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from functools import cache
 
 import numpy as np
 
@@ -80,9 +81,9 @@ class Recorder:
 
     def block(self):
         """Rows in memory that some member reached; the rest of the others is marked as not computed."""
-        block = self.rows[:, : self.n_reached - self.first]
         counts = self.reached[:, ROW] - self.first
-        for m in np.flatnonzero(counts < block.shape[1]):
+        block = self.rows[:, : counts.max()]
+        for m in (counts < block.shape[1]).nonzero()[0]:
             mark_not_computed(block[m, max(counts[m], 0) :])
         return block
 
@@ -168,7 +169,7 @@ class Recorder:
 
     def failure(self):
         """(member, row) of the step that ended the run, else of the first row with a failed step; None where there is none."""
-        stopped = np.flatnonzero(self.reached[:, STOPPED])
+        stopped = self.reached[:, STOPPED].nonzero()[0]
         if stopped.size:
             return stopped[0], self.rows[stopped[0], self.reached[stopped[0], ROW] - self.first - 1]
         return self.first_failed
@@ -180,6 +181,7 @@ def mark_not_computed(rows):
     rows["status"], rows["step"], rows["n_iter"] = NOT_COMPUTED, -1, 0
 
 
+@cache
 def _memory():
     """Bytes of memory of the machine; infinite where it does not tell."""
     try:

@@ -234,7 +234,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance, so it takes no array out")
     last = None
     if t_end is not None:
-        if not has_event_rows(run.prepared.stepper):
+        if run.looked_at.has_sources and not has_event_rows(run.prepared.stepper):
             warn_of_edges(run.records, run.prepared.options.h, t_end)
         last = _LastStep.needed(owner, run, n_steps, t_end, np.shape(system), (scheme, solver, check), key is not None)
     recorder = Recorder(run.records, fields, n_steps, save_every, file, rows_at)
@@ -289,9 +289,8 @@ class _LastStep:
     def needed(cls, owner, run, n_steps, t_end, *others):
         """The last of n_steps, where steps of the length h do not end at t_end, up to rounding; else None."""
         records, h = run.records, run.prepared.options.h
-        ends = records["t0"] + (records["step"] + n_steps) * h
-        first, last = float(ends.min()), float(ends.max())
-        rounding = ROUNDED * max(abs(t_end), float(abs(records["t"]).max()), h)
+        first, last = _range_of(records["t0"] + (records["step"] + n_steps) * h)
+        rounding = ROUNDED * max(abs(t_end), *map(abs, _range_of(records["t"])), h)
         if first >= t_end - rounding and last <= t_end + rounding:
             return None
         if last - first > rounding:
@@ -375,7 +374,7 @@ def _shaped(system, rows):
 def number_of_steps(owner, records, t_end, h, n_steps=1):
     """The fewest steps of size h to t_end; n_steps where that is None."""
     times = records["t"]
-    earliest, latest, step = float(times.min()), float(times.max()), int(records["step"].max())
+    (earliest, latest), (_, step) = _range_of(times), _range_of(records["step"])
     if t_end is not None and t_end <= latest:
         raise ValueError(f"{owner}: t_end must be after the system's time {latest}, got {t_end}")
     largest = max(abs(earliest), abs(latest), abs(t_end if t_end is not None else 0.0))
@@ -384,12 +383,17 @@ def number_of_steps(owner, records, t_end, h, n_steps=1):
             f"{owner}: a step of h = {h:g} is lost in the rounding of times like {largest:g}, which is {math.ulp(largest):.2g}: "
             "take a larger h, or times closer to 0"
         )
-    if t_end is not None and not (earliest == latest or (_steps_between(times, t_end, h) == _steps_between(latest, t_end, h)).all()):
-        raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
     count = n_steps if t_end is None else float(_steps_between(latest, t_end, h))
+    if t_end is not None and earliest != latest and (_steps_between(times, t_end, h) != count).any():
+        raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
     if step + count > MOST_STEPS:
         raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step} before the run and {count:g} in it")
     return max(int(count), 1)
+
+
+def _range_of(values):
+    """(least, largest) of an array; of a single system, of which a reduction would take longer, its only entry."""
+    return 2 * (values.item(),) if values.size == 1 else (values.min().item(), values.max().item())
 
 
 def _steps_between(t, t_end, h):
@@ -633,14 +637,17 @@ def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop
 
         with interrupts.at_once():
             in_shares(chunk, seconds)
-        paused = recorder.reached[:, STOPPED] == PAUSED
+        stopped = recorder.reached[:, STOPPED]
+        if not stopped.any():
+            return run
+        paused, is_short = stopped == PAUSED, stopped == CAPACITY
         if paused.any():
-            recorder.reached[paused, STOPPED] = 0
+            stopped[paused] = 0
             interrupts.raise_noted()
             continue
-        if not (recorder.reached[:, STOPPED] == CAPACITY).any():
+        if not is_short.any():
             return run
-        if has_event_rows(p.stepper) and (recorder.reached[recorder.reached[:, STOPPED] == CAPACITY, ROW] > 0).all():
+        if has_event_rows(p.stepper) and (recorder.reached[is_short, ROW] > 0).all():
             recorder.extend()
             continue
         records = p.stepper.grow(run.records)

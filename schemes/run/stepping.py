@@ -352,6 +352,7 @@ def _started(run, stop):
         if not (reached[:, STOPPED] == CAPACITY).any():
             warn_of_penetration(run.records)
             warn_of_overlaps(run.records, run.prepared)
-            warn_of_edges(run.records, run.prepared.options.h, math.inf)
+            if run.looked_at.has_sources:
+                warn_of_edges(run.records, run.prepared.options.h, math.inf)
             return run
         run = run.prepare(run.prepared.stepper.grow(run.records))

@@ -29,15 +29,20 @@ _OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
 class LookedAt(NamedTuple):
-    """Where warnings look after each run, found once: bilateral constraints, see `_bilateral`; words of iwork, see `places_of_open`."""
+    """What warnings look at, found once for all runs: bilateral constraints, see `_bilateral`; words of iwork, see `places_of_open`.
+
+    has_sources: whether the system is a circuit from a netlist.
+    """
 
     bilateral: list
     open_places: np.ndarray
+    has_sources: bool
 
 
-def looked_at(prepared):
-    """`LookedAt` of what a scheme prepared."""
-    return LookedAt(_bilateral(prepared.layout), places_of_open(prepared.tables))
+def looked_at(records, prepared):
+    """`LookedAt` of records, and of what a scheme prepared for them."""
+    has_sources = any(kind == NETLIST for _, kind, *_ in model_of(records))
+    return LookedAt(_bilateral(prepared.layout), places_of_open(prepared.tables), has_sources)
 
 
 def warn_of_violations(bilateral, trajectory):
@@ -77,9 +82,7 @@ def warn_of_hand_overs(rows):
 
 
 def warn_of_edges(records, h, t_end):
-    """Warn of sources of circuits whose edges lie within steps of h, which take them as at their start: by how much pulses are off."""
-    if not any(kind == NETLIST for _, kind, *_ in model_of(records)):
-        return
+    """Warn of sources of a circuit whose edges lie within steps of h, which take them as at their start: by how much pulses are off."""
     from nsds.circuits.waveforms import edges_of  # which few programs need
 
     worst, t = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0])
@@ -101,7 +104,7 @@ def warn_of_edges(records, h, t_end):
 
 def warn_of_open_starts(records, prepared, places):
     """Warn of a relay that may begin at either of its bounds, of which lambda of the record chooses none; what was noted is forgotten."""
-    if not places.size or not (prepared.iwork[:, places] > 0).any():
+    if not places.size or prepared.iwork.take(places, axis=1).max() <= 0:
         return
     from nsds.schemes.event_driven.driven import is_circuit
 
@@ -143,7 +146,7 @@ def warn_of_penetration(records, given=None):
     given: the records before a scheme opened the run, which moves what penetrates out of its contacts: then of what has moved. Nothing is
     said of records that go on from an earlier run.
     """
-    starts = np.flatnonzero(records["step"] == 0)
+    starts = (records["step"] == 0).nonzero()[0]
     if not starts.size:
         return
     for name, *_ in split(model_of(records))[0] if given is not None else ():
@@ -212,7 +215,8 @@ def warn_of_overlaps(records, prepared):
 
 def warn_of_passing(records, prepared):
     """Warn of the shape that may most have passed others unseen, where a user's function says what touches; what was noted is forgotten."""
-    for c, (name, *_) in zip(getattr(prepared.layout, "collisions", ()), collisions_of(model_of(records)), strict=False):
+    collisions = getattr(prepared.layout, "collisions", ())
+    for c, (name, *_) in zip(collisions, collisions_of(model_of(records)) if len(collisions) else (), strict=False):
         noted = prepared.work[:, c["passed"] : c["passed"] + 3]
         m = int(noted[:, 0].argmax())
         ratio, shape, speed = noted[m].tolist()
