@@ -58,8 +58,10 @@ def wave(t, is_left, at, z):
         return z[first + 1], 0.0
     if j == count - 1:
         return z[first + 2 * j + 1], 0.0
-    rate = (z[first + 2 * j + 3] - z[first + 2 * j + 1]) / (z[first + 2 * j + 2] - z[first + 2 * j])
-    return z[first + 2 * j + 1] + rate * (phase - z[first + 2 * j]), rate
+    begin, end = z[first + 2 * j + 1], z[first + 2 * j + 3]
+    rate = (end - begin) / (z[first + 2 * j + 2] - z[first + 2 * j])
+    value = begin + rate * (phase - z[first + 2 * j])
+    return min(max(value, min(begin, end)), max(begin, end)), rate  # rounding of t leads beyond no end
 
 
 @tiny

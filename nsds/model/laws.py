@@ -534,7 +534,7 @@ def spring_damper(stiffness, damping=0.0):
     """
     law = {"law": "spring_damper"}
     for name, value in (("stiffness", stiffness), ("damping", damping)):
-        law[name] = value = _checks.array("spring_damper", name, value)
+        law[name] = value = _parameter("spring_damper", name, value)
         if value.ndim > 2 or value.size == 0 or (value.ndim == 2 and value.shape[0] != value.shape[1]):
             raise ValueError(f"spring_damper: {name} must be a number, a vector or a square matrix, got shape {value.shape}")
     return law
@@ -610,12 +610,22 @@ def _dimension(law, dimension):
     return {"dimension": None if dimension is None else _checks.integer(law, "dimension", dimension, low=2, high=3)}
 
 
+def _parameter(law, name, value):
+    """An array of numbers; a function is refused with what there is for parameters that vary."""
+    if callable(value):
+        raise TypeError(
+            f"{law}: {name} must be numbers, got the function {_checks.shortened(value)}: what varies is set between steps by nsds.stepper "
+            f"in the record's field '{name}'; in a first-order system bounds(t, z, out) of its relation say it, with nsds.relay()"
+        )
+    return _checks.array(law, name, value)
+
+
 def _with_parameters(law, **parameters):
     """A law whose parameters, numbers or vectors, lie in their ranges."""
     result = {"law": law}
     for name, value in parameters.items():
         low, high = LAWS[law].parameters[name]
-        result[name] = value = _checks.array(law, name, value)
+        result[name] = value = _parameter(law, name, value)
         if value.ndim > 1 or (value < low).any() or (value > high).any():
             raise ValueError(f"{law}: {name} must be a number or a vector in [{low:g}, {high:g}], got {value.tolist()}")
     return result
@@ -725,7 +735,7 @@ def _bounds(name, bound):
     except (TypeError, ValueError):  # not numbers at all
         infinite = np.False_
     if not infinite.any():
-        value = _checks.array("relay", name, bound)
+        value = _parameter("relay", name, bound)
     else:
         value = np.asarray(bound, dtype=np.float64)
         _checks.array("relay", name, np.where(infinite, 0.0, value))

@@ -1,7 +1,7 @@
 """Times at which an event-driven step has to stop, and how many events there have been: what all families of systems have in common.
 
 p is a row of a table with the columns pending, next_time, n_events, n_still and n_steps of the integer work memory, event, tail, mark,
-handed and handed_to of the other.
+counted, reached, stride, handed and handed_to of the other.
 """
 
 import math
@@ -26,7 +26,9 @@ from nsds.status import (
 
 AT_EVENT, AT_START, AT_PAUSE = 1, 2, 3  # what is pending
 NEVER, ALWAYS, USUAL = range(3)  # the option hybrid
-_PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
+# Steps after which a motion that has not got on does not end. What getting on is: that part of the time between rows, of long rows so many
+# of the longest steps so far, but at least the second part of the row.
+_PATIENCE, _CRAWL, _STRIDES, _LEAST = 20_000, 1e-3, 20.0, 1e-6
 _MOST_STEPS, _ENTRIES = 4096, 2**20  # of a motion from one look for Ctrl-C to the next, and entries of their matrices
 MOST_STILL = 64  # events at one time
 SUBSTEPS = 64  # of an interval that is handed over to time stepping
@@ -39,6 +41,7 @@ def wind_up(t, h, times, p, memory):
     """Begin at t: the start is pending, times until then are over, no events have been, and nothing was handed over."""
     work, iwork = memory.work, memory.iwork
     work[p.handed], work[p.handed_to], work[p.mark] = 0.0, -math.inf, t
+    work[p.counted], work[p.reached], work[p.stride] = t, t, 0.0
     iwork[p.pending], iwork[p.n_events], iwork[p.n_still], iwork[p.n_steps], iwork[p.next_time] = AT_START, 0, 0, 0, 0
     while iwork[p.next_time] < times.size and not is_later(times[iwork[p.next_time]], t, h):
         iwork[p.next_time] += 1
@@ -90,18 +93,22 @@ def crawls(t, h, effort, p, memory):
     work, iwork = memory.work, memory.iwork
     iwork[p.n_steps] += effort
     less = fewer(t, h, p, work)
-    if t - work[p.mark] > max(_CRAWL * h, work[p.handed] if less > 1.0 else 0.0):
+    work[p.stride], work[p.reached] = max(work[p.stride], t - work[p.reached]), t
+    enough = max(min(_CRAWL * h, _STRIDES * work[p.stride]), _LEAST * h)
+    if t - work[p.mark] > max(enough, work[p.handed] if less > 1.0 else 0.0):
         work[p.mark], iwork[p.n_steps] = t, 0
     return iwork[p.n_steps] > _PATIENCE / less
 
 
 @tiny
 def count_event(t, h, p, memory):
-    """One event more, at t."""
-    iwork = memory.iwork
+    """One event more, at t, since the last row, or since the motion has got on where rows are long."""
+    work, iwork = memory.work, memory.iwork
+    if t - work[p.counted] > max(_CRAWL * h, _STRIDES * work[p.stride]):
+        work[p.counted], iwork[p.n_events] = t, 0
     iwork[p.n_events] += 1
-    iwork[p.n_still] = iwork[p.n_still] + 1 if t - memory.work[p.event] <= ROUNDED * max(abs(t), h) else 0
-    memory.work[p.event] = t
+    iwork[p.n_still] = iwork[p.n_still] + 1 if t - work[p.event] <= ROUNDED * max(abs(t), h) else 0
+    work[p.event] = t
 
 
 @tiny

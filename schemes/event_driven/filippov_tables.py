@@ -28,7 +28,8 @@ _ARRAYS = {
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
     "low": "m", "high": "m", "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
-    "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "mark": "", "handed": "", "handed_to": "",
+    "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "mark": "", "counted": "", "reached": "",
+    "stride": "", "handed": "", "handed_to": "",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether w depends on lambda at once; fired, whether its guard came to
 # zero; near, whether w is next to zero between events; zero, whether it starts from zero; order of the rate that tells lambda; held rows,

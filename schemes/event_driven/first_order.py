@@ -34,11 +34,13 @@ from nsds.schemes.event_driven.clock import (
 from nsds.schemes.event_driven.driven import augmented, cause_in_circuit, drive, is_circuit, set_sources
 from nsds.schemes.event_driven.modes import (
     HELD,
+    LEAVES,
     LENGTHS,
     LOWER,
     PLAN,
     UPPER,
     Flow,
+    broken_row,
     choose_modes,
     jump,
     move,
@@ -232,7 +234,7 @@ def start(t, s, functions, options, memory):
     if p.is_driven != 0:
         drive(t, p, s.relations, memory)
         note_size(p, work)
-    work[p.step], work[p.long], work[p.event], work[p.rounding] = 0.0, 0.0, -np.inf, 0.0
+    work[p.step], work[p.long], work[p.event], work[p.rounding], work[p.rest] = 0.0, 0.0, -np.inf, 0.0, 0.0
     iwork[p.n_hidden], iwork[p.open] = 0, -1
     wind_up(t, options.h, s.times, p, memory)
     return CONVERGED
@@ -264,7 +266,9 @@ def step(t_new, s, calls, options, memory):
             t = until
         else:
             h, is_event = move(until - t, s.flow, memory)
-            t = until if not is_event and h >= until - t else t + h
+            t = until if not is_event and h >= until - t else _after(t, h, p, work)
+        if t == until:
+            work[p.rest] = 0.0
         if p.is_driven != 0:
             is_before_step = not is_later(work[p.corner], t, options.h)
             set_sources(t, is_before_step, ROUNDED * abs(t), p, s.relations, memory)
@@ -274,6 +278,15 @@ def step(t_new, s, calls, options, memory):
             return EVENT if status == CONVERGED else status, k + 1, 0.0
     iwork[p.pending], mem[T] = AT_PAUSE, t
     return PAUSED, most, 0.0
+
+
+@tiny
+def _after(t, h, p, work):
+    """``t + h`` without an error that adds up over steps: many events between two rows would lead away from what sources say of time."""
+    h += work[p.rest]
+    later = t + h
+    work[p.rest] = h - (later - t)
+    return later
 
 
 @kernel
@@ -391,14 +404,14 @@ def _switch(is_start, is_afresh, s, calls, memory):
     status = _find_modes(is_start, is_afresh, s, calls, memory)
     if status == VIOLATED and is_start and jump(s.flow, calls, memory):
         status, bits = _find_modes(is_start, is_afresh, s, calls, memory), JUMP
-    if status in (VIOLATED, IMPULSE):
+    if status not in (CONVERGED, INEXACT):
         return status, 0
     for i in range(p.m):
         mode, before = iwork[p.mode + i], iwork[p.before + i]
         if mode != before:
             bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
             iwork[p.culprit] = i
-    return CONVERGED if status == INEXACT else status, bits
+    return CONVERGED, bits
 
 
 @kernel
@@ -419,8 +432,15 @@ def _find_modes(is_start, is_afresh, s, calls, memory):
         if is_start and p.is_driven == 0:
             return off
     solve_modes(s.flow, memory)
+    if p.is_driven != 0 and iwork[p.is_doubtful] != 0 and iwork[p.is_off] == 0:
+        broken = broken_row(p, memory)
+        if broken >= 0:  # only what a source is to do soon makes a solution: there is none now
+            iwork[p.culprit] = broken
+            return INFEASIBLE
     if not is_afresh and iwork[p.is_off] == 0 and take_back(p, memory):
         solve_modes(s.flow, memory)
+    if iwork[p.is_off] == LEAVES:
+        return INFEASIBLE
     return off if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0) else status
 
 

@@ -26,6 +26,7 @@ from nsds.solvers.box.signature import Options, changed
 from nsds.status import CONVERGED, INFEASIBLE
 
 LOWER, UPPER, HELD = range(3)
+LEAVES = 2  # of is_off: held rows are at 0 now, and sources move them off it
 SERIES_DEGREE = 24
 LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that tells the modes, in the shortest times of the system
 # Of n states and m rows. Operators, with M^-1; raw_B without it; near_x, near_s, near_lam: what of x, s and lambda is in w of the choice of
@@ -33,20 +34,22 @@ LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that tells the modes, i
 # of x, constants, sizes; constant input. In a mode: L, l, Y = C + D L, y0; rate and constant of the motion. The largest |x| so far, and the
 # terms that each coefficient of the motion could have, which tell what rounding is. Of long steps: length, that whose matrix is inverted,
 # t unknowns of all stages. Of each row and mode that it left: last time, two times
-# of flight, the longest, and the state then. Numbers: next step, end of an accumulation, time of the last event.
+# of flight, the longest, and the state then. Numbers: next step, end of an accumulation, time of the last event; rest, what t has lost by
+# rounding since it was that of a row.
 _ARRAYS = {
     "A": "nn", "B": "nm", "raw_B": "nm", "C": "mn", "D": "mm", "mass": "nn", "e": "m", "near_x": "mn", "near_s": "mn",
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
-    "mark": "", "handed": "", "handed_to": "", "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
-    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
+    "mark": "", "counted": "", "reached": "", "stride": "", "rest": "", "handed": "", "handed_to": "", "corner": "",
+    "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m", "long": "", "inverted": "",
+    "stages": "tt", "stage_size": "t", "stage_value": "t",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
 # zero; near, whether y is next to zero between events; row and column in the elimination. pending, whether an event is; frozen, whether
 # an accumulation is waited for; counts; culprit.
 _ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
-_WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden")
+_WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden", "is_doubtful")
 # Of circuits: n_own of the states are the system's, those of sources follow; bounds of lambda while switches are open; the next corner.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(
@@ -78,6 +81,7 @@ _SHORT = 1e-4  # of the time in which B changes what D gives at once: the first 
 _STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
 _VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
 _OFF = 1e-9  # of the terms of what is held: how far it may be from 0
+_BROKEN = 1e-3  # of the terms of y or lambda: what a choice that looks ahead leaves broken is no law
 _NO_SIZE = 1e-140  # of a state: what is smaller is 0, up to what a projection leaves
 _NOTHING = 1e-14
 _NO_PIVOT = 1e-11
@@ -148,11 +152,12 @@ def choose_modes(is_afresh, flow, calls, memory):
     """The modes that the state goes on in, from those before unless it ``is_afresh``. Returns the status of the problem.
 
     Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row. Where rounding of W leaves no point,
-    a longer step makes more of what decides.
+    a longer step makes more of what decides; is_doubtful: a shorter one had no point.
     """
     solver_options = calls.solver_options
     work, iwork = memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
+    iwork[p.is_doubtful] = 0
     _note_multipliers(p, memory)
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
@@ -170,6 +175,8 @@ def choose_modes(is_afresh, flow, calls, memory):
             status = CONVERGED
         if status == CONVERGED:
             break
+        if status == INFEASIBLE:
+            iwork[p.is_doubtful] = 1
     for i in range(m):
         work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
         z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
@@ -340,25 +347,42 @@ def take_back(p, memory):
 
     A choice looks ahead by a step, in which y or lambda may get there. Of rows that D decides. Returns whether there are any.
     """
-    work, iwork = memory.work, memory.iwork
+    iwork = memory.iwork
     are_back = False
     for i in range(p.m):
         mode, before = iwork[p.mode + i], iwork[p.before + i]
-        fixed = work[p.bounds_lower + i] == work[p.bounds_upper + i] or iwork[p.direct + i] == 0
+        fixed = memory.work[p.bounds_lower + i] == memory.work[p.bounds_upper + i] or iwork[p.direct + i] == 0
         if fixed or mode == before or iwork[p.fired + i] != 0:
             continue
-        matrix, constant = (p.L, p.l) if mode == HELD else (p.Y, p.y0)
-        value, terms = work[constant + i], abs(work[constant + i])
-        for j in range(p.n):
-            value += work[matrix + i * p.n + j] * work[p.x + j]
-            terms += abs(work[matrix + i * p.n + j]) * work[p.x_size + j]
-        if mode == HELD:
-            off = max(work[p.bounds_lower + i] - value, value - work[p.bounds_upper + i])
-        else:
-            off = -value if mode == LOWER else value
-        if off > _ROUNDED * terms:
+        if _breaks_law(i, _ROUNDED, p, memory):
             iwork[p.mode + i], are_back = before, True
     return are_back
+
+
+@kernel
+def broken_row(p, memory):
+    """The first row that breaks the law in the present modes, by more than a short step explains; -1 where none does."""
+    for i in range(p.m):
+        if memory.work[p.bounds_lower + i] != memory.work[p.bounds_upper + i] and _breaks_law(i, _BROKEN, p, memory):
+            return i
+    return -1
+
+
+@tiny
+def _breaks_law(i, share, p, memory):
+    """Whether y, or lambda of a held row, is beyond its bound by more than a share of its terms."""
+    work = memory.work
+    mode = memory.iwork[p.mode + i]
+    matrix, constant = (p.L, p.l) if mode == HELD else (p.Y, p.y0)
+    value, terms = work[constant + i], abs(work[constant + i])
+    for j in range(p.n):
+        value += work[matrix + i * p.n + j] * work[p.x + j]
+        terms += abs(work[matrix + i * p.n + j]) * work[p.x_size + j]
+    if mode == HELD:
+        off = max(work[p.bounds_lower + i] - value, value - work[p.bounds_upper + i])
+    else:
+        off = -value if mode == LOWER else value
+    return off > share * terms
 
 
 @kernel
@@ -457,12 +481,14 @@ def _eliminate(p, memory):
         _measure(a, count, p, work)
     done = _pivot(0, count, p, memory)
     _note_what_is_off(done, count, p, memory)
-    for _ in range(n):
+    for order in range(n):
         if done == count:
             break
         for a in range(done, count):
             _differentiate(a, done, count, p, memory)
         done = _pivot(done, count, p, memory)
+        if order == 0 and p.is_driven != 0:
+            _note_what_leaves(done, count, p, memory)
     return done
 
 
@@ -498,6 +524,28 @@ def _note_what_is_off(done, count, p, memory):
             y += work[p.X + a * p.n + j] * work[p.x + j]
         if abs(y) > _OFF * largest:
             iwork[p.is_off], iwork[p.culprit] = 1, iwork[p.row + a]
+
+
+@kernel
+def _note_what_leaves(done, count, p, memory):
+    """Note if a source moves a held row off 0 that no lambda holds, not as a rate either: a loop of sources that contradict each other."""
+    work, iwork = memory.work, memory.iwork
+    n, largest = p.n, 0.0
+    for j in range(n):
+        work[p.spare + j] = abs(work[p.input + j])
+        for k in range(n):
+            work[p.spare + j] += abs(work[p.A + j * n + k]) * work[p.x_size + k]
+    for i in range(p.m):
+        terms = 0.0
+        for j in range(n):
+            terms += abs(work[p.C + i * n + j]) * work[p.spare + j]
+        largest = max(largest, terms)
+    for a in range(done, count):
+        rate = work[p.K + a]
+        for j in range(n):
+            rate += work[p.X + a * n + j] * work[p.x + j]
+        if iwork[p.is_off] == 0 and abs(rate) > _OFF * largest:
+            iwork[p.is_off], iwork[p.culprit] = LEAVES, iwork[p.row + a]
 
 
 @kernel

@@ -45,17 +45,18 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
         together after 8, 16, 32 ... impacts of one of them below that speed, the second half of which were half as fast and came sooner.
         0 follows them as long as their times, and what happens between them, can be told from rounding.
     max_events : int
-        More events than that between two rows of step h are too many; soon after an interval of time stepping a sixteenth of that is.
-        So are 20 000 steps of the motion that get on by less than a thousandth of h: the run ends, or is handed over (``hybrid``).
+        More events than that between two rows of step h, or in 20 of the longest steps of the motion where rows are longer than those, are
+        too many; soon after an interval of time stepping a sixteenth of that is. So are 20 000 steps of the motion that get on by less
+        than a thousandth of h, or less than 20 of the longest steps: the run ends, or is handed over (``hybrid``).
     time_events : array_like (k,)
         Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly, and functions
         are called on their own side of them, whichever value they have there. Of linear motions jumps of forces are also found without, to
         rounding, where no pulse is shorter than a ninth of a step of the motion.
     hybrid : bool, optional
         What cannot be followed event by event is handed over to time stepping for a short interval, and goes on from events there: more
-        events than ``max_events`` between two rows, or too many at one time; impacts whose problem is not solved; events after which no
+        events than ``max_events`` says, or too many at one time; impacts whose problem is not solved; events after which no
         choice of what is held is found; contacts that slip into themselves (Painlevé); steps that become too short, or 20 000 of them
-        in a thousandth of h. By default that is so but of steps that become too short where no contact slips, as a force jumps or
+        that do not get on. By default that is so but of steps that become too short where no contact slips, as a force jumps or
         grows without end, and of first-order systems whose motion is "exact", or whose outputs users' functions give, which may jump:
         the run ends with a status that says so. True: wherever it may be, but where joints alone hold a motion that fails, as at a position
         at which a mechanism loses a rank, and first-order systems all move by "dopri5". False: the run

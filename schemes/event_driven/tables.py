@@ -42,10 +42,11 @@ _ROWS = (
 _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift", "soft_matrix")
 # Numbers: the next step of the flow, and, where it crosses a jump of forces, that to resume with; the error of the last; tail, when an
 # accumulation ends; limit, of steps; event, when the last one was; force, the largest lambda so far; mark, a time from which
-# steps are counted; recurrence, the time after which jumps of forces come again, infinite where that is not known; handed, the length of
-# the interval that was last handed over to time stepping, and handed_to, its end; t_low and t_high, between which functions are called.
-_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark", "recurrence", "handed", "handed_to",
-            "t_low", "t_high")  # fmt: skip
+# steps are counted, counted, events; reached, the time of the last step, and stride, the longest so far; recurrence, the time after which
+# jumps of forces come again, infinite where that is not known; handed, the length of the interval that was last handed over to time
+# stepping, and handed_to, its end; t_low and t_high, between which functions are called.
+_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark", "counted", "reached", "stride", "recurrence",
+            "handed", "handed_to", "t_low", "t_high")  # fmt: skip
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
