@@ -532,9 +532,9 @@ def reach_found(c, i, a, b, q, work, lever):
 
 
 @tiny
-def normal_velocity(a, b, normal, lever, w):
-    """Velocity of a against b along the normal of their contact."""
-    x, turned = stack(3), stack(3)
+def point_velocity(a, b, lever, w, x):
+    """Velocity of a against b at their contact, in inertial axes. Out: x (3,)."""
+    turned = stack(3)
     cross(view(w, 6 * a + 3, 3), lever, turned)
     for k in range(3):
         x[k] = w[6 * a + k] + turned[k]
@@ -542,22 +542,21 @@ def normal_velocity(a, b, normal, lever, w):
         cross(view(w, 6 * b + 3, 3), view(lever, 3, 3), turned)
         for k in range(3):
             x[k] -= w[6 * b + k] + turned[k]
+
+
+@tiny
+def normal_velocity(a, b, normal, lever, w):
+    """Velocity of a against b along the normal of their contact."""
+    x = stack(3)
+    point_velocity(a, b, lever, w, x)
     return dot(normal, x)
 
 
 @kernel
 def relative_velocity(each, a, b, frame, lever, w, u):
     """Velocity of a against b at the contact in its frame; then, of five, angular velocities about the tangents. Out: u (each,)."""
-    x, turned = stack(3), stack(3)
-    for k in range(3):
-        x[k] = w[6 * a + k]
-    cross(view(w, 6 * a + 3, 3), lever, turned)
-    for k in range(3):
-        x[k] += turned[k]
-    if b != WORLD:
-        cross(view(w, 6 * b + 3, 3), view(lever, 3, 3), turned)
-        for k in range(3):
-            x[k] -= w[6 * b + k] + turned[k]
+    x = stack(3)
+    point_velocity(a, b, lever, w, x)
     for j in range(min(each, 3)):
         u[j] = frame[3 * j] * x[0] + frame[3 * j + 1] * x[1] + frame[3 * j + 2] * x[2]
     for j in range(3, each):

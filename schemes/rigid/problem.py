@@ -700,18 +700,11 @@ def _settle(n, s, options, guess, memory):
 @kernel
 def contact_speed(at, n, p, memory):
     """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, m/s."""
-    w, total = view(memory.work, at, 6 * p.n_bodies), 0.0
-    relative, moved = stack(3), stack(3)
+    w, total, x = view(memory.work, at, 6 * p.n_bodies), 0.0, stack(3)
     for c in range(n):
-        for k in range(3):
-            relative[k] = 0.0
-        for side in range(2):
-            i, sign = memory.iwork[p.body + 2 * c + side], 1.0 - 2.0 * side
-            if i != WORLD:
-                cross(view(w, 6 * i + 3, 3), view(memory.work, p.lever + 6 * c + 3 * side, 3), moved)
-                for k in range(3):
-                    relative[k] += sign * (w[6 * i + k] + moved[k])
-        total += relative[0] ** 2 + relative[1] ** 2 + relative[2] ** 2
+        a, b = memory.iwork[p.body + 2 * c], memory.iwork[p.body + 2 * c + 1]
+        contacts.point_velocity(a, b, view(memory.work, p.lever + 6 * c, 6), w, x)
+        total += x[0] ** 2 + x[1] ** 2 + x[2] ** 2
     return math.sqrt(total)
 
 

@@ -57,7 +57,7 @@ from nsds.schemes.rigid.projection import restart
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
-from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, VIOLATED
+from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
@@ -315,7 +315,7 @@ def _solve_half(t, n_contacts, n_blocks, s, calls, options, memory):
             status, n_tried, residual = trees.move(t, n_contacts, n_laws, form, s.tree, calls, options, memory)
         else:
             status, n_tried, residual = trees.hold(t, n_contacts, n_laws, form, s.tree, calls, options, memory)
-        if status == CONVERGED:
+        if status in (CONVERGED, INFEASIBLE):
             return status, n_tried, residual
         _begin_again(form, memory.work)
         problem.choose_blocks(options, form, memory)

@@ -19,7 +19,7 @@ from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid.collisions import rows_of_contact
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
-from nsds.solvers.contact.signature import N_INFO, call_solver, changed
+from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed
 
 # most: blocks that there is room for. left and right, ``H S`` and ``H D`` by components (n each); response, ``A^-1 S^T H^T`` likewise.
 # group: of both sides of each block, ABSENT where nothing of it moves, and of the second side where it is that of the first. kept:
@@ -130,6 +130,33 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
             if work[p.diagonal + d * k + a] > 0.0 or not work[own + a * (d + 1)] > _HELD * largest:
                 work[p.diagonal + d * k + a], work[own + a * (d + 1)] = 1.0, largest if largest > 0.0 else 1.0
     return is_free
+
+
+@kernel
+def is_contradicted(n_contacts, n_laws, scale, bearable, s, tree, memory):
+    """Whether a contact that is to be pushed apart, b < 0, cannot move along its normal, after a `respond` with D that is False.
+
+    Neither impulses nor joints change its velocity ``H w + b`` to first order, which is below 0 by most of b, and by more than the share
+    that is bearable of the velocities at hand, whose energy is half of scale. Work: theta.
+    """
+    work, iwork = memory.work, memory.iwork
+    p, plan, n, count = s.plan[0], tree.contacts[0], tree.plan[0].n, n_contacts + n_laws
+    A, x, least, total = view(work, tree.plan[0].A, n * n), view(work, tree.plan[0].theta, n), 0.0, 0.0
+    H, w = view(work, p.H, 12 * p.d * count), view(work, p.w, 6 * p.n_bodies)
+    for k in range(n_contacts):
+        row, moves, size = p.d * k, 0.0, _without_joints(k, 0, s, memory)
+        total += scale * size + work[p.b + row] ** 2
+        if not work[p.diagonal + row] > 0.0 or iwork[p.disk + k] == EQUATION:
+            continue
+        for side in range(2):
+            group = iwork[plan.group + 2 * k + side]
+            if group != ABSENT:
+                first, right = tree.groups[group].origin, view(work, plan.right + n * row, n)
+                moves += abs(_substitute_group(n, first, tree.groups[group].size, A, right, x))
+        u = blocks.velocity(work[p.b + row], row, iwork[p.body + 2 * k], iwork[p.body + 2 * k + 1], H, w)
+        if moves <= _HELD * size and u < 0.5 * work[p.b + row] < 0.0:
+            least = min(least, u)
+    return least * least > bearable * bearable * total
 
 
 @kernel

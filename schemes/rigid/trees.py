@@ -33,7 +33,7 @@ from nsds.schemes.rigid import tree_contacts as laws
 from nsds.schemes.rigid.bodies import rotational_matrix, subtract_turning, turn_block
 from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
-from nsds.status import CONVERGED, NEWTON
+from nsds.status import CONVERGED, INFEASIBLE, NEWTON
 
 # One row per body that moves, none before its parent. parent: another body, above: its row, both ABSENT for the world, above also for a
 # body that nothing moves; joint: an interaction, ABSENT for a body that is free; is_b: the body is B of its joint, along whose axes the
@@ -234,7 +234,9 @@ def _is_closed(it, p, memory):
 
 @kernel
 def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
-    """The first half, from v_k. Returns (status, iterations, residual): CONVERGED, or NEWTON where nothing is found. Out: v, w, f, p, r.
+    """The first half, from v_k. Returns (status, iterations, residual). Out: v, w, f, p, r.
+
+    CONVERGED, NEWTON where nothing is found, or INFEASIBLE where there is nothing to be found, see `tree_contacts.is_contradicted`.
 
     A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
     at which they have shrunk, no more than rounding is left, or one that no longer shrinks and is rounding of the state.
@@ -259,7 +261,9 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
         plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
         if n_iter == 0:
             scale = _energy_at_hand(options.h, s, tree, memory)
-            _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
+            is_free = _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
+            if not is_free and laws.is_contradicted(n_contacts, n_laws, scale, solver_options.inexact, s, tree, memory):
+                return INFEASIBLE, 0, math.inf
         size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, calls.solver, solver_options, memory)
         is_noise = n_iter > 0 and size > _PROGRESS * before and size * size * scale <= _energy_of_rounding(options.h, s, tree, memory)
         rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
@@ -622,7 +626,7 @@ def _add_force(it, tree, A, memory):
 def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, memory):
     """A at the start, by S alone, or where joints have moved to, factorised, and what laws do by it.
 
-    Out: D but at the start, A, regular, and those of `tree_contacts`.
+    False where joints hold a normal, see `tree_contacts.respond`. Out: D but at the start, A, regular, and those of `tree_contacts`.
     """
     work = memory.work
     plan = tree.plan[0]
@@ -630,9 +634,11 @@ def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, memory)
         _state_columns(False, tree.links, work)
     _find_inertias(t, options, s, tree, functions, memory)
     _sum_inertias(not is_start, options.span, s, tree, memory)
-    work[plan.regular] = 1.0 if laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(is_start, n_contacts, n_laws, s, tree, memory):
-        work[plan.regular] = 0.0
+    is_regular, is_free = laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)), True
+    if n_contacts + n_laws > 0 and is_regular:
+        is_free = laws.respond(is_start, n_contacts, n_laws, s, tree, memory)
+    work[plan.regular] = 1.0 if is_regular and is_free else 0.0
+    return is_free
 
 
 @kernel
