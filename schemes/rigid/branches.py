@@ -13,9 +13,10 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.rigid import problem
 from nsds.schemes.rigid.bodies import kinetic_energy
 from nsds.schemes.rigid.interactions import row_velocity
-from nsds.schemes.rigid.tables import EQUALITY, INERTIA, MASS
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 
 _LITTLE = 1e-3  # of the kinetic energy: work of joints that the curvature of an ordinary motion explains, however short steps are
+_SMOOTH = 0.01  # the same in a smooth step, beside what turns explain: bodies that nearly rest there have turned little
 _ROUNDING = 2.0**-48  # of what a state is worth: velocities that are none
 _HELD = 1e-6  # of the velocities that cancel: joints that hold; more than that, and more than a turn in a step, they are to be closed
 
@@ -46,6 +47,24 @@ def is_joint(it):
     return it.row != ABSENT and it.law == EQUALITY
 
 
+@tiny
+def are_only_joints(interactions, p, iwork):
+    """Whether no interaction that takes part makes velocities jump: all are joints or forces."""
+    result = True
+    for k in range(interactions.size):
+        result = result and (iwork[p.begin + k] < 0 or is_joint(interactions[k]) or interactions[k].law == FORCE)
+    return result
+
+
+@tiny
+def of_smooth(turn, energy):
+    """Work of joints that a smooth step explains; energy: kinetic, of both ends in sum; turn: h omega.
+
+    Impulses of ``h omega`` of the momenta act along rows that turn by ``h omega`` in the step.
+    """
+    return (_SMOOTH + turn * turn) * energy
+
+
 @kernel
 def work_of_joints(w_old, n_contacts, n_blocks, interactions, p, memory):
     """``r^T H (w + w_k) / 2`` of the equations of joints; w_old: where w_k, of the start of the step, lies in the work memory."""
@@ -65,22 +84,23 @@ def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, memory):
 
     What is rounding: of impulses, on velocities that the state is worth (`moreau_jean.state_worth`).
     """
-    p, rounding = s.plan[0], 0.0
+    p, rounding, is_smooth = s.plan[0], 0.0, n_contacts == 0 and are_only_joints(s.interactions, s.plan[0], memory.iwork)
     done = work_of_joints(p.w_free, n_contacts, n_blocks, s.interactions, p, memory)
     for i in range(s.bodies.size if done != 0.0 else 0):
         I, m = view(memory.mem, s.bodies[i].q + INERTIA, 9), memory.mem[s.bodies[i].q + MASS]
         for side in range(0 if s.bodies[i].fixed else 2):
             mass, worth = m if side == 0 else (I[0] + I[4] + I[8]) / 3.0, _ROUNDING * memory.work[p.worth + 2 * i + side]
             rounding += (memory.work[p.impulses + 2 * i + side] + mass * worth) * worth
-    return beyond_reason(done, rounding, were_held, h, s.bodies, p, memory)
+    return beyond_reason(done, rounding, were_held, is_smooth, h, s.bodies, p, memory)
 
 
 @kernel
-def beyond_reason(done, rounding, were_held, h, bodies, p, memory):
+def beyond_reason(done, rounding, were_held, is_smooth, h, bodies, p, memory):
     """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0.
 
     That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by; besides
-    rounding. were_held: joints held before; else they may take energy, as where a latch closes. p says where v_old, v and h_size lie, in
+    rounding. Of a smooth step, in which nothing but joints and forces acts, it is no more than `of_smooth`, either.
+    were_held: joints held before; else they may take energy, as where a latch closes. p says where v_old, v and h_size lie, in
     axes of the bodies, velocities and what forces do in a step, and w_end, scratch for velocities.
     """
     work = memory.work
@@ -98,5 +118,8 @@ def beyond_reason(done, rounding, were_held, h, bodies, p, memory):
         )
         energy += kinetic_energy(body, p.v_old + at, memory) + kinetic_energy(body, p.v + at, memory)
         changed += kinetic_energy(body, p.w_end + at, memory)
-    bound = rounding + _LITTLE * energy + turn * math.sqrt(energy * changed)
+    bound = _LITTLE * energy + turn * math.sqrt(energy * changed)
+    if is_smooth and were_held:
+        bound = min(bound, of_smooth(turn, energy))
+    bound += rounding
     return abs(done) / energy if done > bound or (were_held and -done > bound) else 0.0

@@ -178,7 +178,9 @@ def _press(sign, s, memory):
 def _work_beyond_reason(were_held, h, s, memory):
     """`branches.beyond_reason` for the impulses of joints in pressed."""
     work = memory.work
-    kept, f, done, size = s.kept[0], s.newton.plan[0].f, 0.0, 0.0
+    kept, f, done, size, is_smooth = s.kept[0], s.newton.plan[0].f, 0.0, 0.0, True
+    for k in range(s.rigid.interactions.size):
+        is_smooth = is_smooth and branches.is_joint(s.rigid.interactions[k])
     for b in range(s.rigid.bodies.size):
         for i in range(6 * b, 6 * b + 6):
             work[kept.v + i] = memory.mem[s.rigid.bodies[b].q + V + i - 6 * b]
@@ -186,7 +188,7 @@ def _work_beyond_reason(were_held, h, s, memory):
             size += work[kept.sizes + i] * (abs(work[kept.v_old + i]) + abs(work[kept.v + i]))
         for side in range(2):
             work[kept.h_size + 2 * b + side] = h * norm(view(work, f + 6 * b + 3 * side, 3))
-    return branches.beyond_reason(done, _ROUNDING * size, were_held, h, s.rigid.bodies, kept, memory)
+    return branches.beyond_reason(done, _ROUNDING * size, were_held, is_smooth, h, s.rigid.bodies, kept, memory)
 
 
 @kernel

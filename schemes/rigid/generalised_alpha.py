@@ -206,7 +206,9 @@ def _work_beyond_reason(n_contacts, h, s, memory):
         before, after = kinetic_energy(body, p.w_free + at, memory), kinetic_energy(body, p.w_end + at, memory)
         done, energy = done + after - before, energy + after + before
         turn = max(turn, h * max(norm(view(work, p.w_free + at + 3, 3)), norm(view(work, p.w_end + at + 3, 3))))
-    return abs(done) / energy if abs(done) > bound + (_LOST + _OF_TURN * turn) * energy else 0.0
+    of_turn = _OF_TURN * turn if kept != 0.0 else _OF_TURN * turn * min(turn, 1.0)  # of a smooth step
+    bound += (_LOST + of_turn) * energy
+    return abs(done) / energy if abs(done) > bound else 0.0
 
 
 @tiny

@@ -57,7 +57,7 @@ from nsds.schemes.rigid.projection import restart
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
-from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, NON_FINITE, VIOLATED
+from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, LEFT_BRANCH, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
@@ -197,6 +197,7 @@ def step(t_new, s, calls, options, memory):
     if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, memory.iwork):
         _anticipate(t, first, form, functions, memory)
     n_iter, before = 0, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, memory)
+    was_closed = before == math.inf and s.tree.links.size == 0 and _are_joints_closed(options.h, form, memory)
     for attempt in range(overshooting.ROUNDS + 1):
         status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, first, memory)
         way, n_iter = p.v, n_iter + more
@@ -220,7 +221,10 @@ def step(t_new, s, calls, options, memory):
         return CAPACITY, n_iter, residual
     if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
-    is_pushed = _are_joints_pushed(form, memory)
+    is_pushed, done_by_joints = _are_joints_pushed(form, memory), 0.0
+    was_closed = was_closed and way == p.v
+    if was_closed:
+        done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, memory)
     opening = _opening(form, memory)
     residual = max(residual, opening)
@@ -236,6 +240,8 @@ def step(t_new, s, calls, options, memory):
     if is_pushed:
         _forget_first_half(second.h, s, work)
     n_contacts, n_blocks = problem.choose_active(second, form, memory)
+    for i in range(6 * p.n_bodies if was_closed else 0):
+        work[s.plan[0].w_old + i] = work[p.w + i]
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
     if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, memory):
         _forget_first_half(second.h, s, work)
@@ -243,6 +249,11 @@ def step(t_new, s, calls, options, memory):
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
         hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
         status, n_second = worse(status, INEXACT), n_second + more
+    if was_closed and n_contacts == 0 and hit in (CONVERGED, INEXACT):
+        done_by_joints += branches.work_of_joints(s.plan[0].w_old, 0, n_blocks, form.interactions, p, memory)
+        share = _beyond_reason(done_by_joints, options.h, s, memory)
+        if share > 0.0:
+            status, residual = worse(status, LEFT_BRANCH), max(residual, share)
     ended = _commit(n_contacts, n_blocks, s, options, memory)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
@@ -493,6 +504,30 @@ def _energy_after(s, memory):
     for i in range(s.bodies.size):
         after += kinetic_energy(s.bodies[i], s.plan[0].v + 6 * i, memory) if not s.bodies[i].fixed else 0.0
     return after
+
+
+@kernel
+def _are_joints_closed(h, s, memory):
+    """Whether nothing but joints and forces acts, and joints hold at the start of the step: positions, to rounding, and velocities."""
+    if s.interactions.size == 0 or not branches.are_only_joints(s.interactions, s.plan[0], memory.iwork):
+        return False
+    w = view(memory.work, s.plan[0].w, 6 * s.plan[0].n_bodies)
+    return _opening(s, memory) <= _OPEN and branches.are_held(h, w, s.interactions, memory.work)
+
+
+@kernel
+def _beyond_reason(done, h, s, memory):
+    """Work of joints in both halves, of the kinetic energy, where it is more than that of a smooth step on its branch; else 0.
+
+    What joints do in one half they take in the other one, but for half of `branches.of_smooth` at most.
+    """
+    form, p, energy, turn = s.motion, s.motion.plan[0], _energy_after(s.motion, memory), 0.0
+    for i in range(form.bodies.size):
+        old = s.plan[0].v_old + 6 * i
+        turn = max(turn, h * max(norm(view(memory.work, old + 3, 3)), norm(view(memory.work, p.v + 6 * i + 3, 3))))
+        if not form.bodies[i].fixed:
+            energy += kinetic_energy(form.bodies[i], old, memory) + _least_energy(h, form.bodies[i], p, i, memory)
+    return abs(done) / energy if abs(done) > 0.5 * branches.of_smooth(turn, energy) else 0.0
 
 
 @kernel
