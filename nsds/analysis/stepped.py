@@ -111,7 +111,7 @@ def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, 
         other.mem[words[j]] = one.mem[words[j]] + (delta if side == 1 else -delta)
     else:
         put_change(2 * (j - plan.n) + side, changes, other)
-    status = start(one.mem[T], tables, address, options, other)  # noqa: F821
+    status = start(one.mem[T], tables, calls.functions, options, other)  # noqa: F821
     if status == 0:
         status, _, _ = step_(t, tables, calls, options, other)  # noqa: F821
     for i in range(plan.n):

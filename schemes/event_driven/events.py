@@ -57,8 +57,7 @@ _FAR = 1e3  # accelerations that an existing slip is worth in the guess of modes
 @kernel
 def handle(t, s, calls, options, memory):
     """All that happens at time t, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
-    functions = calls.functions
-    work, iwork = memory.work, memory.iwork
+    functions, work, iwork = calls.functions, memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     status, bits = _evaluate(t, s, functions, options, memory), 0
     _scale(t, s, options, memory)

@@ -200,8 +200,7 @@ def jump(t, s, calls, memory):
 @kernel
 def catch_up(t, h, s, calls, memory):
     """One step of Euler–Moreau from the state in work[f.x:], explicit in f: the law holds for ``w + h w'``. Returns a status."""
-    functions = calls.functions
-    mem, work = memory.mem, memory.work
+    functions, mem, work = calls.functions, memory.mem, memory.work
     f, r, p, constraints, m = s.flow[0], s.problem[0], s.newton.plan[0], s.newton.constraints, s.flow[0].m
     solved = CONVERGED
     follow_bounds(clamped(t + h, f, work), s, functions, memory)

@@ -234,8 +234,7 @@ def step(t_new, s, calls, options, memory):
 
     status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
-    functions = calls.functions
-    mem, iwork = memory.mem, memory.iwork
+    functions, mem, iwork = calls.functions, memory.mem, memory.iwork
     f, t, n = s.flow[0], mem[T], 0
     result, has_ended, most = CONVERGED, False, steps_to_pause(f.n)
     if is_pending(f, iwork):

@@ -154,8 +154,7 @@ def choose_modes(is_afresh, flow, calls, memory):
     Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row. Where rounding of W leaves no point,
     a longer step makes more of what decides; is_doubtful: a shorter one had no point.
     """
-    solver_options = calls.solver_options
-    work, iwork = memory.work, memory.iwork
+    solver_options, work, iwork = calls.solver_options, memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
     iwork[p.is_doubtful] = 0
     _note_multipliers(p, memory)
@@ -251,8 +250,7 @@ def jump(flow, calls, memory):
     ``0 <= p  ⟂  C (x + B p) + e + D p / h >= 0``, and p = 0 of bounded multipliers, with three h, each half of the one before: of what p
     differs by from its limit two orders go.
     """
-    solver_options = calls.solver_options
-    work = memory.work
+    solver_options, work = calls.solver_options, memory.work
     p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
     for k in range(m * m):
         of_D, of_B = max(of_D, abs(work[p.D + k])), max(of_B, abs(_driven(k // m, k % m, p, work)))

@@ -170,8 +170,7 @@ def start(t, s, functions, options, memory):
 @inlined
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    functions = calls.functions
-    mem, work, iwork = memory.mem, memory.work, memory.iwork
+    functions, mem, work, iwork = calls.functions, memory.mem, memory.work, memory.iwork
     constraints, entries, inputs, W_row, W_column, p = s.constraints, s.entries, s.inputs, s.W_row, s.W_column, s.plan[0]
     h, input_weight, output_weight = options.h, options.input_weight, options.output_weight
     _free_motion(t_new, s.parts, s.operators, p, functions, options, memory)

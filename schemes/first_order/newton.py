@@ -231,8 +231,7 @@ def start(t, s, functions, options, memory):
 @kernel
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     parts, elements, relations, constraints, p = s.parts, s.elements, s.relations, s.constraints, s.plan[0]
     h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
     is_midpoint, tol, limit = options.midpoint != 0.0, max(options.tol, _LEAST_TOL), int(options.max_iter)

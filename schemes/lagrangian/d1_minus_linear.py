@@ -143,8 +143,7 @@ def start(t, s, functions, options, memory):
 @kernel
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
     keep_state(parts, elements, p, memory)
     for i in range(constraints.size):

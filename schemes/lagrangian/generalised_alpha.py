@@ -161,8 +161,7 @@ def start(t, s, functions, options, memory):
 @kernel
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    functions = calls.functions
-    work, iwork = memory.work, memory.iwork
+    functions, work, iwork = calls.functions, memory.work, memory.iwork
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h, smooth = form.plan[0], options.h, options.positions.newton
@@ -224,8 +223,7 @@ def _hold(parts, held, memory):
 @kernel
 def _start_accelerations(t, s, calls, options, memory):
     """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h = form.plan[0], options.h

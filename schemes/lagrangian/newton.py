@@ -279,8 +279,7 @@ def iterate(t_new, n, s, calls, options, memory):
 
     Returns (status, iterations, residual).
     """
-    functions = calls.functions
-    work, iwork = memory.work, memory.iwork
+    functions, work, iwork = calls.functions, memory.work, memory.iwork
     parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
     if n < 0:
         n = -1 - n

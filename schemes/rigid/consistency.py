@@ -33,8 +33,7 @@ def make_consistent(records, options, h, method, solver, solver_options):
 @kernel
 def _make_consistent(t, s, calls, options, memory):
     """Project positions, then velocities; returns a status, or CAPACITY, where there is no room for the contacts."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     form, p, own = s.motion, s.positions.plan[0], s.motion.plan[0]
     m = p.n_bodies
     q, v, w, R = view(work, own.q, 7 * m), view(work, own.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)

@@ -113,8 +113,7 @@ def start(t, s, functions, options, memory):
 @kernel
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
     keep_angles(form.interactions, memory)
     _begin(form.bodies, own, places, memory)
@@ -320,8 +319,7 @@ def _recall_hidden(collisions, own, q, memory):
 @kernel
 def _start_accelerations(t, s, calls, options, memory):
     """``a = A = M^-1 (F + H^T lambda)`` at the state, with ``H a + curvature = 0`` of the bilateral constraints. Returns a status."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, interactions = own.n_bodies, form.interactions
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w, 6 * n)

@@ -249,8 +249,7 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     sweeps solve, have equations like contacts. INEXACT where all are at most the residual that these options bear; the residual is the
     largest of the three. Bodies lie where the motion ends, but those of RATTLE, which moves them itself.
     """
-    functions, solver_options = calls.functions, calls.solver_options
-    work = memory.work
+    functions, solver_options, work = calls.functions, calls.solver_options, memory.work
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
     if n_blocks == 0 if options.is_explicit != 0.0 else p.linear != 0:
         return solve_at_once(t_new, n_contacts, n_blocks, s, calls, options, memory)
@@ -347,8 +346,7 @@ def _balance(n_iter, before, tol, options, bodies, p, v, impulse, R_free, memory
 @kernel
 def solve_at_once(t_new, n_contacts, n_blocks, s, calls, options, memory):
     """`iterate` where forces depend on t alone, or are known, and H on nothing: one problem, whose residual is that of the step."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, ROUNDING)
     m = p.n_bodies
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)

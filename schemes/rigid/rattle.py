@@ -181,8 +181,7 @@ def start(t, s, functions, options, memory):
 @kernel
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    functions = calls.functions
-    work = memory.work
+    functions, work = calls.functions, memory.work
     form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
     plain.begin(t, first, form, functions, memory)
     for i in range(6 * p.n_bodies):
@@ -196,26 +195,10 @@ def step(t_new, s, calls, options, memory):
             _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, memory)
     if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, memory.iwork):
         _anticipate(t, first, form, functions, memory)
-    n_iter, before = 0, math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, memory)
+    before = math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, memory)
     was_closed = before == math.inf and s.tree.links.size == 0 and _are_joints_closed(options.h, form, memory)
-    for attempt in range(overshooting.ROUNDS + 1):
-        status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, first, memory)
-        way, n_iter = p.v, n_iter + more
-        is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, memory))
-        if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
-            way = s.plan[0].way
-            n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
-            n_iter += more
-        has_room, is_last = _move(options.h, first, way, form, memory), way != p.v or attempt == overshooting.ROUNDS
-        q, w = view(work, p.q, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
-        if not has_room or is_last or not overshooting.is_any(options.h, form, q, memory):
-            break
-        n_contacts = overshooting.join(options.h, n_contacts, form, q, w, memory)
-        has_room = n_contacts >= 0
-        if not has_room:
-            break
-        n_blocks = _restart(t, first, form, functions, memory)
-    if not has_room:
+    n_contacts, n_blocks, status, n_iter, residual, way = _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory)
+    if n_contacts < 0:
         _scale_impulses(2.0, form, memory)
         restore_angles(form.interactions, memory)
         return CAPACITY, n_iter, residual
@@ -256,6 +239,33 @@ def step(t_new, s, calls, options, memory):
             status, residual = worse(status, LEFT_BRANCH), max(residual, share)
     ended = _commit(n_contacts, n_blocks, s, options, memory)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
+
+
+@kernel
+def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory):
+    """(contacts, blocks, status, iterations, residual, way): contacts that the motion ends deep in have joined; -1 without room for them.
+
+    way: where the velocities lie by which the bodies have moved. before: `_energy_before`.
+    """
+    work, form, p, n_iter = memory.work, s.motion, s.motion.plan[0], 0
+    q, w = view(work, p.q, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
+    for attempt in range(overshooting.ROUNDS + 1):
+        status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, options.first, memory)
+        way, n_iter = p.v, n_iter + more
+        is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, memory))
+        if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
+            way = s.plan[0].way
+            n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
+            n_iter += more
+        if not _move(options.h, options.first, way, form, memory):
+            return -1, n_blocks, status, n_iter, residual, way
+        if way != p.v or attempt == overshooting.ROUNDS or not overshooting.is_any(options.h, form, q, memory):
+            break
+        n_contacts = overshooting.join(options.h, n_contacts, form, q, w, memory)
+        if n_contacts < 0:
+            break
+        n_blocks = _restart(t, options.first, form, calls.functions, memory)
+    return n_contacts, n_blocks, status, n_iter, residual, way
 
 
 @tiny

@@ -241,8 +241,7 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
     A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
     at which they have shrunk, no more than rounding is left, or one that no longer shrinks and is rounding of the state.
     """
-    functions, solver_options = calls.functions, calls.solver_options
-    work = memory.work
+    functions, solver_options, work = calls.functions, calls.solver_options, memory.work
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
     m, residual, before, rate, scale, is_slow, n_iter, unsolved = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0, 0
     far = _FAR if n_contacts + n_laws == 0 else _FAR_IN_CONTACT

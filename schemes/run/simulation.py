@@ -401,7 +401,7 @@ def _steps_between(t, t_end, h):
 
 
 @_jit.tiny
-def _no_opening(t, tables, address, calls, options, memory):
+def _no_opening(t, tables, calls, options, memory):
     """The first row is that which `start` leaves."""
 
 
