@@ -73,6 +73,7 @@ _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _PUSHED = 0.5  # of the friction of a contact: if it has less in the first half, the push is most of what the contact does there
 _FAR_MORE = 100.0  # times the kinetic energy: what no step adds but one that is no motion
 _GAIN = 0.1  # of the kinetic energy, which joints and contacts may add in a step
+_MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
 
 
@@ -763,6 +764,15 @@ def _turn_over(h, s, work):
             work[it.force_old + i] = work[it.force + i]
 
 
+@tiny
+def _is_bound(i, interactions):
+    """Whether an interaction holds, drives or presses a body."""
+    result = False
+    for k in range(interactions.size):
+        result = result or interactions[k].a == i or interactions[k].b == i
+    return result
+
+
 @kernel
 def _keep_energy_of_pushed(h, half, s, memory):
     """Bodies that contacts have turned begin the second half with no more energy of rotation than their motion without contacts has.
@@ -773,18 +783,11 @@ def _keep_energy_of_pushed(h, half, s, memory):
     """
     work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
-    R, inverse, is_bound = view(work, p.R, 9 * p.n_bodies), view(work, p.inverse, p.stride * p.n_bodies), view(work, p.R_free, p.n_bodies)
+    R, inverse = view(work, p.R, 9 * p.n_bodies), view(work, p.inverse, p.stride * p.n_bodies)
     kept, turned, rate, torque = stack(3), stack(6), stack(6), stack(3)
     for i in range(p.n_bodies):
-        is_bound[i] = 0.0
-    for k in range(form.interactions.size):
-        it = form.interactions[k]
-        is_bound[it.a] = 1.0
-        if it.b != ABSENT:
-            is_bound[it.b] = 1.0
-    for i in range(p.n_bodies):
         body, back, f = form.bodies[i], view(work, places.back + 6 * i + 3, 3), view(work, p.f_old + 6 * i + 3, 3)
-        if is_bound[i] != 0.0 or norm(back) == 0.0 or body.fixed or body.isotropic or body.coupled or is_gone(body, work):
+        if norm(back) == 0.0 or body.fixed or body.isotropic or body.coupled or is_gone(body, work):
             continue
         I, v, v_k = view(memory.mem, body.q + INERTIA, 9), view(work, p.v + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
         times(I, v_k, kept)
@@ -798,9 +801,10 @@ def _keep_energy_of_pushed(h, half, s, memory):
         times(view(R, 9 * i, 9), kept, view(turned, 3, 3))
         blocks.multiply_inverse(1, p.stride, view(inverse, p.stride * i, p.stride), turned, rate)
         now = 0.5 * dot(view(turned, 3, 3), view(rate, 3, 3))
-        share = math.sqrt(max(energy, 0.0) / now) - 1.0 if now > energy else 0.0
-        for k in range(3):
-            f[k] += share * kept[k] / half
+        if now > _MORE * energy and not _is_bound(i, form.interactions):
+            share = math.sqrt(max(energy, 0.0) / now) - 1.0
+            for k in range(3):
+                f[k] += share * kept[k] / half
 
 
 @kernel
