@@ -81,19 +81,19 @@ from nsds.results.report import report
 from nsds.results.storage import read_system, read_trajectory
 from nsds.results.tables import to_pandas, to_xarray
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
-from nsds.schemes.event_driven.scheme import event_driven
-from nsds.schemes.first_order.euler_moreau import euler_moreau
-from nsds.schemes.first_order.higher_order_sweeping import higher_order_sweeping
 from nsds.schemes.first_order.relative_degree import relative_degree
-from nsds.schemes.first_order.zero_order_hold import zero_order_hold
-from nsds.schemes.lagrangian.consistency import consistent
-from nsds.schemes.lagrangian.d1_minus_linear import d1_minus_linear
-from nsds.schemes.lagrangian.exact import moreau_jean_exact
-from nsds.schemes.lagrangian.generalised_alpha import generalised_alpha
-from nsds.schemes.lagrangian.moreau_jean import moreau_jean
-from nsds.schemes.lagrangian.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
-from nsds.schemes.lagrangian.schatzman_paoli import schatzman_paoli
-from nsds.schemes.rigid.rattle import rattle
+from nsds.schemes.options.d1_minus_linear import d1_minus_linear
+from nsds.schemes.options.euler_moreau import euler_moreau
+from nsds.schemes.options.event_driven import event_driven
+from nsds.schemes.options.exact import moreau_jean_exact
+from nsds.schemes.options.generalised_alpha import generalised_alpha
+from nsds.schemes.options.higher_order_sweeping import higher_order_sweeping
+from nsds.schemes.options.moreau_jean import moreau_jean
+from nsds.schemes.options.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
+from nsds.schemes.options.rattle import rattle
+from nsds.schemes.options.schatzman_paoli import schatzman_paoli
+from nsds.schemes.options.zero_order_hold import zero_order_hold
+from nsds.schemes.run.consistency import consistent
 from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import step, stepper
 from nsds.schemes.run.streaming import resume, stream

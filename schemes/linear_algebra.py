@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import types
 
-from nsds._jit import caller, inlined, kernel, on_demand, tiny
+from nsds._jit import caller, inlined, kernel, load, on_demand, put, spread, tiny
 from nsds.maths import cholesky, superlu
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
@@ -369,3 +369,16 @@ def _sparse_factors(A, where):
         "row_place": lu.perm_r,
         "column_place": lu.perm_c,
     }
+
+
+@inlined
+def apply_inverse_in_lanes(width, kind, n, data, b, x, work):
+    """``x = A^-1 b``, as `apply_inverse` does, of several members at once."""
+    for i in range(n):
+        if kind == DENSE:
+            row = spread(0.0, width)
+            for j in range(n):
+                row = row + load(work, data + i * n + j, width) * load(work, b + j, width)
+            put(work, x + i, width, row)
+        else:
+            put(work, x + i, width, load(work, data + i, width) * load(work, b + i, width))

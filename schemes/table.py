@@ -1,8 +1,9 @@
-"""The schemes by name: each is a module with `prepare`, whose result names the module with `start`, `step` and `blame`."""
+"""The schemes by name: each has a module with `prepare` for a family, whose result names the module with `start`, `step` and `blame`."""
 
-import inspect
-import sys
+from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,22 +11,33 @@ from nsds import _checks
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.laws import LAWS
 from nsds.model.records import model_of
-from nsds.schemes.lagrangian import solver as lagrangian_solver
-from nsds.schemes.problem.recorder import Recorder
-from nsds.schemes.rigid import tables as newton_euler_tables
+from nsds.schemes import declared
+from nsds.schemes.problem import kinds
 from nsds.solvers import table as solvers
 
-# name -> (families of systems it is for, module)
-SCHEMES = {}
+
+class Scheme(NamedTuple):
+    """What is known of a scheme: the constructor of its options, and by family of systems the module that steps these."""
+
+    constructor: Callable
+    options: dict  # argument -> `nsds.schemes.declared.Option`
+    modules: dict  # family -> module of `nsds.schemes`, imported when it is asked for: each has hundreds of kernels
+
+
+class StandIn:
+    """What stands in a solver's place: it has the solver as choice, and in_place_of, see `nsds.schemes.recorder.Recorder`."""
+
+
+SCHEMES = {}  # by name
 DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "rattle", FIRST_ORDER: "euler_moreau"}
 _BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that take rigid bodies as rows of Lagrangian systems
 
 
-def scheme_for(*families):
-    """Decorator of the constructor of a scheme's options: enters the scheme under its name; its module has `prepare`."""
+def scheme_for(options, modules):
+    """Decorator of the constructor of a scheme's options: enters the scheme under its name."""
 
     def entered(constructor):
-        SCHEMES[constructor.__name__] = families, sys.modules[constructor.__module__]
+        SCHEMES[constructor.__name__] = Scheme(constructor, options, modules)
         return constructor
 
     return entered
@@ -36,20 +48,25 @@ def chosen(options, system, solver=None):
     model = model_of(system)
     systems = family(model)
     default = DEFAULTS[systems]
-    if options is None and systems == NEWTON_EULER and solver is not None and not isinstance(solver, Recorder):
-        default = _OF_VELOCITIES[0] if solvers.chosen(solver, kind_of(system))[0].law else default
+    if options is None and systems == NEWTON_EULER and solver is not None and not isinstance(solver, StandIn):
+        default = _OF_VELOCITIES[0] if solvers.chosen(solver, kinds.kind_of(system))[0].law else default
     if options is None:
-        module = SCHEMES[default][1]
-        return module, getattr(module, default)()
+        options = SCHEMES[default].constructor()
+        return module_of(options, systems), options
     name = _name_of(options)
     if name not in SCHEMES:
         known = ", ".join(f"nsds.{scheme}" for scheme in sorted(SCHEMES))
         raise TypeError(f"scheme: expected the result of one of {known}, got {_checks.shortened(options)}")
-    treated, module = SCHEMES[name]
-    if systems not in treated:
-        raise ValueError(f"{name}: this scheme is for {' and '.join(treated)} systems; {systems} systems want nsds.{default}")
+    if systems not in SCHEMES[name].modules:
+        treated = " and ".join(SCHEMES[name].modules)
+        raise ValueError(f"{name}: this scheme is for {treated} systems; {systems} systems want nsds.{default}")
     _require_valid(name, options.dtype, options.tobytes())
-    return module, options
+    return module_of(options, systems), options
+
+
+def module_of(options, systems):
+    """The module that steps a family of systems under a scheme, by its options."""
+    return import_module(f"nsds.schemes.{SCHEMES[_name_of(options)].modules[systems]}")
 
 
 def _name_of(options):
@@ -65,20 +82,10 @@ def is_event_driven(options):
     return _name_of(options) == "event_driven"
 
 
-# Fields of options that are not arguments of the same name of their constructors: the name, and the values for 0, 1 ...
-_FLAGS = {
-    "every_contact": ("contacts", ("active", "all")),
-    "velocity_level": ("level", ("acceleration", "velocity")),
-    "gamma_for_relation": ("gamma_for_relation", (False, True)),
-    "midpoint": ("midpoint", (False, True)),
-    "hybrid": ("hybrid", (False, True, None)),
-}
-
-
 @lru_cache(maxsize=64)
 def _require_valid(name, dtype, stored):
     """Options may be edited after they were made: what their constructor would refuse is refused here."""
-    constructor = getattr(SCHEMES[name][1], name)
+    constructor = SCHEMES[name].constructor
     plain = constructor().dtype
     if dtype.names != plain.names or any(dtype[field].base != plain[field].base for field in plain.names):
         raise TypeError(f"{name}: expected the options that nsds.{name} makes, got a record of type {dtype}")
@@ -95,37 +102,19 @@ def _require_valid(name, dtype, stored):
 
 def arguments_of(options):
     """Arguments by which the constructor of a scheme makes these options."""
-    name, arguments = _name_of(options), {}
-    taken = inspect.signature(getattr(SCHEMES[name][1], name)).parameters
-    for field in options.dtype.names[1:]:
-        value, argument = options[field].tolist(), field
-        if field in _FLAGS:
-            argument, values = _FLAGS[field]
-            if value not in range(len(values)):
-                raise ValueError(f"{name}: {field} must be {' or '.join(map(str, range(len(values))))}, got {value}")
-            value = values[value]
-        if argument in taken:
-            arguments[argument] = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return arguments
-
-
-def kind_of(system):
-    """Kind of the one-step problems of a system, see `nsds.solvers.methods`."""
-    systems = family(model_of(system))
-    if systems == NEWTON_EULER:
-        return "rigid" if newton_euler_tables.components(system) == 3 else "rigid_rolling"
-    return lagrangian_solver.kind_of(system) if systems == LAGRANGIAN else "relay"
+    name = _name_of(options)
+    return declared.arguments_of(name, SCHEMES[name].options, options)
 
 
 def solver_of(choice, system, scheme=None):
     """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system under a scheme, options or None."""
-    if isinstance(choice, Recorder):
+    if isinstance(choice, StandIn):
         return choice.in_place_of(*solver_of(choice.choice, system, scheme))
     systems = family(model_of(system))
     if systems == LAGRANGIAN or (systems == NEWTON_EULER and _name_of(scheme) in _BY_ROWS):
-        method, options = lagrangian_solver.solver_of(choice, system)
+        method, options = kinds.by_rows(choice, system)
     else:
-        method, options = solvers.chosen(choice, kind_of(system))
+        method, options = solvers.chosen(choice, kinds.kind_of(system))
     if method.law:
         _require_law_fits(solvers.name_of_law(method.name), system, _name_of(scheme))
     return method, options, solvers.address(method)

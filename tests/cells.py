@@ -14,7 +14,7 @@ import numpy as np
 import nsds
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.model.laws import LAWS
-from nsds.schemes.lagrangian.tables import IMPACTS
+from nsds.schemes.problem.rows import IMPACTS
 from nsds.schemes.table import DEFAULTS, SCHEMES
 from nsds.status import is_event
 from tests.pairs import PAIRS, scene
@@ -451,7 +451,7 @@ def _outcomes(family):
 
 def schemes_of(family):
     """Names of the schemes of a family, the default first."""
-    names = sorted(name for name, (families, _) in SCHEMES.items() if family in families)
+    names = sorted(name for name, scheme in SCHEMES.items() if family in scheme.modules)
     return sorted(names, key=lambda name: name != DEFAULTS[family])
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nsds.schemes.run.memory import Memory
+from nsds.schemes.memory import Memory
 
 
 def memory_with(work, iwork=None, mem=None):

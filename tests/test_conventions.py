@@ -117,6 +117,30 @@ def test_imports_run_one_way(path):
         assert inside <= {"_jit", "_checks", "maths", "status", "solvers"}
 
 
+# What modules of `schemes/` import of each other: only what stands on a floor below, or on their own in the same folder.
+FLOORS = (
+    ("linear_algebra", "derivatives", "memory", "sides", "declared"),
+    ("problem",),
+    ("lagrangian", "first_order"),
+    ("rigid",),
+    ("mechanics",),
+    ("event_driven",),
+    ("table",),
+    ("options", "recorder"),
+    ("run",),
+)
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.relative_to(ROOT).parts[0] == "schemes"], ids=names)
+def test_schemes_import_what_is_below(path):
+    floor = {name: number for number, names in enumerate(FLOORS) for name in names}
+    own = path.relative_to(ROOT / "schemes").with_suffix("").parts[0]
+    if own == "__init__":
+        return
+    others = {module.split(".")[2] for module in imported(path) if module.startswith("nsds.schemes.")} - {own}
+    assert all(floor[other] < floor[own] for other in others), sorted(others)
+
+
 @pytest.mark.parametrize("name", [n for n in nsds.__all__ if inspect.isfunction(getattr(nsds, n))])
 def test_public_functions_are_documented(name):
     function = getattr(nsds, name)

@@ -8,7 +8,7 @@ import pytest
 import nsds
 from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, RELATIONS
 from nsds.model.laws import LAWS
-from nsds.schemes.lagrangian.tables import IMPACTS
+from nsds.schemes.problem.rows import IMPACTS
 from nsds.schemes.table import SCHEMES
 from tests import cells
 
@@ -20,8 +20,8 @@ _ARM = np.array([1.0] * 3 + [cells.RADIUS] * 3)  # m, what makes angular velocit
 _OF_OUTPUTS = {"euler_moreau", "zero_order_hold", "higher_order_sweeping", "event_driven"}
 _METHODS = [
     pytest.param(family, name, options, id=f"{name} {family}{''.join(f' {value}' for value in options.values())}")
-    for name, (families, _) in SCHEMES.items()
-    for family in families
+    for name, scheme in SCHEMES.items()
+    for family in scheme.modules
     for options in ({}, *cells.VARIANTS.get(name, ()))
     if not (options and family == NEWTON_EULER)
 ]

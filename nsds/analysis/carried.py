@@ -34,7 +34,7 @@ from nsds.analysis.tangent import (
 )
 from nsds.model.records import memory
 from nsds.schemes.event_driven import filippov, first_order, lagrangian
-from nsds.schemes.event_driven.scheme import event_driven
+from nsds.schemes.options.event_driven import event_driven
 from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import SHORTEST, Kept, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.simulation import shares

@@ -7,16 +7,16 @@ import numpy as np
 
 from nsds import _checks, solvers
 from nsds.analysis.balance import balance_of
+from nsds.collision.kinds import thickness_of
 from nsds.model.collisions import with_room
 from nsds.model.functions import offered
 from nsds.model.kinds import CONTROL, FIRST_ORDER, NEWTON_EULER, collisions_of, family, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import copied, model_of
 from nsds.model.validation import runnable
-from nsds.schemes.lagrangian.projection import moreau_jean_combined_projection
+from nsds.schemes.options.projection import moreau_jean_combined_projection
 from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import stepper
-from nsds.schemes.run.warnings import thickness_of
 from nsds.status import ACCELERATING, CONVERGED, MAX_ITER, NEWTON, advice, has_failed
 
 _PROBE = -10  # the first look at forces is a step of 2^-10 s

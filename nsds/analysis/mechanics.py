@@ -4,13 +4,13 @@ from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.compliance import is_compliant
-from nsds.schemes.event_driven.disks import first_of_disk
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, free_accelerations, list_rows, push, solve_rows
 from nsds.schemes.event_driven.state import load as load_state
 from nsds.schemes.event_driven.state import store
-from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
 from nsds.schemes.lagrangian.newton import EVERY
 from nsds.schemes.lagrangian.outputs import position, velocity
+from nsds.schemes.mechanics.tables import FREE, HELD, SLIP
+from nsds.schemes.problem.disks import first_of_disk
 
 _FULL = 1.0 - 1e-9  # of the friction that slip has: what sticks has less
 

@@ -44,7 +44,7 @@ from nsds.analysis.tangent import (
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
-from nsds.schemes.run.memory import calls_of, memory_of
+from nsds.schemes.memory import calls_of, memory_of
 from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.table import is_event_driven
 from nsds.status import CONVERGED, INEXACT

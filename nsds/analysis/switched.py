@@ -4,7 +4,7 @@ from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
 from nsds.schemes.event_driven.filippov_outputs import evaluate_output_rates, evaluate_outputs, follow_bounds, hold, linearise
 from nsds.schemes.event_driven.modes import HELD
-from nsds.schemes.event_driven.sides import clamped
+from nsds.schemes.sides import clamped
 
 
 @tiny

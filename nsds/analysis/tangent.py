@@ -25,7 +25,7 @@ from numba import float64, int64, types
 from nsds import _jit
 from nsds._jit import kernel, tiny, view
 from nsds.model.records import STEP, T0, T
-from nsds.schemes.run.memory import MEMORY, calls_of, memory_of
+from nsds.schemes.memory import MEMORY, calls_of, memory_of
 from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 
 FIELD, GUARD, RESET = range(3)  # what is differentiated

@@ -214,3 +214,13 @@ def bound(kind, size, s):
 for code, (name, shape) in reversed(list(enumerate(SHAPES.items()))):
     radius, others = shape.bound, bound
     bound = tiny(specialised(_bound, name, code=code, radius=radius, others=others))
+
+
+def thickness_of(part):
+    """Least extents of all shapes of a part of collisions; infinite of planes."""
+    kind, size = part["shape_kind"], part["shape_size"]
+    vertices = part["vertices"] if "vertices" in part.dtype.names else None
+    result = np.empty(kind.size)
+    for code, shape in enumerate(SHAPES.values()):
+        result[kind == code] = shape.thickness(size[kind == code], vertices)
+    return result

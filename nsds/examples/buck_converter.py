@@ -11,7 +11,7 @@ from nsds.model.interactions import interaction
 from nsds.model.laws import complementarity
 from nsds.model.relations_first_order import first_order_linear_relation
 from nsds.pictures.plotting import figure, legend_beside, time_series
-from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.options.euler_moreau import euler_moreau
 
 RUN = {"t_end": 2e-6, "h": 5e-11, "scheme": euler_moreau(theta=1.0)}
 

@@ -8,7 +8,7 @@ from nsds.model.complementarity_system import linear_complementarity_system
 from nsds.model.validation import valid
 from nsds.pictures.plotting import figure, legend_beside, time_series
 from nsds.results.trajectories import of_system
-from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.options.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5.0, "h": 5e-2, "scheme": euler_moreau(theta=0.5, gamma=0.5, gamma_for_relation=True)}
 

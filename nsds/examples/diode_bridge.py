@@ -2,7 +2,7 @@
 
 from nsds.model.complementarity_system import linear_complementarity_system
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.options.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5e-3, "h": 1e-6, "scheme": euler_moreau(theta=0.5)}
 

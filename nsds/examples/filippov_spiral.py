@@ -8,7 +8,7 @@ from nsds.model.interactions import interaction
 from nsds.model.laws import relay
 from nsds.model.relations_first_order import first_order_relation
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.options.euler_moreau import euler_moreau
 
 RUN = {"t_end": 0.1, "h": 1e-3, "scheme": euler_moreau(theta=0.5)}
 

@@ -8,7 +8,7 @@ from nsds.model.lagrangian import lagrangian_modal
 from nsds.model.laws import newton_impact
 from nsds.model.relations_lagrangian import lagrangian_linear_relation
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.lagrangian.exact import moreau_jean_exact
+from nsds.schemes.options.exact import moreau_jean_exact
 
 RUN = {"t_end": 0.1, "h": 5e-5, "scheme": moreau_jean_exact()}
 

@@ -8,7 +8,7 @@ from nsds.model.laws import newton_impact
 from nsds.model.relations_lagrangian import lagrangian_linear_relation
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.event_driven.scheme import event_driven
+from nsds.schemes.options.event_driven import event_driven
 
 BODY, FOOT, STIFFNESS, DAMPING, LENGTH, GRAVITY = 1.0, 0.2, 800.0, 2.0, 0.3, 9.81  # kg, kg, N/m, N s/m, m, m/s²
 INTERVAL, N = 2.0**-5, 12  # of a thrust (s), and how many there are

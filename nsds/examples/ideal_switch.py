@@ -7,7 +7,7 @@ from nsds.model.interactions import interaction
 from nsds.model.laws import mixed_complementarity
 from nsds.model.relations_first_order import first_order_linear_relation
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.options.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5e-3, "h": 1e-6, "scheme": euler_moreau(theta=1.0)}
 

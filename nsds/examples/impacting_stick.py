@@ -8,7 +8,7 @@ from nsds.model.lagrangian import lagrangian
 from nsds.model.laws import newton_impact_friction
 from nsds.model.relations_lagrangian import scleronomous
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.lagrangian.moreau_jean import moreau_jean
+from nsds.schemes.options.moreau_jean import moreau_jean
 
 RUN = {"t_end": 0.2, "h": 1e-4, "scheme": moreau_jean(q_star=0.0)}
 

@@ -5,7 +5,7 @@ import math
 from nsds.model.complementarity_system import linear_complementarity_system
 from nsds.model.laws import relay
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.options.euler_moreau import euler_moreau
 
 RUN = {"t_end": 100.0, "h": 1e-2, "scheme": euler_moreau(theta=0.5)}
 

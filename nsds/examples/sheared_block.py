@@ -9,7 +9,7 @@ from nsds.model.laws import newton_impact_friction
 from nsds.model.relations_lagrangian import lagrangian_linear_relation
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures.plotting import legend_beside
-from nsds.schemes.lagrangian.moreau_jean import moreau_jean
+from nsds.schemes.options.moreau_jean import moreau_jean
 
 RUN = {"t_end": 0.24, "h": 4e-3, "scheme": moreau_jean(theta=1.0)}
 

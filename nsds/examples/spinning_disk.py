@@ -6,7 +6,7 @@ from nsds.model.laws import newton_impact_friction
 from nsds.model.relations_lagrangian import lagrangian_linear_relation
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.lagrangian.moreau_jean import moreau_jean
+from nsds.schemes.options.moreau_jean import moreau_jean
 
 RUN = {"t_end": 10.0, "h": 5e-3, "scheme": moreau_jean(gamma=1.0)}
 

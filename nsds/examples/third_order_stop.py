@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds.model.complementarity_system import linear_complementarity_system
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.first_order.higher_order_sweeping import higher_order_sweeping
+from nsds.schemes.options.higher_order_sweeping import higher_order_sweeping
 
 RUN = {"t_end": 4.0, "h": 1e-3, "scheme": higher_order_sweeping()}
 

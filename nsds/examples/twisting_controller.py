@@ -6,7 +6,7 @@ from nsds.model.interactions import interaction
 from nsds.model.laws import normal_cone
 from nsds.model.relations_first_order import first_order_linear_relation
 from nsds.pictures.plotting import figure, time_series
-from nsds.schemes.first_order.zero_order_hold import zero_order_hold
+from nsds.schemes.options.zero_order_hold import zero_order_hold
 
 RUN = {"t_end": 3.0, "h": 0.05, "scheme": zero_order_hold()}
 

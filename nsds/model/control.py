@@ -4,8 +4,8 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import function_name
-from nsds.model.kinds import CONTROL
-from nsds.model.records import pack
+from nsds.model.kinds import CONTROL, split
+from nsds.model.records import model_of, pack
 
 NEVER = -1e300
 
@@ -81,3 +81,8 @@ def _names(owner, what, given):
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise TypeError(f"{owner}: {what} must be names of parts, each once, got {_checks.shortened(given)}")
     return names
+
+
+def has_controls(records):
+    """Whether a model has controllers."""
+    return len(split(model_of(records))[2]) > 0

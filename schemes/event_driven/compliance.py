@@ -9,13 +9,13 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.sides import clamped
-from nsds.schemes.event_driven.tables import FREE, HELD
 from nsds.schemes.lagrangian.contact_forces import coordinate
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
 from nsds.schemes.lagrangian.outputs import compliance, position, velocity
-from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import invert_in_place
+from nsds.schemes.mechanics.tables import FREE, HELD
+from nsds.schemes.problem.rows import POSITION
+from nsds.schemes.sides import clamped
 
 _ITERATIONS = 100  # of Newton's method
 _SAME, _CLOSE = 2.0**-50, 1e-9  # change of lambda, relative: nothing follows, it is good enough

@@ -9,7 +9,7 @@ solve it the one is taken whose ``sum of T_i lambda_i^2`` is least, T_i the trac
 
     lambda - N (N^T T N)^-1 N^T T lambda
 
-It depends neither on the rows that are left out nor on their order. See `nsds.schemes.rigid.redundancy`.
+It depends neither on the rows that are left out nor on their order. See `nsds.schemes.problem.redundancy`.
 """
 
 import math

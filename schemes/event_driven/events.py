@@ -10,7 +10,6 @@ import math
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.compliance import choose, is_compliant
-from nsds.schemes.event_driven.disks import begins_disk, first_of_disk, rolls, rows_of, unit_of
 from nsds.schemes.event_driven.flows import correct, put_on_constraints
 from nsds.schemes.event_driven.forces import (
     evaluate_rows,
@@ -25,11 +24,13 @@ from nsds.schemes.event_driven.forces import (
     speed_of_rest,
 )
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
-from nsds.schemes.event_driven.tables import FREE, HELD, LEANS, REDUNDANT, SLIP
+from nsds.schemes.event_driven.tables import LEANS
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.newton import EVERY
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
+from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.disks import begins_disk, first_of_disk, rolls, rows_of, unit_of
 from nsds.status import (
     CLOSED,
     CONVERGED,

@@ -10,6 +10,7 @@ import numpy as np
 
 from nsds._jit import kernel, tiny
 from nsds.maths.times import is_later
+from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
@@ -49,12 +50,11 @@ from nsds.schemes.event_driven.filippov_outputs import (
 )
 from nsds.schemes.event_driven.filippov_tables import Options, Tables, are_plain, place
 from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
-from nsds.schemes.event_driven.scheme import numbers_of
-from nsds.schemes.event_driven.sides import clamped, open_window
+from nsds.schemes.event_driven.tables import numbers_of
 from nsds.schemes.first_order import newton
 from nsds.schemes.first_order.functions import blame, evaluate_bounds  # noqa: F401
 from nsds.schemes.first_order.newton import collect_input, invert_groups
-from nsds.schemes.run.sampled_control import has_controls
+from nsds.schemes.sides import clamped, open_window
 from nsds.status import (
     ACCUMULATION,
     CLOSED,

@@ -6,18 +6,11 @@ Guards are w of rows at a bound, and what lambda of HELD rows is away from its b
 import math
 
 from nsds._jit import kernel, tiny
+from nsds.maths.polynomials import GUARD_DEGREE, GUARD_NODES, NO_ROOT, evaluate, first_root, interpolate_guard
 from nsds.schemes.event_driven import dopri5, radau5
 from nsds.schemes.event_driven.filippov_outputs import evaluate_outputs, follow_bounds, hold, linearise, set_difference
 from nsds.schemes.event_driven.modes import HELD, LOWER
-from nsds.schemes.event_driven.polynomials import (
-    GUARD_DEGREE,
-    GUARD_NODES,
-    NO_ROOT,
-    evaluate,
-    first_root,
-    interpolate_guard,
-)
-from nsds.schemes.event_driven.sides import clamped
+from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step

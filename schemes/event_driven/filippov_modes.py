@@ -17,9 +17,9 @@ from nsds.schemes.event_driven.filippov_outputs import (
     linearise,
 )
 from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
-from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, note_several, solve_near
+from nsds.schemes.sides import clamped
 from nsds.solvers.box.signature import changed
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE
 

@@ -10,9 +10,9 @@ import math
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.modes import HELD, LOWER
-from nsds.schemes.event_driven.sides import BEGIN_FIRST, FIRST, clamped, side_of
 from nsds.schemes.first_order.functions import evaluate_bounds, rate, relation_jacobians, relation_values
 from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.sides import BEGIN_FIRST, FIRST, clamped, side_of
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
 _PART = 1.0 / 64.0  # of the step of the motion: the step of differences

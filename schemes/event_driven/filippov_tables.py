@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import by_reference
+from nsds.maths.polynomials import GUARD_DEGREE
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import dopri5
-from nsds.schemes.event_driven.polynomials import GUARD_DEGREE
 from nsds.schemes.first_order import newton
 from nsds.schemes.problem.branches import COLUMNS, place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem

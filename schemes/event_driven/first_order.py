@@ -11,6 +11,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny
 from nsds.maths.times import ROUNDED, is_later
+from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven import filippov
@@ -57,10 +58,9 @@ from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
+from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.branches import place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
-from nsds.schemes.run.memory import Allocator, Prepared
-from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import (
     ACCUMULATION,
     CLOSED,

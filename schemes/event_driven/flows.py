@@ -6,11 +6,10 @@ Either ends where the first guard comes to zero. Both leave the motion in the st
 import math
 
 from nsds._jit import inlined, kernel, tiny
+from nsds.maths.polynomials import NO_ROOT, evaluate
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5, radau5
-from nsds.schemes.event_driven.bodies import LOST, SAME, rates, renew_contacts
 from nsds.schemes.event_driven.compliance import is_compliant
-from nsds.schemes.event_driven.disks import begins_disk, rolls
 from nsds.schemes.event_driven.forces import (
     accelerate,
     evaluate_operators,
@@ -26,13 +25,15 @@ from nsds.schemes.event_driven.forces import (
 )
 from nsds.schemes.event_driven.guards import first_event, least_length, note_turns, series_event, time_in_step, turns
 from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
-from nsds.schemes.event_driven.polynomials import NO_ROOT, evaluate
 from nsds.schemes.event_driven.state import add, load, store
-from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SERIES_DEGREE, SLIP
+from nsds.schemes.event_driven.tables import SERIES_DEGREE
 from nsds.schemes.lagrangian.newton import ACTIVE
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
-from nsds.schemes.lagrangian.tables import VELOCITY
 from nsds.schemes.linear_algebra import apply_inverses, subtract_product
+from nsds.schemes.mechanics.bodies import LOST, SAME, rates, renew_contacts
+from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
+from nsds.schemes.problem.disks import begins_disk, rolls
+from nsds.schemes.problem.rows import VELOCITY
 from nsds.status import CONVERGED, NON_FINITE, SINGULAR_STEP, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step

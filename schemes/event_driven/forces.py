@@ -13,19 +13,20 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.event_driven import dependent
-from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
 from nsds.schemes.event_driven.compliance import add_forces, is_compliant
-from nsds.schemes.event_driven.disks import begins_disk, rolls, rows_of
 from nsds.schemes.event_driven.shares import find_shifts, share
-from nsds.schemes.event_driven.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND, clamped, side_of
-from nsds.schemes.event_driven.tables import FREE, HELD, LEANS, REDUNDANT, SLIP
+from nsds.schemes.event_driven.tables import LEANS
 from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
 from nsds.schemes.lagrangian.functions import stated_rate
 from nsds.schemes.lagrangian.newton import ACTIVE, add_pushed, evaluate_forces, evaluate_masses, evaluate_relations, invert
 from nsds.schemes.lagrangian.outputs import velocity
 from nsds.schemes.linear_algebra import apply_inverses, invert_in_place
+from nsds.schemes.mechanics.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
+from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.active import accept, extract_pattern, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.disks import begins_disk, rolls, rows_of
+from nsds.schemes.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND, clamped, side_of
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _STANDING = 1e-100  # of the coordinates, per unit of time

@@ -12,26 +12,19 @@ they might pass each other between two samples. Then it is followed by steps of 
 import math
 
 from nsds._jit import kernel, tiny, view
+from nsds.maths.polynomials import GUARD_DEGREE, GUARD_NODES, NO_ROOT, evaluate, first_root, interpolate_guard
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.bodies import evaluate_interactions, least_gap
 from nsds.schemes.event_driven.compliance import is_compliant
-from nsds.schemes.event_driven.disks import begins_disk, unit_of
 from nsds.schemes.event_driven.forces import accelerate, slip_of
-from nsds.schemes.event_driven.polynomials import (
-    GUARD_DEGREE,
-    GUARD_NODES,
-    NO_ROOT,
-    evaluate,
-    first_root,
-    interpolate_guard,
-)
-from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.event_driven.state import store
-from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import coordinate
 from nsds.schemes.lagrangian.newton import INACTIVE
 from nsds.schemes.lagrangian.outputs import position
+from nsds.schemes.mechanics.bodies import evaluate_interactions, least_gap
+from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
+from nsds.schemes.problem.disks import begins_disk, unit_of
+from nsds.schemes.sides import clamped
 
 _NO_FORCE = 1e-10  # of the largest force: what is smaller starts from zero
 _ROUNDING = 2.0**-44  # of the largest lengths so far that cancelled in a gap

@@ -17,10 +17,10 @@ from nsds.schemes.event_driven.flows import put_on_gaps, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, free_accelerations, list_rows
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.loads import forget_jumps
-from nsds.schemes.event_driven.sides import open_window
 from nsds.schemes.event_driven.state import add, load, store
-from nsds.schemes.event_driven.tables import FREE, HELD
 from nsds.schemes.lagrangian.newton import EVERY, keep_state
+from nsds.schemes.mechanics.tables import FREE, HELD
+from nsds.schemes.sides import open_window
 from nsds.status import CONVERGED, NON_FINITE, TIME_EVENT
 
 _INTERVALS = 64  # one after the other, at most; they reach the next row long before

@@ -9,11 +9,11 @@ import sys
 import numpy as np
 
 from nsds._jit import kernel, tiny
+from nsds.model.control import has_controls
 from nsds.model.kinds import split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
 from nsds.model.records import T, model_of
-from nsds.schemes.event_driven.bodies import forget_contacts, list_contacts
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
     AT_EVENT,
@@ -33,26 +33,27 @@ from nsds.schemes.event_driven.clock import (
     wind_up,
 )
 from nsds.schemes.event_driven.compliance import choose, is_compliant
-from nsds.schemes.event_driven.disks import rolls, state_coefficients
 from nsds.schemes.event_driven.events import handle, strikes_at_start
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
 from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
-from nsds.schemes.event_driven.scheme import numbers_of
-from nsds.schemes.event_driven.sides import open_window
 from nsds.schemes.event_driven.state import load, store
-from nsds.schemes.event_driven.tables import FREE, HELD, SLIP, Options, Tables, no_bodies, number_blocks, place_flow
+from nsds.schemes.event_driven.tables import Options, Tables, numbers_of, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import EVERY, keep_state
 from nsds.schemes.lagrangian.outputs import position, update_outputs
-from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
+from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
-from nsds.schemes.run.memory import Allocator
-from nsds.schemes.run.sampled_control import has_controls
+from nsds.schemes.mechanics.bodies import forget_contacts, list_contacts
+from nsds.schemes.mechanics.tables import FREE, HELD, SLIP, no_bodies, number_blocks
+from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.disks import rolls, state_coefficients
+from nsds.schemes.problem.rows import POSITION
+from nsds.schemes.sides import open_window
 from nsds.status import (
     ACCUMULATION,
     CAPACITY,

@@ -7,12 +7,12 @@ foretold, each from the last one: then it takes 3 values more than the step up t
 import math
 
 from nsds._jit import kernel, tiny, view
+from nsds.maths.polynomials import FORCE_DEGREE, FORCE_NODES, interpolate_force, value
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.guards import time_in_step
-from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, interpolate_force, value
-from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.event_driven.tables import JUMPS
+from nsds.schemes.sides import clamped
 
 _ACCURATE = 1e-13  # of what is missing in the interpolation of a force, over the step for which it counts
 _UNIT = 2.0**-52

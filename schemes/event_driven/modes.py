@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny
+from nsds.maths.polynomials import NO_ROOT, first_root
 from nsds.model.layout import table
 from nsds.schemes.event_driven.collocation import LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
-from nsds.schemes.event_driven.polynomials import NO_ROOT, first_root
 from nsds.schemes.problem.box import ULPS, solve
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.solvers.box.signature import Options, changed

@@ -8,8 +8,8 @@ time: of several shifts the largest may be larger than it need be.
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.disks import begins_disk, unit_of
-from nsds.schemes.event_driven.tables import HELD, REDUNDANT
+from nsds.schemes.mechanics.tables import HELD, REDUNDANT
+from nsds.schemes.problem.disks import begins_disk, unit_of
 
 _SWEEPS, _SAME = 400, 1e-14  # over the shifts at most, until none changes more than that of the largest force
 _MORE_SWEEPS = 8

@@ -1,7 +1,7 @@
 """The state of all bodies: (q, v) behind one another in the work memory, and as the record has it."""
 
 from nsds._jit import kernel
-from nsds.schemes.event_driven.bodies import copy_state, displace
+from nsds.schemes.mechanics.bodies import copy_state, displace
 
 
 @kernel

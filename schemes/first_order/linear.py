@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, view
+from nsds.model.control import has_controls
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.model.records import STEP
@@ -22,12 +23,11 @@ from nsds.schemes.first_order import tiles  # noqa: F401
 from nsds.schemes.first_order.functions import blame, cause_of, evaluate_bounds, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
+from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, outputs_of_cones
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, note_unstable, place_branches, solve_near
 from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store_inverse
-from nsds.schemes.run.memory import Prepared
-from nsds.schemes.run.sampled_control import has_controls
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, NON_FINITE
 

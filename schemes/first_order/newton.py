@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny
+from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order.functions import (  # noqa: F401
@@ -31,12 +32,11 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
 )
 from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
+from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
-from nsds.schemes.run.memory import Prepared
-from nsds.schemes.run.sampled_control import has_controls
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 

@@ -10,7 +10,7 @@ from nsds.model.records import copied, model_of, stored_sparse
 from nsds.model.validation import runnable
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
-from nsds.schemes.run.memory import Allocator
+from nsds.schemes.memory import Allocator
 
 ZERO = 1e-12  # of the sum of the absolute terms of a product
 NONE = -1

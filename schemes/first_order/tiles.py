@@ -9,7 +9,7 @@ import numpy as np
 from nsds._jit import absolute, bits_of, chosen, inlined, larger, load, put, spread, tiny
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.first_order.last_basis import NO_BASIS, UNDERFLOW
-from nsds.schemes.lagrangian.tiles import apply_inverse
+from nsds.schemes.linear_algebra import apply_inverse_in_lanes
 from nsds.solvers.box.newton_min import BASIC, LOWER
 
 # Places in the memory that `propose` leaves for `commit`: x and r at the end of the step, q, z and w of the one-step problem; and the sides
@@ -88,7 +88,7 @@ def _free_motion(width, s, k, options, mem, work, kept):
                     source = load(work, o.source + e * n + i, width)
                     rhs = 0.0 + (1.0 - theta) * source + theta * source
                     put(work, p.rhs + i, width, rhs + (1.0 - input_weight) * load(mem, q + n + i, width))
-                apply_inverse(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
+                apply_inverse_in_lanes(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
                 increment = p.solution
             for i in range(n):
                 x = load(work, increment + i, width)
@@ -145,7 +145,7 @@ def _end_motion(width, s, k, options, work, kept):
             n, dof = part.n, part.dof + e * part.n
             for i in range(n):
                 put(work, p.rhs + i, width, options.input_weight * load(kept, k.r + dof + i, width))
-            apply_inverse(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
+            apply_inverse_in_lanes(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
             for i in range(n):
                 x = load(kept, k.x + dof + i, width) + load(work, p.solution + i, width)
                 put(kept, k.x + dof + i, width, x)

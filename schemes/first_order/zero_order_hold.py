@@ -7,40 +7,11 @@ It is the step of `nsds.schemes.first_order.linear` with Psi in place of ``h (M 
 
 import numpy as np
 
-from nsds.model.kinds import FIRST_ORDER
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes.first_order import linear
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
-from nsds.schemes.run.memory import Allocator
-from nsds.schemes.table import scheme_for
-
-OPTIONS = np.dtype([("scheme", "S16")])
-
-
-@scheme_for(FIRST_ORDER)
-def zero_order_hold():
-    """Options of the zero-order hold: exact for linear systems whose control, source and multipliers are constant over each step.
-
-    A source or control that is a function of time is taken at the end of the step and held. Laws hold at the end of the step, with the
-    multiplier that acts over it.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Examples
-    --------
-    >>> import numpy as np, nsds
-    >>> decay = nsds.system(tank=nsds.first_order_linear(A=[[-1.0]], x=[1.0]))
-    >>> rows = nsds.simulate(decay, t_end=1.0, h=0.5, scheme=nsds.zero_order_hold())
-    >>> bool(abs(rows["tank"]["x"][-1, 0] - np.exp(-1.0)) < 1e-15)
-    True
-    """
-    record = np.zeros((), OPTIONS)
-    record["scheme"] = b"zero_order_hold"
-    return record
+from nsds.schemes.memory import Allocator
 
 
 def prepare(records, mem, options, h, method):

@@ -9,10 +9,10 @@ from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian import equations
 from nsds.schemes.lagrangian.functions import stated_rate
 from nsds.schemes.lagrangian.newton import add_pushed
-from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.problem import redundancy
 from nsds.schemes.problem.active import extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.rigid import redundancy
+from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED
 
 

@@ -15,16 +15,10 @@ Mech. Engrg. 290 (2015) 250–276).
 
 import math
 import sys
-from importlib import import_module
 from typing import NamedTuple
 
-import numpy as np
-
-from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT
-from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
@@ -40,14 +34,13 @@ from nsds.schemes.lagrangian.newton import (
     state_pull,
 )
 from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
-from nsds.schemes.lagrangian.tables import POSITION, layout_of
+from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import ULPS, worse
-from nsds.schemes.run.memory import Allocator
-from nsds.schemes.table import scheme_for
+from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
-OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
 _REST = 0.05  # y of a persistent contact, relative to the way that its acceleration makes in a step
 _ULPS, _RESTS = 1e-12, 1e-8  # of speeds, and of what forces add to them in a step: up to which contacts do not open
 _SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: less is sticking
@@ -64,63 +57,12 @@ class Options(NamedTuple):
     velocity_level: float
 
 
-@scheme_for(LAGRANGIAN, NEWTON_EULER)
-def d1_minus_linear(level="acceleration"):
-    """Options of the half-explicit D1- scheme: second order between impacts and in persistent contact (Schindler and Acary 2014).
-
-    Explicit in the forces: the step must resolve the fastest motion, ``h omega < 2``.
-
-    Parameters
-    ----------
-    level : "acceleration" or "velocity"
-        What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact takes
-        part only if it does not open, be it by an error of O(h^3): second order there is lost in persistent contact along curved
-        constraints, unless they are bilateral. The velocity level keeps it. Friction, dry friction and relays are stated for velocities
-        at either level.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError
-        Another level.
-
-    Notes
-    -----
-    Contacts are closed where ``y <= 0`` at a node, without a forecast; impacts act at the end of the step whose end they violate. lambda of
-    a row is the whole impulse of the step: that of the impact and of the forces at both ends, ``P + h/2 (lambda+ + lambda-)``. Positions
-    are not corrected: where accelerations are kept zero, a bilateral constraint drifts by O(h^2). Sliding, sticking and rolling have
-    order 2, changes between them order 1. Relations with D are refused.
-
-    Rigid bodies: velocities are those in axes of the body, whose gyroscopic moment is a force; rotations follow the exponential map.
-    Contacts of shapes have a row for each that two shapes can have, as under `nsds.event_driven`, for scenes of few bodies. What comes and
-    goes is refused. Joints may depend on each other, and then have forces of least norm; a step in which joints do work that nothing
-    explains, as at dead centres, fails with the status LEFT_BRANCH.
-
-    Examples
-    --------
-    >>> import nsds
-    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(e=0.0), t_end=2.0, h=1e-3, scheme=nsds.d1_minus_linear())
-    >>> float((rows["floor"]["lambda"][-1] / 1e-3).round(6)), bool(abs(rows["ball"]["v"][-1]).max() < 1e-12)  # rests on the floor
-    (9.81, True)
-    """
-    _checks.choice("d1_minus_linear", "level", level, ("acceleration", "velocity"))
-    record = np.zeros((), OPTIONS)
-    record["scheme"], record["velocity_level"] = b"d1_minus_linear", level == "velocity"
-    return record
-
-
 def prepare(records, mem, options, h, method):
     """Tables and constant inverse masses of all members."""
-    if family(model_of(records)) == NEWTON_EULER:
-        return import_module("nsds.schemes.rigid.d1_minus_linear").prepare(records, options, h, method)  # which builds on this module
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, "d1_minus_linear", h, h)
     require_rigid("d1_minus_linear", layout)
-    words = Options(h, newton.Options(h, **EXPLICIT), float(options["velocity_level"].item()))
+    words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))
     prepared = newton.prepare(records, layout, words.newton, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 

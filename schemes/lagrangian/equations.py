@@ -1,17 +1,17 @@
 """Equations among the listed rows of a problem of velocities or accelerations, as of joints: they may depend on each other.
 
 Where all rows are equations they are solved at once, with multipliers of least norm; beside other rows, what dependent ones ask for is made
-what the others do before a solver has them. See `nsds.schemes.rigid.redundancy`.
+what the others do before a solver has them. See `nsds.schemes.problem.redundancy`.
 """
 
 import math
 
 from nsds._jit import kernel, tiny, view
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.problem import redundancy
 from nsds.schemes.problem.active import accept
 from nsds.schemes.problem.box import ULPS
-from nsds.schemes.rigid import redundancy
+from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, STALLED
 
 _SOLVED = 1e-10  # of the terms of a row: what may be left in independent equations

@@ -15,23 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds import _checks
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
-from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT, DIAGONAL, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import compliance, gap_slack
-from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
+from nsds.schemes.lagrangian.tables import is_linear, layout_of
+from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.active import choose_active, extract_active, solve_active
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem
-from nsds.schemes.run.memory import Allocator, Prepared
-from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, NON_FINITE
-
-OPTIONS = np.dtype([("scheme", "S32"), ("gamma", "<f8")])
 
 # One row per part, offsets in the work memory: e, omega^2 h G, h G / M (0 without a force), G / M, force at the last t.
 OPERATOR = table("decay", "stiffness", "push", "inverse", "force")
@@ -68,47 +64,6 @@ class Tables(NamedTuple):
     stretches: np.ndarray
     W_row: np.ndarray
     W_column: np.ndarray
-
-
-@scheme_for(LAGRANGIAN)
-def moreau_jean_exact(gamma=0.5):
-    """Options of the exact scheme for modal systems ([ExactScheme]): no error between contacts, whatever the step.
-
-    For `nsds.lagrangian_modal`, or `nsds.lagrangian_linear` with diagonal M, K and C, and linear relations.
-
-    Parameters
-    ----------
-    gamma : float >= 0
-        Forecast of contact: a constraint is active when ``y + gamma h ydot <= 0`` at the start of the step.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        gamma negative.
-
-    Notes
-    -----
-    v of a row is the backward difference ``(q_k - q_{k-1}) / h``, also at the start: for a mode that rests at t = 0 it is not 0, as the
-    example shows. Constant forces are treated exactly, others to second order, by ``fext(t_k)``.
-
-    Examples
-    --------
-    >>> import numpy as np, nsds
-    >>> mode = nsds.system(mode=nsds.lagrangian_modal(omega=[2 * np.pi], q=[1.0], v=[0.0]))
-    >>> mode["mode"]["v"] = (1 - np.cos(2 * np.pi * 0.7)) / 0.7  # the backward difference of a cosine
-    >>> rows = nsds.simulate(mode, t_end=7.0, h=0.7, scheme=nsds.moreau_jean_exact())
-    >>> float(rows["mode"]["q"][-1, 0].round(12)), float(rows["mode"]["q"][1, 0].round(12)) == float(np.cos(2 * np.pi * 0.7).round(12))
-    (1.0, True)
-    """
-    record = np.zeros((), OPTIONS)
-    record["scheme"] = b"moreau_jean_exact"
-    record["gamma"] = _checks.number("moreau_jean_exact", "gamma", gamma, 0.0)
-    return record
 
 
 def modal_factors(omega, sigma, h):

@@ -20,11 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds import _checks
-from nsds._jit import inlined, kernel, tiny
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
+from nsds._jit import by_reference, inlined, kernel, tiny
 from nsds.model.layout import ABSENT, table
-from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
@@ -41,18 +38,25 @@ from nsds.schemes.lagrangian.outputs import gap_slack, position, update_outputs,
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import ULPS, worse
-from nsds.schemes.rigid import generalised_alpha as rigid_generalised_alpha
-from nsds.schemes.run.memory import Allocator
-from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, INEXACT
 
-OPTIONS = np.dtype(
-    [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
-)
 IS_ONE_STEP = False  # accelerations go on from one step to the next
 # In the work memory: the controls of the last step, part by part.
 PLACES = table("held")
+
+
+@by_reference
+class Options(NamedTuple):
+    """Words of a step; positions has those of the smooth problem and of the projection, of Lagrangian systems or of rigid bodies."""
+
+    h: float
+    positions: NamedTuple
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
 
 
 class Tables(NamedTuple):
@@ -63,68 +67,20 @@ class Tables(NamedTuple):
     places: np.ndarray
 
 
-@scheme_for(LAGRANGIAN, NEWTON_EULER)
-def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20):
-    """Options of the nonsmooth generalised-alpha scheme: second order between impacts, constraints exact for positions and velocities.
-
-    Parameters
-    ----------
-    rho : float in [0, 1]
-        Spectral radius at infinite frequency (Chung and Hulbert 1993): 1 damps nothing, 0 removes what a step does not resolve in one step.
-    newton_tol, newton_max_iter
-        See `nsds.moreau_jean`.
-    constraint_tol, max_rounds
-        See `nsds.moreau_jean_direct_projection`.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
-    Notes
-    -----
-    Where a controller changes u, accelerations begin anew, so that jumps keep order 2; a u that changes in every step costs it for rho < 1.
-
-    lambda of a row is the impulse of the step. A restart begins with the accelerations of its state, as the first step of a run does: it is
-    as accurate, but not the same to the last bit. Unilateral contacts are impulses also where they persist: along a curve the scheme is of
-    order 1 then; bilateral constraints keep order 2. Friction, dry friction and relays are impulses of the velocities at the end of a
-    step, and shift its positions, so that what sticks does not creep; sliding in one direction keeps order 2, slip whose direction turns
-    has order 1. Relations with D are refused. Rigid bodies move on the rotation group. Initial positions and velocities must satisfy
-    bilateral constraints (see `nsds.consistent`).
-
-    Examples
-    --------
-    >>> import nsds
-    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(e=0.0), t_end=2.0, h=1e-3, scheme=nsds.generalised_alpha())
-    >>> bool(rows["floor"]["y"].min() >= -1e-10), float(rows["floor"]["lambda"][-1].round(6))  # rests: the impulse of its weight
-    (True, 0.00981)
-    """
-    owner = "generalised_alpha"
-    record = np.zeros((), OPTIONS)
-    record["scheme"] = owner.encode()
-    record["rho"] = _checks.number(owner, "rho", rho, 0.0, 1.0)
-    record["newton_tol"] = _checks.number(owner, "newton_tol", newton_tol, above=0.0)
-    record["newton_max_iter"] = _checks.integer(owner, "newton_max_iter", newton_max_iter, low=1)
-    record["constraint_tol"] = _checks.number(owner, "constraint_tol", constraint_tol, above=0.0)
-    record["max_rounds"] = _checks.integer(owner, "max_rounds", max_rounds, low=1)
-    return record
+def weights_of(rho):
+    """(alpha_m, alpha_f, beta, gamma) of a spectral radius at infinite frequency (Chung and Hulbert 1993)."""
+    alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
+    gamma = 0.5 + alpha_f - alpha_m
+    return alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma
 
 
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
-    rho, tol, max_iter, constraint_tol, rounds = (float(options[name].item()) for name in OPTIONS.names[1:])
-    alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
-    gamma = 0.5 + alpha_f - alpha_m
-    beta = 0.25 * (gamma + 0.5) ** 2
+    alpha_m, alpha_f, beta, gamma = weights_of(options["rho"].item())
+    tol, max_iter, constraint_tol, max_rounds = (
+        float(options[name].item()) for name in ("newton_tol", "newton_max_iter", "constraint_tol", "max_rounds")
+    )
     ratio = (1 - alpha_f) / (1 - alpha_m)
-    if family(model_of(records)) == NEWTON_EULER:
-        weights = alpha_m, alpha_f, beta, gamma
-        return rigid_generalised_alpha.prepare(records, h, weights, tol, max_iter, constraint_tol, rounds, method)
     owner = "generalised_alpha"
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, owner, h, h)
@@ -134,9 +90,9 @@ def prepare(records, mem, options, h, method):
     )
     places = np.zeros(1, PLACES)
     work.place(places, held=int((layout.parts["count"] * layout.parts["n_u"]).sum()))
-    positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
+    positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=max_rounds, every_contact=1.0)
     prepared = prepare_with_positions(records, layout, smooth, "mass", method, work, iwork)
-    options = rigid_generalised_alpha.Options(h, positions, alpha_m, alpha_f, beta, gamma)
+    options = Options(h, positions, alpha_m, alpha_f, beta, gamma)
     tables = Tables(prepared.tables, _without_friction(prepared.tables), places)
     return prepared._replace(tables=tables, options=options, stepper=sys.modules[__name__])
 

@@ -19,16 +19,16 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import tiles  # noqa: F401
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
-from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
+from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.activation import slack
 from nsds.schemes.problem.active import choose_active, extract_active, solve_active
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.contact import place_blocks
 from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
+from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem, store_inverse
-from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
 _MANY = 3  # coordinates of a constraint

@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
+from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
 from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
-from nsds.schemes.lagrangian.tables import POSITION, change
+from nsds.schemes.lagrangian.tables import change
 from nsds.schemes.linear_algebra import (
     apply_inverse,
     apply_inverses,
@@ -31,14 +32,14 @@ from nsds.schemes.linear_algebra import (
     is_positive_definite,
     subtract_product,
 )
+from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.active import choose_active, extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.contact import place_blocks
 from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
+from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
-from nsds.schemes.run.memory import Prepared
-from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q

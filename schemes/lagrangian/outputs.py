@@ -2,8 +2,8 @@
 
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.activation import slack
+from nsds.schemes.problem.rows import POSITION
 
 
 @tiny

@@ -10,32 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds import _checks
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
-from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.moreau_jean import FIELDS, fill
 from nsds.schemes.lagrangian.newton import EVERY, begin, evaluate_forces, evaluate_masses, evaluate_relations, hand_over, iterate
 from nsds.schemes.lagrangian.outputs import lengths, position
-from nsds.schemes.lagrangian.tables import VELOCITY, layout_of
+from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
+from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.active import choose_active, extract_pattern, solve, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.rows import VELOCITY
 from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
-from nsds.schemes.rigid import projection as rigid_projection
-from nsds.schemes.run.memory import Allocator
-from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
-
-OPTIONS = np.dtype(
-    [("scheme", "S32"), *FIELDS, ("constraint_tol", "<f8"), ("max_rounds", "<i8"), ("every_contact", "<i8"), ("metric", "S8")]
-)
-_METRICS = "mass", "identity"
 
 
 class Options(NamedTuple):
@@ -59,122 +49,21 @@ class Tables(NamedTuple):
     plan: np.ndarray  # where the arrays of the problem of positions lie
 
 
-@scheme_for(LAGRANGIAN, NEWTON_EULER)
-def moreau_jean_direct_projection(
-    theta=0.5,
-    gamma=0.5,
-    q_star=1.0,
-    newton_tol=1e-10,
-    newton_max_iter=50,
-    constraint_tol=1e-8,
-    max_rounds=20,
-    contacts="all",
-    metric="mass",
-):
-    """Options of Moreau–Jean with a projection of the positions after each step ([Notes], 13.0.2.a).
-
-    Parameters
-    ----------
-    theta, gamma, q_star, newton_tol, newton_max_iter
-        See `nsds.moreau_jean`.
-    constraint_tol : float
-        Gaps are brought above minus this, bilateral y within it.
-    max_rounds : int
-        Projections of a step, each linearised at the last; the step fails if a constraint is still violated after them.
-    contacts : "all" or "active"
-        Which contacts are projected: all, or those of the velocity problem, which lets a body stay below 0 for one step before an impact.
-    metric : "mass" or "identity"
-        Norm in which positions move least; of rigid bodies "identity" is that of x and the unit quaternion (eqs 13.7 and 13.12).
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
-    Notes
-    -----
-    Moving positions without velocities changes potential energy: by at most the weight times the penetration that a step leaves, O(h).
-    A contact of shapes that is not in the record at the start of a step, and violated at its end, takes part in the step, which is solved
-    again, if all contacts are projected: what has been pushed apart need not be found in the next step.
-
-    Examples
-    --------
-    >>> import nsds
-    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(), t_end=5.0, h=5e-3, scheme=nsds.moreau_jean_direct_projection())
-    >>> bool(rows["floor"]["y"].min() >= -1e-8)
-    True
-    """
-    owner = "moreau_jean_direct_projection"
-    _checks.choice(owner, "contacts", contacts, ("all", "active"))
-    record = _options(owner, (theta, gamma, q_star, newton_tol, newton_max_iter), constraint_tol, max_rounds, metric)
-    record["every_contact"] = contacts == "all"
-    return record
-
-
-@scheme_for(LAGRANGIAN, NEWTON_EULER)
-def moreau_jean_combined_projection(
-    theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20, metric="identity"
-):
-    """Options of Moreau–Jean with a projection that shares the choice of contacts with the velocity problem ([Notes], chapter 13).
-
-    A contact that the end of a step violates by more than constraint_tol joins the active ones and the step is solved again, unless no
-    velocity satisfies them all. Then contacts with a positive impulse are put on ``y = 0``, also from above, and the others above
-    ``-constraint_tol``. Contacts are put on 0 from above as long as the default solves with a matrix, up to 512 contacts.
-
-    Parameters
-    ----------
-    theta, gamma, q_star, newton_tol, newton_max_iter
-        See `nsds.moreau_jean`.
-    constraint_tol, max_rounds, metric
-        See `nsds.moreau_jean_direct_projection`.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
-    Examples
-    --------
-    >>> import nsds
-    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(), t_end=5.0, h=5e-3, scheme=nsds.moreau_jean_combined_projection())
-    >>> bool(rows["floor"]["y"].min() >= -1e-10)
-    True
-    """
-    owner = "moreau_jean_combined_projection"
-    record = _options(owner, (theta, gamma, q_star, newton_tol, newton_max_iter), constraint_tol, max_rounds, metric)
-    record["every_contact"] = True
-    return record
-
-
-def _options(owner, settings, constraint_tol, max_rounds, metric):
-    record = np.zeros((), OPTIONS)
-    record["scheme"] = owner.encode()
-    fill(record, owner, *settings)
-    record["constraint_tol"] = _checks.number(owner, "constraint_tol", constraint_tol, above=0.0)
-    record["max_rounds"] = _checks.integer(owner, "max_rounds", max_rounds, low=1)
-    record["metric"] = _checks.choice(owner, "metric", metric, _METRICS).encode()
-    return record
-
-
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
     owner = options["scheme"].item().decode()
-    if family(model_of(records)) == NEWTON_EULER:
-        return rigid_projection.prepare(records, options, h, method)
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, owner, h, h * options["theta"].item(), has_impact_laws=True)
-    own = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
-    words = Options(h, newton.options_of(h, options), float(owner.endswith("combined_projection")), *own)
+    combined = owner.endswith("combined_projection")
+    tol, max_rounds = float(options["constraint_tol"].item()), float(options["max_rounds"].item())
+    words = Options(
+        h,
+        newton.options_of(h, options),
+        combined=float(combined),
+        constraint_tol=tol,
+        max_rounds=max_rounds,
+        every_contact=float(combined or options["contacts"] == b"all"),
+    )
     metric = options["metric"].item().decode()
     prepared = prepare_with_positions(records, layout, words.newton, metric, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])

@@ -14,67 +14,16 @@ reverses v exactly, whereas the central difference mixes the velocities before a
 
 import numpy as np
 
-from nsds import _checks
-from nsds.model.kinds import LAGRANGIAN, split
+from nsds.model.kinds import split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import require_rigid
 from nsds.schemes.lagrangian.newton import Options
-from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, layout_of
-from nsds.schemes.run.memory import Allocator
-from nsds.schemes.table import scheme_for
-
-OPTIONS = np.dtype([("scheme", "S32"), ("theta", "<f8"), ("gamma", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
-
-
-@scheme_for(LAGRANGIAN)
-def schatzman_paoli(theta=0.0, gamma=np.inf, newton_tol=1e-10, newton_max_iter=50):
-    """Options of the Schatzman–Paoli scheme ([Notes], 10.3): impacts by positions, without forecast or activation.
-
-    Parameters
-    ----------
-    theta : float in [0, 1]
-        Where in the step forces act. 0 is explicit: of order 2 without damping, and conserving energy, but stable only for
-        ``h omega < 2``; the others are of order 1 and dissipate, 1/2 too.
-    gamma : float >= 0
-        Constraints with ``y + gamma h ydot > 0`` at the start of the step are left out of its problem; none is by default.
-    newton_tol, newton_max_iter
-        See `nsds.moreau_jean`.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
-    Notes
-    -----
-    v of a row is ``(q_k - q_{k-1}) / h``, also at the start: for order 2 begin with ``v_0 - h/2 a_0``. The central difference of the source
-    is the mean of the v of two successive rows. lambda is an impulse; times h it is the multiplier of the source, which is one of
-    positions. Penetration is up to ``h |v|`` in an impact. Friction, dry friction and relays oppose the displacement of a step; contacts
-    of one nonlinear relation have one e_n. Relations with D are refused.
-
-    Examples
-    --------
-    >>> import nsds
-    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=5e-3, scheme=nsds.schatzman_paoli())
-    >>> float(rows["ball"]["v"][rows["floor"]["lambda"].argmax(), 0].round(3))
-    3.973
-    """
-    owner = "schatzman_paoli"
-    record = np.zeros((), OPTIONS)
-    record["scheme"] = owner.encode()
-    record["theta"] = _checks.number(owner, "theta", theta, 0.0, 1.0)
-    record["gamma"] = _checks.number_or_inf(owner, "gamma", gamma, low=0.0)
-    record["newton_tol"] = _checks.number_or_inf(owner, "newton_tol", newton_tol, above=0.0)
-    record["newton_max_iter"] = _checks.integer(owner, "newton_max_iter", newton_max_iter, low=1)
-    return record
+from nsds.schemes.lagrangian.tables import layout_of
+from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.rows import DRIVEN, POSITION
 
 
 def prepare(records, mem, options, h, method):

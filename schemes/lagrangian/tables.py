@@ -11,9 +11,11 @@ import numpy as np
 
 from nsds.model.kinds import RELATIONS, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
-from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
+from nsds.model.layout import ABSENT, COUPLING, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
+from nsds.schemes.problem.kinds import components
 from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
+from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, IMPACTS, POSITION, VELOCITY
 
 # One row per system; element e of an array part lies stride * e words further; v = q + n, p = q + 2 n. T and u_work are places in the work
 # memory: of T, and of u.
@@ -22,17 +24,6 @@ PART = table(
     "fext", "u", "n_u", "T", "u_work",
     "mass_function", "fint_function", "fgyr_function", "fext_function", "jac_q_function", "jac_v_function", "T_function", "u_function",
 )  # fmt: skip
-# One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
-# it belongs to. component: its place in the contact, 0 of the normal constraint and of one without friction; tangents: of the contact, 0
-# without friction. In the work memory: base, the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v;
-# curvature, what its derivative is besides H a; e; of multiple impacts stiffness and exponent; of laws of impacts rebound and blow, see
-# `schemes.problem.impact`; mu and mu_r of the contact; lower and upper, bounds of the force, of laws that have their own; closed, up
-# to which the gap counts as closed; pull, what the forces add to ydot in a step. impact_law: a place in IMPACTS.
-CONSTRAINT = table(
-    "y", "ydot", "lam", "active", "gap", "gap_rate", "component", "tangents", "closed", "pull", "level", "bilateral", "always", "base", "h",
-    "rate", "curvature", "e", "stiffness", "exponent", "impact_law", "rebound", "blow", "mu", "mu_r", "lower", "upper", *RANGES,
-)  # fmt: skip
-POSITION, VELOCITY, DRIVEN = range(3)
 # One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
 # has, and in the places that are ABSENT: rate, where ydot is H v, and D, where y does not depend on lambda. active, multiplier: where those
 # of its first constraint lie; block: how many are one contact. In the work memory: arguments x and lam, values h, g and rate, operators,
@@ -45,7 +36,6 @@ RELATION = table(
 )  # fmt: skip
 TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
 TANGENTS |= {(form, size): size - 1 for form in ("friction", "poisson", "multiple_impact") for size in (2, 3)}
-IMPACTS = ("", "multiple_impact", "poisson")  # forms of laws of impacts, by the place that constraints and plans have
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
@@ -137,15 +127,6 @@ def is_linear(layout):
 def change(relations):
     """Which rows have an H or a rate that changes with q."""
     return (relations["h_function"] != ABSENT) | (relations["H_function"] != ABSENT) | (relations["h_t_function"] != ABSENT)
-
-
-def components(records):
-    """(components of the largest contact with friction of a record, whether one resists rolling); (0, False) without friction."""
-    d, rolls = 0, False
-    for name, _, law, *_ in split(model_of(records))[1]:
-        if LAWS[law].blocks:
-            d, rolls = max(d, rows_of_contact(law, records.dtype[name].base)), rolls or LAWS[law].form == "rolling"
-    return d, rolls
 
 
 def _pieces(records, parts, line, functions, work, owner, h, reach):

@@ -9,8 +9,9 @@ import numpy as np
 from nsds._jit import absolute, bits_of, chosen, inlined, larger, load, put, spread, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, SPARSE, table
-from nsds.schemes.lagrangian.tables import VELOCITY
+from nsds.schemes.linear_algebra import apply_inverse_in_lanes
 from nsds.schemes.problem.activation import slack
+from nsds.schemes.problem.rows import VELOCITY
 
 # Places in the memory that `propose` leaves for `commit`: velocities, positions and forces at the end of the step, by degree of freedom;
 # impulses of the contacts, NaN of those that are open; which bodies are in contact.
@@ -102,7 +103,7 @@ def _free_velocities(width, first, t, s, k, functions, options, mems, works, mem
                     for i in range(n):
                         put(work, p.x + i, width, load(mem, q + i, width) + h * theta * load(mem, q + n + i, width))
                     _subtract_product(width, part.K_kind, n, part.K + e * part.stride, h, p, mem, work)
-                apply_inverse(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
+                apply_inverse_in_lanes(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
                 increment = p.solution
             for i in range(n):
                 put(kept, k.v + dof + i, width, load(mem, q + n + i, width) + load(work, increment + i, width))
@@ -151,7 +152,7 @@ def _end_velocities(width, s, k, options, mem, work, kept):
             touched = load(kept, k.touched + part.body + e, width) > 0.0
             if bits_of(touched) != 0:
                 _gather_impulses(width, s, k, q, n, part.body + e, work, kept)
-                apply_inverse(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
+                apply_inverse_in_lanes(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
                 for i in range(n):
                     v = load(kept, k.v + dof + i, width)
                     put(kept, k.v + dof + i, width, chosen(touched, v + load(work, p.solution + i, width), v))
@@ -189,19 +190,6 @@ def _subtract_product(width, kind, n, A, factor, p, mem, work):
             put(work, p.rhs + i, width, b - factor * row)
         else:
             put(work, p.rhs + i, width, b - factor * load(mem, A + i, width) * load(work, p.x + i, width))
-
-
-@inlined
-def apply_inverse(width, kind, n, data, b, x, work):
-    """``x = A^-1 b``, as `nsds.schemes.linear_algebra.apply_inverse` does."""
-    for i in range(n):
-        if kind == DENSE:
-            row = spread(0.0, width)
-            for j in range(n):
-                row = row + load(work, data + i * n + j, width) * load(work, b + j, width)
-            put(work, x + i, width, row)
-        else:
-            put(work, x + i, width, load(work, data + i, width) * load(work, b + i, width))
 
 
 @inlined

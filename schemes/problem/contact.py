@@ -18,7 +18,7 @@ from numba import int64, typeof, types, uintp
 
 from nsds._jit import caller, kernel, on_demand, tiny, view
 from nsds.model.layout import ABSENT, table
-from nsds.schemes.lagrangian.tables import CONSTRAINT
+from nsds.schemes.problem.rows import CONSTRAINT
 from nsds.solvers.contact.signature import EQUATION, N_INFO, SOLVER, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from nsds._jit import kernel, on_demand, tiny, view
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian.tables import IMPACTS
 from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.rows import IMPACTS
 from nsds.solvers.box.signature import diagonal
 from nsds.solvers.impact import multiple, poisson
 from nsds.status import CONVERGED, IMPACT

@@ -18,8 +18,8 @@ from nsds.collision.kinds import bound
 from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths.rotations import exp_quaternion, product, rotate
 from nsds.maths.vectors import cross, dot, norm
+from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid.tables import COLLISIONS
-from nsds.schemes.run.memory import MEMORY
 
 _ROOM = MOST * FIELDS
 _ROUNDS = 12  # of Newton's iteration: convergence is quadratic; what has not ended by then counts as met

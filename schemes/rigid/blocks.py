@@ -9,7 +9,7 @@ Each law fills components of a block; those that are left over have ``u = s r``,
   distance, and r is counted from their middle; with one it is a row of complementarity, counted from it and along or against it; with
   none an equation. What r is counted from acts on the bodies as a known impulse.
 
-Equations may be redundant, as those of joints in a loop (`schemes.rigid.redundancy`). Methods for contacts, which want regular matrices,
+Equations may be redundant, as those of joints in a loop (`schemes.problem.redundancy`). Methods for contacts, which want regular matrices,
 get ``u = H w + epsilon s (r - r_last)``, s their own diagonal entries: the proximal point iteration, which Newton's iteration over a step
 repeats until r no longer moves.
 """

@@ -1,13 +1,13 @@
 """Consistent initial values of rigid bodies: positions by their projection, velocities by impulses that bilateral constraints ask for."""
 
 from nsds._jit import kernel, tiny, view
-from nsds.model.records import copied
+from nsds.model.records import copied, memory
+from nsds.schemes.memory import of_each_member
 from nsds.schemes.rigid import blocks, problem, projection
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, P, V
-from nsds.schemes.run.memory import of_each_member
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CAPACITY, CONVERGED, VIOLATED
 
@@ -23,7 +23,7 @@ def make_consistent(records, options, h, method, solver, solver_options):
     """
     while True:
         changed = copied(records)
-        prepared = projection.prepare(changed, options, h, method)
+        prepared = projection.prepare(changed, memory(changed), options, h, method)
         statuses = of_each_member(_make_consistent, prepared, changed, solver, solver_options)
         if CAPACITY not in statuses:
             return changed, statuses

@@ -3,13 +3,14 @@
 Rows that link the same two bodies are a node of a graph, whose nodes are linked where they share a body that can move. They are eliminated
 in the order of minimum degree: of a tree of joints little fills in, so that the time grows with the number of joints. Rows are scaled by
 their own diagonal, ``A = D W D`` with ``D = |diag(W)|^(-1/2)``. As W is all but symmetric and positive definite, pivots are taken as they
-come; where one is small rows may depend on each other, and `nsds.schemes.rigid.redundancy` looks for pivots.
+come; where one is small rows may depend on each other, and `nsds.schemes.problem.redundancy` looks for pivots.
 References: George, Liu, SIAM Review 31 (1989) 1–19; Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, 6.5 (sparsity of trees).
 """
 
 import math
 
 from nsds._jit import kernel, load, put, spread, stack, tiny, view
+from nsds.schemes.problem import redundancy
 from nsds.solvers.contact.signature import EQUATION
 
 MOST = 600  # rows that there is room for; more are left to the solver
@@ -298,3 +299,21 @@ def substitute(n, p, r, memory):
                     s -= work[row + j] * work[z + j]
             work[z + k] = s * work[p.pivot + k]
             r[iwork[p.component + k]] = work[p.scale + k] * work[z + k]
+
+
+@kernel
+def gather_dense(d, stated, bodies, G, p, memory):
+    """As `gather`, with all entries of dense. Out: also weight, the traces by rows."""
+    work, iwork = memory.work, memory.iwork
+    for i in range(min(p.most, redundancy.MOST) ** 2):
+        work[p.dense + i] = 0.0
+    n = gather(d, stated, bodies, G, p, memory)
+    if n > 0:
+        iwork[p.is_ordered] = -1  # `factorise` exchanges rows: they are to be listed again
+    for i in range(n):
+        work[p.weight + i] = 0.0
+        for j in range(n):
+            if iwork[p.component + i] // d == iwork[p.component + j] // d:
+                ratio = work[p.scale + i] / work[p.scale + j]
+                work[p.weight + i] += ratio * ratio
+    return n

@@ -28,6 +28,8 @@ from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.maths.vectors import norm
 from nsds.model.layout import table
+from nsds.schemes.lagrangian.generalised_alpha import Options, weights_of
+from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
 from nsds.schemes.rigid import blocks, branches, forces, passing, problem, projection
 from nsds.schemes.rigid import collisions as contacts
@@ -37,7 +39,6 @@ from nsds.schemes.rigid.interactions import evaluate, frame_in, keep_angles, res
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
-from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
 
 # Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
@@ -59,23 +60,14 @@ class Tables(NamedTuple):
     plan: np.ndarray
 
 
-@by_reference
-class Options(NamedTuple):
-    """Words of a step; positions has those of the smooth problem and of the projection, of Lagrangian systems or of rigid bodies."""
-
-    h: float
-    positions: NamedTuple
-    alpha_m: float
-    alpha_f: float
-    beta: float
-    gamma: float
-
-
-def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, method):
-    """Tables of the step and of the problems behind it; weights: (alpha_m, alpha_f, beta, gamma)."""
+def prepare(records, mem, options, h, method):
+    """Tables of the step and of the problems behind it."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, iwork)
-    alpha_m, alpha_f, beta, gamma = weights
+    alpha_m, alpha_f, beta, gamma = weights_of(options["rho"].item())
+    tol, max_iter, constraint_tol, max_rounds = (
+        float(options[name].item()) for name in ("newton_tol", "newton_max_iter", "constraint_tol", "max_rounds")
+    )
     theta = gamma * (1 - alpha_f) / (1 - alpha_m)
     motion = problem.Options(
         h,

@@ -28,13 +28,13 @@ from nsds.maths.vectors import norm, times, times_transposed
 from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
+from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, forces, loads, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
-from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 
 _GROWTH = 1.5
@@ -57,8 +57,12 @@ class Tables(NamedTuple):
     links: np.ndarray  # `loads.LINK`, of RATTLE alone
 
 
-def prepare(records, options, h, method):
+def prepare(records, mem, options, h, method):
     """Tables and work memory of all members."""
+    if options["form"] == b"global":
+        raise ValueError("moreau_jean: form='global' is for Lagrangian systems")
+    if options["pre_impact"] == b"q_star":
+        raise ValueError("moreau_jean: pre_impact='q_star' is for Lagrangian systems; of rigid bodies it is 'start'")
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists, words = tables(records, work, iwork), options_of(h, options)
     s = tables_of(lists, words, method, work, iwork, records.size)

@@ -17,16 +17,16 @@ from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
-from nsds.schemes.problem import friction
+from nsds.schemes.memory import memory_of
+from nsds.schemes.problem import friction, redundancy
 from nsds.schemes.problem.contact import can_go_on
-from nsds.schemes.rigid import blocks, equations, forces, guess, passing, redundancy
+from nsds.schemes.rigid import blocks, equations, forces, guess, passing
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
-from nsds.schemes.run.memory import memory_of
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.auto import address_of_newton_ac as address_of_newton
@@ -761,7 +761,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         if left <= options.enough or n_equations <= redundancy.MOST:
             return CONVERGED if left <= options.enough else STALLED
     if not is_regular and n_equations <= redundancy.MOST:
-        redundancy.gather(d, stated, s.bodies, G, p, memory)
+        equations.gather_dense(d, stated, s.bodies, G, p, memory)
         rank = redundancy.factorise(n_equations, p, memory)
     if rank < n_equations:
         redundancy.make_consistent(n_equations, rank, p, q, memory)
@@ -819,7 +819,7 @@ def _solve_equations(n, is_regular, stated, G, bodies, p, options, memory):
         left = _what_is_left(n, stated, q, p, memory)
     if not left <= options.enough and n <= redundancy.MOST:
         n_choices = 1.0
-        redundancy.gather(p.d, stated, bodies, G, p, memory)
+        equations.gather_dense(p.d, stated, bodies, G, p, memory)
         rank = redundancy.factorise(n, p, memory)
         redundancy.solve(n, rank, q, p, stated.r, memory)
         left = _what_is_left(rank, stated, q, p, memory)

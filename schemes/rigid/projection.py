@@ -21,6 +21,7 @@ from nsds.collision import WORLD
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
 from nsds.model.layout import ABSENT
+from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
@@ -29,7 +30,6 @@ from nsds.schemes.rigid.interactions import evaluate, frame_in, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
-from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 
@@ -57,12 +57,13 @@ class Options(NamedTuple):
     combined: float
 
 
-def prepare(records, options, h, method):
+def prepare(records, mem, options, h, method):
     """Tables of the step and of the problem of positions."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists, words = tables(records, work, iwork), plain.options_of(h, options)
-    tol, max_rounds, every = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
+    tol, max_rounds = float(options["constraint_tol"].item()), float(options["max_rounds"].item())
     combined = options["scheme"].item().endswith(b"combined_projection")
+    every = float(combined or options["contacts"] == b"all")
     own = Options(h, words, tol, max_rounds, float(options["metric"] == b"mass"), every, float(combined))
     s = Tables(*(plain.tables_of(lists, words, method, work, iwork, records.size) for _ in range(2)))
     problem.follow_turns(lists, words, s.motion.plan, work)

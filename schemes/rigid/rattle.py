@@ -38,13 +38,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds import _checks
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, norm, times
 from nsds.model.joints import POINT
-from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
+from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
 from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
@@ -55,11 +54,8 @@ from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.projection import restart
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
-from nsds.schemes.run.memory import Allocator, Prepared
-from nsds.schemes.table import scheme_for
 from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, LEFT_BRANCH, NON_FINITE, VIOLATED
 
-OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
 # back: what of the first half is taken back, and turned, the part of it that turns with the bodies, see `_take_back`. way: velocities by
 # which the bodies move. w_old: at q_k, in inertial axes; gain: what forces add in a step. v_old: at q_k, driven:
@@ -95,51 +91,6 @@ class Options(NamedTuple):
     second: problem.Options
     yielding: problem.Options  # of a first half whose joints hold for velocities,
     closing: problem.Options  # and of the motion that closes them
-
-
-@scheme_for(NEWTON_EULER)
-def rattle(newton_tol=1e-12, newton_max_iter=50):
-    """Options of nonsmooth RATTLE: joints and closed contacts exact for positions and velocities, second order, energy without drift.
-
-    What rigid bodies have by default.
-
-    Parameters
-    ----------
-    newton_tol, newton_max_iter
-        See `nsds.moreau_jean`.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
-    Notes
-    -----
-    A step in which joints and contacts leave no velocity, or would drive what they hold, is INEXACT: joints hold for velocities in
-    it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step. By how much of
-    their size joints stay open is in its residual, and beyond what the solver's ``inexact`` bears it has failed.
-
-    A body comes to touch without overlap, or by less than a hundredth of its size where another one throws it there within the step, or
-    it turns by much of a radian; more is left by what joints hold, or where five solutions do not do it. What overlaps is pushed apart
-    in the next steps, by a hundredth of a body's size in each, and without energy. Overlaps below 1e-9 of the size, 1e-6 of many
-    contacts, stay as they are.
-
-    Examples
-    --------
-    >>> import nsds
-    >>> int(nsds.rattle()["newton_max_iter"])
-    50
-    """
-    record = np.zeros((), OPTIONS)
-    record["scheme"] = b"rattle"
-    record["newton_tol"] = _checks.number("rattle", "newton_tol", newton_tol, above=0.0)
-    record["newton_max_iter"] = _checks.integer("rattle", "newton_max_iter", newton_max_iter, low=1)
-    return record
 
 
 def prepare(records, mem, options, h, method):

@@ -15,6 +15,7 @@ from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, addresses, count_and_stride, table
 from nsds.model.records import GRAVITY, model_of, words
+from nsds.schemes.problem.kinds import components_of_bodies
 from nsds.schemes.problem.lines import interaction, state_functions
 
 # Words of a body's record from q on: v, p, mass and inertia lie behind one another.
@@ -93,7 +94,7 @@ def tables(records, work, iwork):
         pieces.append(_bodies(records, name, kind, functions, work))
         first[name] = n_bodies
         n_bodies += pieces[-1].size
-    d = components(records)
+    d = components_of_bodies(records)
     interactions, owners = [np.zeros(0, INTERACTION)], []
     for line in lines:
         interactions.append(_interaction(records, line, first, d, functions, work))
@@ -103,11 +104,6 @@ def tables(records, work, iwork):
     bodies = np.concatenate(pieces)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
     return Lists(bodies, interactions, collisions, functions.addresses, d, tuple(first.items()), tuple(owners), general)
-
-
-def components(records):
-    """Components of a contact of this model: 5 where some contact has rolling friction, else 3."""
-    return max([3, *(LAWS[line[2]].block(NEWTON_EULER) for line in model_of(records) if len(line) > 2 and line[2] in LAWS)])
 
 
 def _bodies(records, name, kind, functions, work):

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import offered
 from nsds.results.trajectories import SimulationError
-from nsds.schemes.problem.recorder import Recorder
+from nsds.schemes.recorder import Recorder
 from nsds.schemes.run.simulation import number_of_steps
 from nsds.schemes.run.stepping import made
 from nsds.solvers.problems.contact_problem import ContactProblem

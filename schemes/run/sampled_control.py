@@ -30,11 +30,6 @@ class Controls(NamedTuple):
     scratch: np.ndarray
 
 
-def has_controls(records):
-    """Whether a model has controllers."""
-    return len(split(model_of(records))[2]) > 0
-
-
 def prepare(owner, records, h):
     """Controls of a record or ensemble.
 

@@ -24,10 +24,10 @@ from nsds.model.trials import function_names, has_functions
 from nsds.model.validation import valid
 from nsds.results.storage import computed_with
 from nsds.results.trajectories import SimulationError, SimulationInterrupted
+from nsds.schemes.memory import calls_of, memory_of
 from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import several
 from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
-from nsds.schemes.run.memory import calls_of, memory_of
 from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
 from nsds.schemes.run.progress import Progress
 from nsds.schemes.run.recording import (

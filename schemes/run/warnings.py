@@ -7,14 +7,14 @@ import numpy as np
 
 from nsds import _checks
 from nsds.collision import WORLD
-from nsds.collision.kinds import NAMES, SHAPES
+from nsds.collision.kinds import NAMES, thickness_of
 from nsds.model.kinds import NAMES as NETLIST
 from nsds.model.kinds import collisions_of, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
-from nsds.schemes.lagrangian.tables import VELOCITY
 from nsds.schemes.problem.branches import places_of_open
+from nsds.schemes.problem.rows import VELOCITY
 from nsds.schemes.problem.tables import interaction_of, leaves
 from nsds.schemes.rigid.tables import EQUALITY
 from nsds.schemes.run.recording import ROW
@@ -281,16 +281,6 @@ class Births:
                 f"pulls it apart or the scheme pushes it out, as nsds.rattle() does",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
-
-
-def thickness_of(part):
-    """Least extents of all shapes of a part of collisions; infinite of planes."""
-    kind, size = part["shape_kind"], part["shape_size"]
-    vertices = part["vertices"] if "vertices" in part.dtype.names else None
-    result = np.empty(kind.size)
-    for code, shape in enumerate(SHAPES.values()):
-        result[kind == code] = shape.thickness(size[kind == code], vertices)
-    return result
 
 
 def _shape_named(part, s, layout):

@@ -27,10 +27,10 @@ import numba
 import numpy as np
 
 import nsds
+from nsds.schemes.memory import Calls, Memory
 from nsds.schemes.rigid import moreau_jean as scheme
 from nsds.schemes.rigid import problem
 from nsds.schemes.run import preparation
-from nsds.schemes.run.memory import Calls, Memory
 from nsds.solvers.bodies.rigid_contact import BODY, record_size
 from tests.benchmarks import machine, sphere_floors
 from tests.benchmarks.__main__ import find_peer

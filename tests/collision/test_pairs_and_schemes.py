@@ -12,7 +12,7 @@ from nsds.model.kinds import NEWTON_EULER
 from nsds.schemes.table import SCHEMES
 from tests.pairs import DROP, PAIRS, E, G, beside, heights, scene
 
-SCHEMES_OF_BODIES = sorted(name for name, (families, _) in SCHEMES.items() if NEWTON_EULER in families)
+SCHEMES_OF_BODIES = sorted(name for name, scheme in SCHEMES.items() if NEWTON_EULER in scheme.modules)
 H, REST, END = 2e-3, 0.2, 0.45
 TAU = np.sqrt(2 * DROP / G)  # of the fall
 

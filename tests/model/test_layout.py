@@ -9,8 +9,8 @@ from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import memory
 from nsds.schemes.lagrangian import moreau_jean
 from nsds.schemes.lagrangian.tables import layout_of
+from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.tables import linked_pairs
-from nsds.schemes.run.memory import Allocator
 from nsds.solvers import table
 from nsds.solvers.box.forms import narrow_order
 

@@ -11,6 +11,7 @@ from nsds.model.kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, 
 from nsds.model.records import model_of
 from nsds.results.energy import energy
 from nsds.schemes import table as schemes
+from nsds.schemes.problem.kinds import kind_of
 from nsds.status import CONVERGED, INEXACT
 
 ROUNDING = 1e-11  # what the ledger of energy may lose, relative to the energy and all works of the run
@@ -102,7 +103,7 @@ def tolerances(system, rows, settings=None):
     """Largest residual of each row that counts as solved, of Newton's iteration and the one-step problem; of contacts, what is enough."""
     settings = settings or {}
     _, options, _ = schemes.solver_of(settings.get("solver"), system)
-    kind = schemes.kind_of(system)
+    kind = kind_of(system)
     if kind.startswith("lagrangian"):
         options = options.contact
     elif family(model_of(system)) == LAGRANGIAN:

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from scipy.integrate import RK45
 
 from nsds._jit import specialised
+from nsds.maths import polynomials
+from nsds.maths.polynomials import FORCE_DEGREE, FORCE_NODES, GUARD_DEGREE, GUARD_NODES, NO_ROOT
 from nsds.model.layout import table
-from nsds.schemes.event_driven import dopri5, polynomials
+from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.impacts import _dies_out
-from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, GUARD_DEGREE, GUARD_NODES, NO_ROOT
 from nsds.schemes.event_driven.tables import place_flow
-from nsds.schemes.run.memory import Allocator
+from nsds.schemes.memory import Allocator
 from nsds.status import CONVERGED
 from tests.memories import memory_with
 

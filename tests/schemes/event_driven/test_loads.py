@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nsds
 from nsds.schemes.event_driven import loads
 from nsds.schemes.event_driven.tables import JUMPS, place_flow
-from nsds.schemes.run.memory import Allocator
+from nsds.schemes.memory import Allocator
 from tests.memories import memory_with
 
 _STEPS, _STEPS_A_JUMP = 12, 6  # without jumps; up to one, across it, and on

@@ -9,8 +9,8 @@ from nsds.model.layout import ABSENT, DENSE, DIAGONAL, FunctionSlots
 from nsds.model.records import memory, model_of
 from nsds.schemes.first_order import tables as first_order
 from nsds.schemes.lagrangian import tables as lagrangian
+from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
-from nsds.schemes.run.memory import Allocator
 
 
 def wave(t, z, out):

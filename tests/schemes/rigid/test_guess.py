@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import nsds
+from nsds.schemes.memory import Calls, Memory
 from nsds.schemes.rigid import guess, problem, rattle
 from nsds.schemes.run import preparation
-from nsds.schemes.run.memory import Calls, Memory
 from nsds.solvers.contact import forms, signature
 
 H, GRAVITY = 1e-3, 9.81

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds import joints
-from nsds.schemes.rigid import redundancy
+from nsds.schemes.problem import redundancy
+from nsds.schemes.rigid import equations
 from tests.schemes.rigid.test_equations import FREE, laid_out, stated_of
 from tests.strategies import examples, generators
 
@@ -41,7 +42,7 @@ def test_multipliers_are_those_of_least_norm(rng, n_blocks, n_dependent):
     dependent = list(rng.choice(n, size=min(n_dependent, n - 1), replace=False))
     stated, G, W = problem(rng, n_blocks, dependent)
     q, r, (p, memory) = W @ rng.normal(size=n), np.zeros(n), laid_out(n, n, 2)
-    assert redundancy.gather(3, stated, BODIES, G, p, memory) == n
+    assert equations.gather_dense(3, stated, BODIES, G, p, memory) == n
     rank = redundancy.factorise(n, p, memory)
     assert rank == n - len(dependent)
     redundancy.solve(n, rank, q, p, r, memory)
@@ -56,7 +57,7 @@ def test_equations_that_contradict_each_other_are_made_consistent(rng):
     """What is added lies in the null space of W, in its units, and takes out all that is there."""
     stated, G, W = problem(rng, 3, [1, 5])
     p, memory = laid_out(9, 9, 2)
-    redundancy.gather(3, stated, BODIES, G, p, memory)
+    equations.gather_dense(3, stated, BODIES, G, p, memory)
     rank = redundancy.factorise(9, p, memory)
     q = rng.normal(size=9) * np.sqrt(np.diag(W))
     made, scale = q.copy(), 1.0 / np.sqrt(np.diag(W))

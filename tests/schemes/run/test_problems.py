@@ -128,7 +128,7 @@ def test_problems_of_a_step_that_fails_come_before_its_error():
 
 
 def test_what_comes_of_a_solver_that_raises_in_python_is_told(monkeypatch):
-    from nsds.schemes.problem import recorder
+    from nsds.schemes import recorder
 
     def broken(*_):
         raise RuntimeError("no memory")

@@ -21,16 +21,16 @@ from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
 from nsds.maths.vectors import dot, norm, times_transposed
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
-from nsds.schemes.event_driven.tables import FREE, Rigid, no_bodies
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
+from nsds.schemes.mechanics.tables import FREE, Rigid, no_bodies
+from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
 from nsds.schemes.rigid.collisions import take_over
 from nsds.schemes.rigid.forces import force_of
 from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_in
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import FORCE, V
-from nsds.schemes.run.memory import MEMORY
+from nsds.schemes.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
 
 STATE = 13  # numbers of a body
 _ROOM = MOST * FIELDS
@@ -415,7 +415,7 @@ def _bend_rows(t, moment, which, mode, rigid, functions, memory):
     """``d/dt (H v + rate)`` at constant v of the chosen interactions: differences of fourth order along the motion.
 
     Of h itself where its derivatives are differences. moment: between the points, where something depends on time, and then all on one
-    side of what is known in advance, see `nsds.schemes.event_driven.sides`. H is left moved.
+    side of what is known in advance, see `nsds.schemes.sides`. H is left moved.
     """
     work = memory.work
     for first in range(rigid.interactions.size):

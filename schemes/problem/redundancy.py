@@ -14,28 +14,9 @@ alike where it is placed alike.
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.schemes.rigid import equations
 
 MOST = 120  # rows among which pivots are looked for; more are left to the solver
 _DEPENDENT = 1e-11  # of a row's own diagonal: what is left of a row that depends on the others
-
-
-@kernel
-def gather(d, stated, bodies, G, p, memory):
-    """As `equations.gather`, with all entries of dense. Out: also weight, the traces by rows."""
-    work, iwork = memory.work, memory.iwork
-    for i in range(min(p.most, MOST) ** 2):
-        work[p.dense + i] = 0.0
-    n = equations.gather(d, stated, bodies, G, p, memory)
-    if n > 0:
-        iwork[p.is_ordered] = -1  # `factorise` exchanges rows: they are to be listed anew
-    for i in range(n):
-        work[p.weight + i] = 0.0
-        for j in range(n):
-            if iwork[p.component + i] // d == iwork[p.component + j] // d:
-                ratio = work[p.scale + i] / work[p.scale + j]
-                work[p.weight + i] += ratio * ratio
-    return n
 
 
 @kernel

@@ -16,8 +16,13 @@ import numpy as np
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT, table
-from nsds.schemes.event_driven import rigid
-from nsds.schemes.event_driven.bodies import (
+from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian.contact_forces import clear_impulses
+from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, EXPLICIT, IMPACT, Options, add_contact, end_smooth_motion
+from nsds.schemes.lagrangian.newton import EVERY, add_jump, keep_state
+from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
+from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.mechanics.bodies import (
     SAME,
     bend_rows,
     evaluate_interactions,
@@ -26,21 +31,16 @@ from nsds.schemes.event_driven.bodies import (
     renew_contacts,
     write_contacts,
 )
-from nsds.schemes.event_driven.tables import Rigid
-from nsds.schemes.lagrangian import newton
-from nsds.schemes.lagrangian.contact_forces import clear_impulses
-from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, EXPLICIT, IMPACT, Options, add_contact, end_smooth_motion
-from nsds.schemes.lagrangian.newton import EVERY, add_jump, keep_state
-from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
-from nsds.schemes.lagrangian.tables import POSITION
-from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.mechanics.body_rows import newton_form, state
+from nsds.schemes.mechanics.tables import Rigid
+from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import worse
+from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.rigid import branches
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import blame, foresee_angles, keep_angles  # noqa: F401
 from nsds.schemes.rigid.moreau_jean import grow  # noqa: F401
 from nsds.schemes.rigid.tables import V
-from nsds.schemes.run.memory import Allocator
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
 
 _OWNER = "d1_minus_linear"
@@ -61,16 +61,16 @@ class Tables(NamedTuple):
     kept: np.ndarray
 
 
-def prepare(records, options, h, method):
+def prepare(records, mem, options, h, method):
     """Tables of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    stated = rigid.state(_OWNER, records, work, iwork)
+    stated = state(_OWNER, records, work, iwork)
     kept = np.zeros(1, KEPT)
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
-    words = Options(h, newton.Options(h, **EXPLICIT), float(options["velocity_level"].item()))
+    words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))
     n = 6 * stated.rigid.bodies.size
     work.place(kept, h_size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
-    prepared = rigid.newton_form(stated, records, words.newton, method, work, iwork)
+    prepared = newton_form(stated, records, words.newton, method, work, iwork)
     kept["v_old"] = prepared.tables.plan["v_old"]
     tables = Tables(prepared.tables, stated.rigid, kept)
     return prepared._replace(tables=tables, options=words, stepper=sys.modules[__name__])

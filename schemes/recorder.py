@@ -7,6 +7,7 @@ import numpy as np
 from nsds import _jit
 from nsds.schemes.rigid.interactions import contact_rows
 from nsds.schemes.rigid.problem import SWEEPERS
+from nsds.schemes.table import StandIn
 from nsds.solvers.bodies import rigid
 from nsds.solvers.box import signature as box
 from nsds.solvers.contact import signature as contact
@@ -23,7 +24,7 @@ def _sweep(sweeps, given, options, r, v, u, info, work, iwork):
     return rigid.call_sweeps(sweeps, (given, options, r, v, u, info, work, iwork))
 
 
-class Recorder:
+class Recorder(StandIn):
     """Takes the place of a solver in what a scheme prepares: passes all problems on to it, and keeps them while ``is_on``.
 
     choice: the solver, as a caller passes it. kept: in the order of the calls, what a `OneStepProblem` has from the problem on, without a

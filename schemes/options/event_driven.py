@@ -1,23 +1,22 @@
-"""The event-driven scheme: its options, and which module steps a family of systems."""
+"""Options of the event-driven scheme."""
 
-from importlib import import_module
-
-import numpy as np
-
-from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
-from nsds.model.records import model_of
-from nsds.schemes.event_driven.clock import USUAL
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
+from nsds.schemes.declared import flag, integer, number, record_of, times, word
 from nsds.schemes.table import scheme_for
 
-_MODULES = {LAGRANGIAN: "lagrangian", FIRST_ORDER: "first_order", NEWTON_EULER: "rigid"}
-_ATOL = 1e-12  # in the units of the states, or, of what is small, of the largest so far
-_FIELDS = [
-    ("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8"), ("hybrid", "<i8")
-]  # fmt: skip
+_OPTIONS = {
+    "rtol": number(above=0.0),
+    "atol": number(0.0),
+    "flow": word("auto", "exact", "dopri5", "radau"),
+    "accumulation": number(0.0, 1.0),
+    "max_events": integer(low=1),
+    "hybrid": flag(or_none=True),
+    "time_events": times(),
+}
+_MODULES = {LAGRANGIAN: "event_driven.lagrangian", FIRST_ORDER: "event_driven.first_order", NEWTON_EULER: "event_driven.rigid"}
 
 
-@scheme_for(LAGRANGIAN, FIRST_ORDER, NEWTON_EULER)
+@scheme_for(_OPTIONS, _MODULES)
 def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=None):
     """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
 
@@ -128,26 +127,4 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
     >>> bool(abs(impacts["t"][0] - np.sqrt(2 / 9.81)) < 1e-15), nsds.advice(int(impacts["status"][0]))
     (True, 'event: impact')
     """
-    owner = "event_driven"
-    times = np.sort(_checks.array(owner, "time_events", time_events, n_dims=1))
-    record = np.zeros((), np.dtype([*_FIELDS, ("time_events", "<f8", times.shape)]))
-    record["scheme"], record["flow"] = owner.encode(), _checks.choice(owner, "flow", flow, ("auto", "exact", "dopri5", "radau")).encode()
-    record["rtol"], record["atol"] = _checks.number(owner, "rtol", rtol, above=0.0), _checks.number(owner, "atol", atol, 0.0)
-    record["accumulation"] = _checks.number(owner, "accumulation", accumulation, 0.0, 1.0)
-    record["max_events"] = _checks.integer(owner, "max_events", max_events, low=1)
-    record["time_events"] = times
-    record["hybrid"] = USUAL if hybrid is None else _checks.flag(owner, "hybrid", hybrid)
-    return record
-
-
-def numbers_of(options):
-    """What kernels read of the options, as floats."""
-    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
-    return numbers | {"atol": numbers["atol"] or _ATOL, "is_scaled": float(numbers["atol"] == 0.0)}
-
-
-def prepare(records, mem, options, h, method):
-    """What `nsds.schemes.run.simulation` asks of a scheme, by family."""
-    name = _MODULES[family(model_of(records))]
-    module = import_module(f"nsds.schemes.event_driven.{name}")  # each has hundreds of kernels, which take time to import
-    return module.prepare(records, mem, options, h, method)
+    return record_of("event_driven", _OPTIONS, locals())

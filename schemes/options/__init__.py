@@ -1,0 +1,1 @@
+"""Options of the schemes: a constructor each, which makes the record that `nsds.simulate` takes."""
