@@ -68,9 +68,10 @@ ELEMENT = table(
 PLAN = table(
     # 1. one-step problem. W, sub_W: Delassus matrix and that of the active constraints; q, z, w, lower, upper (m); info; solver scratch
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver",
-    # 2. scratch of one element (n): right-hand side, solution; spare: matrix of an element and arguments of functions
+    # 2. scratch of one element (n): right-hand side, solution, arguments of functions; spare: its matrix; dofs (N): scratch
     "rhs", "solution", "scratch", "dofs", "spare", "at_q", "at_v",
-    # 3. step (N): state at the start, forces at the iterate and at the start, sizes of their terms, impulses, momenta, residual, correction
+    # 3. step (N): state at the start, forces at the iterate and at the start, sizes of their terms, impulses, momenta, residual,
+    # correction, accelerations; total (m): multipliers summed over the step
     "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
     # 4. active set (integers): active constraints, their number in the problem or ABSENT, pattern of sub_W and its transpose; touched
     # bodies; pivots; fresh: that nothing is known of the last step; scratch of the solver, whose first entry says that W has not changed
@@ -78,7 +79,8 @@ PLAN = table(
     # 5. rounding: of q, an absolute velocity; controlled: controls are present; pull (N): velocity change by forces in a step, with which
     # gaps are compared; bends, shift: whether H changes, and where its derivative is, behind H; H_moved: H at a moved point
     "rounding", "controlled", "pull", "bends", "shift", "H_moved", "impact_law", "impact", "n_impact",
-    # 6. constant: M_hat does not change; known: H, B and D of the last call; whole, reduced, ...: choice of modes of contacts
+    # 6. constant: M_hat does not change; known: H, B and D of the last call; the others: multiple impacts, see
+    # `nsds.schemes.problem.impact`
     "constant", "known", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
     # 7. equations, see `nsds.schemes.lagrangian.equations`; empty unless a family of systems reserves them
     "most", "dense", "scale", "scaled", "weight", "null", "gram", "trace", "component", "number", "block",
@@ -358,7 +360,7 @@ def iterate(t_new, n, s, calls, options, memory):
                 assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                                work, iwork)  # fmt: skip
                 iwork[p.isolver] = 0
-            # a law of multiple impacts is evaluated once, on the velocities before the impact
+            # the law of multiple impacts starts from the velocities before the impact, those of the first iterate
             if p.impact_law != 0 and n_iter == 0:
                 solved = state_impact(p, n, p.W, row, column, s.constraints, s.entries, memory)
                 if solved != CONVERGED:

@@ -66,7 +66,7 @@ PLAN = table(
     # 7. sizes and flags, not offsets: n; stride, floats of an inverse (36 if coupled, else 10); d; room for contacts and blocks; few,
     # limit: blocks up to which the default, and any method, uses a matrix; room: blocks of the pattern
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room",
-    # linear: one iteration is exact; parallel: threads allowed; sweeps: sweeps may take over; instead: address of the method's own sweeps, or 0;
+    # linear: one iteration is exact; parallel: threads allowed; sweeps: sweeps may take over; instead: address of other sweeps, or 0;
     # at_once: the default method; unilateral, bounded, forces: kinds of laws present; placed: forces or H depend on the configuration
     "linear", "parallel", "sweeps", "instead", "at_once", "unilateral", "bounded", "forces", "placed",
     # lost (1): unsolved problems of this step; v_mid (6 n): velocity at the start in the position update, see `move_all`
