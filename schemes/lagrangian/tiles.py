@@ -16,14 +16,10 @@ from nsds.schemes.problem.rows import VELOCITY
 # Offsets in the memory from `propose` to `commit`.
 KEPT = table(
     # velocities, positions and forces at the end of the step, by degree of freedom
-    "v",
-    "q",
-    "force",
+    "v", "q", "force",
     # impulses of the contacts, NaN of open ones; touched: bodies in contact; size of all
-    "impulse",
-    "touched",
-    "size",
-)
+    "impulse", "touched", "size",
+)  # fmt: skip
 _MOST = 8  # contacts: of more, some member would have two closed at nearly every step
 _YES = np.int64(1).view(np.float64).item()  # a flag that is set, as a float
 

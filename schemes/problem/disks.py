@@ -45,5 +45,5 @@ def first_of_disk(i, c):
 
 @tiny
 def unit_of(c, work):
-    """What a unit of force is worth in the units of a row: mu_r of moments of rolling, else 1."""
+    """Unit of force in the units of a row: mu_r for moments of rolling, else 1."""
     return work[c.mu] if rolls(c) else 1.0
