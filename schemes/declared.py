@@ -13,7 +13,7 @@ class Option(NamedTuple):
 
     dtype: str
     checked: Callable  # (owner, name of the argument, its value)
-    argument: Callable | None = None  # (owner, name, what is stored)
+    argument: Callable | None = None  # (owner, name, stored value)
 
 
 def number(low=-np.inf, high=np.inf, above=None):

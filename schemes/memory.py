@@ -14,9 +14,9 @@ from nsds.model.records import memory
 class Memory(NamedTuple):
     """The memory of one member, as kernels get it: its record and its scratch."""
 
-    mem: np.ndarray  # the words of its record
-    imem: np.ndarray  # the same words as integers
-    work: np.ndarray  # what is prepared, and scratch
+    mem: np.ndarray  # the entries of its record
+    imem: np.ndarray  # the same entries as integers
+    work: np.ndarray  # prepared data, and scratch
     iwork: np.ndarray  # the same, of integers
 
 
@@ -39,10 +39,10 @@ class Prepared(NamedTuple):
     tables: NamedTuple  # `Tables` of the form of the step
     functions: np.ndarray  # addresses (members, slots)
     options: NamedTuple  # floats with names, the step h among them
-    work: np.ndarray  # (members, words)
+    work: np.ndarray  # (members, entries)
     iwork: np.ndarray
     stepper: ModuleType
-    layout: NamedTuple  # what messages and warnings need: tables before they were ordered, names
+    layout: NamedTuple  # for messages and warnings: tables before they were ordered, names
 
 
 def of_each_member(compiled, prepared, records, solver, solver_options):

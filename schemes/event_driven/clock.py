@@ -89,7 +89,7 @@ def steps_to_pause(n):
 
 @tiny
 def crawls(t, h, effort, p, memory):
-    """Count a step of the motion, as so many, and tell whether many have not got on, with events between them or without."""
+    """Count a step of the motion, as ``effort``; returns whether many have made no progress, with events between them or without."""
     work, iwork = memory.work, memory.iwork
     iwork[p.n_steps] += effort
     less = fewer(t, h, p, work)
@@ -138,7 +138,7 @@ def is_handed_over(status):
 
 @tiny
 def reason(status):
-    """The bit that says in a row why time was stepped."""
+    """Bit of a row that gives the reason for time stepping."""
     if status == TOO_MANY_EVENTS:
         return AFTER_MANY_EVENTS
     if status == STEP_COLLAPSED:

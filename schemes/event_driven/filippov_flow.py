@@ -64,7 +64,7 @@ def _advance(t, h, s, functions, options, memory):
     starts = False
     for i in range(f.m):
         starts |= memory.iwork[f.zero + i] != 0
-    if starts and error < math.inf:  # in which direction a guard leaves zero its rate at the start says, not that of the stages
+    if starts and error < math.inf:  # the direction in which a guard leaves zero is that of its rate at the start, not of the stages
         radau5.meet_rate(n, h, f.k, f, memory.work)
     return status, error
 
@@ -299,7 +299,7 @@ def _is_sampled(number, s, memory):
 
 @kernel
 def _are_accurate(s, memory):
-    """Whether guards are polynomials in the section: the last coefficients of Chebyshev's polynomials tell."""
+    """Whether guards are polynomials in the section, by the last coefficients of their Chebyshev series."""
     work = memory.work
     f, is_accurate = s.flow[0], True
     for number in range(2 * f.m):
@@ -398,7 +398,7 @@ def _land(theta, which, t, h, s, functions, options, memory):
         if length != last and g != last_g:
             slope = (g - last_g) / (length - last)
         change = -g / slope if slope != 0.0 else 0.0
-        if k == 0:  # a second step tells the slope
+        if k == 0:  # the slope needs a second step
             change = -_PROBE * length
         elif abs(change) <= _LANDED * max(abs(t), h):
             break

@@ -1,4 +1,4 @@
-"""Tables of event-driven steps of first-order systems in general: what they reserve in the work memory."""
+"""Tables of event-driven steps of first-order systems in general, and their work memory."""
 
 import math
 from typing import NamedTuple

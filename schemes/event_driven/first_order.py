@@ -95,7 +95,7 @@ _BELOW_ZERO = (
 
 @by_reference
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     accumulation: float  # of the longest time between events: where it may end
@@ -201,7 +201,7 @@ def _cause_of_short_steps(records, prepared, m):
     rate = prepared.work[m, plan["rate"] : plan["rate"] + n * n].reshape(n, n)[:n_own, :n_own]
     values, left, right = eig(rate, left=True)
     k = abs(values).argmax()
-    state = int(abs(left[:, k] * right[:, k]).argmax())  # what takes part most, whatever its unit
+    state = int(abs(left[:, k] * right[:, k]).argmax())  # largest participation, whatever its unit
     if is_circuit(records):
         name = records[m]["names"]["state_names"].item().decode().split()[state]
     else:
@@ -460,7 +460,7 @@ def _find_modes(is_start, is_afresh, s, calls, memory):
     # 3. checks: a choice that looks ahead may rely on a future change of a source; rows changed too early get their modes back
     if p.is_driven != 0 and iwork[p.is_doubtful] != 0 and iwork[p.is_off] == 0:
         broken = broken_row(p, memory)
-        if broken >= 0:  # only what a source is to do soon makes a solution: there is none now
+        if broken >= 0:  # a solution only with a future change of a source: there is none now
             iwork[p.culprit] = broken
             return INFEASIBLE
     if not is_afresh and iwork[p.is_off] == 0 and take_back(p, memory):

@@ -206,7 +206,7 @@ def _is_moved(i, s, memory):
 
 @tiny
 def foresee(h, s, work):
-    """Contacts with meshes are looked for as far as motion may close them in a time h."""
+    """Set the time within which motion may close contacts with meshes, so that they are detected: h."""
     if s.rigid.bodies.size > 0:
         work[s.rigid.plan[0].horizon] = h
 
@@ -263,7 +263,7 @@ def _note_speed(i, options, s, memory):
 
 @tiny
 def _still_rests(i, s, memory):
-    """Whether a row that has begun to slip is still slower than what counts as rest."""
+    """Whether a row that has begun to slip is still slower than the speed of rest."""
     f, c = s.flow[0], s.newton.constraints[i]
     if memory.iwork[f.mode + i] != SLIP or not (c.component == 0 or begins_disk(c)):
         return False

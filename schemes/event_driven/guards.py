@@ -486,7 +486,7 @@ def _rest_of(i, s, memory):
 
 @kernel
 def turns(theta, t, h, s, functions, options, memory):
-    """Whether a contact in space whose slip seems to be reversed in a step is not at rest then: it turns, faster than the step can tell.
+    """Whether the slip of a contact in space is reversed within a step without rest: it turns, faster than the step resolves.
 
     So it does, too, where it is reversed at the end (`note_turns`) and has never been at rest: stages may all be beyond the turn.
     """

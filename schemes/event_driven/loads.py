@@ -198,7 +198,7 @@ def note_jump(t, p, memory):
 
 @kernel
 def _is_beyond(t, h, length, s, functions, memory):
-    """Whether a force at ``t + length`` is another than the polynomials over the step h say, carried on."""
+    """Whether a force at ``t + length`` differs from the continued polynomials of the step h."""
     work = memory.work
     f = s.flow[0]
     n, differs = f.n // 2, False

@@ -67,7 +67,7 @@ def rate(t, part, e, x, spare, functions, memory, out):
 
 @kernel
 def rate_jacobian(t, part, e, x, at_x, spare, functions, memory):
-    """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x is what `rate` gave at x. Work: spare (2 n)."""
+    """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x: `rate` at x. Work: spare (2 n)."""
     work = memory.work
     n = part.n
     A = part.A_work + e * n * n

@@ -21,7 +21,7 @@ _LARGEST = 16  # states of one body, above which its product with G A is limited
 
 
 def suits(s, solver_options):
-    """Whether steps with these tables are such as `propose` knows: constant sources, and matrices that are not sparse."""
+    """Whether `propose` treats steps with these tables: constant sources, and matrices that are not sparse."""
     p, o = s.plan[0], s.operators
     plain = p["keeps_basis"] != 0 and not any(p[column] for column in ("timed", "driven", "controlled", "n_cone"))
     is_small = (o["kind"] <= DENSE) & (o["product"] != ABSENT) & (o["constant"] != 0) & (s.parts["n"] <= _LARGEST)

@@ -75,7 +75,7 @@ def push_apart(n, out, weight, h, s, inverses, calls, memory):
 def evaluate_curvature(t, h, relations, p, functions, memory):
     """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one where there is no y.
 
-    Of contacts with friction whose H is a function y says nothing of the tangents.
+    For contacts with friction whose H is a function, y gives no curvature of the tangents.
     """
     for k in range(relations.size):
         r = relations[k]

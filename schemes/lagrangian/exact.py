@@ -128,7 +128,7 @@ def prepare(records, mem, options, h, method):
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     # 5. rows as runs of entries
     rows, stretches = _stretches(constraints, layout.entries)
-    constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
+    constraints["entry_end"] = constraints["entry"]  # rows have their runs instead; `gap_slack` uses b and ydot only
     prepared = Tables(
         parts,
         constraints,

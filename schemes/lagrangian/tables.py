@@ -198,7 +198,7 @@ def constraints_of(line, block, level, work):
 def _level(owner, line, reach):
     """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions.
 
-    DRIVEN are laws of velocities that say nothing of y.
+    DRIVEN are laws of velocities without y.
     """
     if RELATIONS[line.kind].role == "drive" or LAWS[line.law].is_bounded:
         return DRIVEN

@@ -25,7 +25,7 @@ _YES = np.int64(1).view(np.float64).item()  # a flag that is set, as a float
 
 
 def suits(s, solver_options):
-    """Whether steps with these tables are such as `propose` knows: contacts with restitution, matrices that are not sparse."""
+    """Whether `propose` treats steps with these tables: contacts with restitution, matrices that are not sparse."""
     p, c, parts = s.plan[0], s.constraints, s.parts
     are_contacts = (c["level"] == VELOCITY) & (c["component"] == 0) & (c["coupling"] == c["coupling_end"])
     for column, absent in (("always", 0), ("bilateral", 0), ("lower", ABSENT), ("h", ABSENT), ("rebound", ABSENT)):
@@ -48,7 +48,7 @@ def recall(lane, width, s, kept, iwork, memory):
 
 @tiny
 def release(s, iwork):
-    """Say that the active set of a member may be another one than that of the last step which it took alone."""
+    """Note that the active set of a member may differ from that of the last step which it made alone."""
     for i in range(s.constraints.size):
         iwork[s.plan[0].local + i] = -2
 

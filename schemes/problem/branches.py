@@ -44,7 +44,7 @@ def places_of_open(tables):
 def note_several(most, n, row, column, p, memory):
     """Note whether W may leave several solutions: a minor, or beyond so many rows an entry of the diagonal, is negative.
 
-    Where the diagonal is positive and larger than the rest of each row there is one solution, which costs least to tell.
+    If the diagonal is positive and larger than the rest of each row there is one solution, which is the cheapest test.
     """
     is_dominant = True
     for i in range(n):

@@ -1,7 +1,7 @@
 """Check that shapes meet whose contact the forecast closes, and the contact normal there.
 
 The forecast ``y + gamma h ydot`` follows one normal, that of the start of the step. As the distance of convex shapes is a convex function
-of their relative position it is a bound from below: what passes an edge, half a millimetre above a ledge, is forecast to hit it. Newton's
+of their relative position it is a bound from below: a body that passes an edge, half a millimetre off, is forecast to hit it. Newton's
 iteration for the root of the distance along the path, with contacts detected again at each place, stays before the first one; if a forecast
 from some place reaches the end of the step with a gap, the shapes do not meet.
 """

@@ -9,7 +9,7 @@ Each law occupies the first components of its block; unused (padding) components
   distance, and r is counted from their middle; with one it is a row of complementarity, counted from it and along or against it; with
   none an equation. The impulse from which r is counted acts on the bodies as a known one.
 
-Equations may be redundant, as those of joints in a loop (`schemes.problem.redundancy`). Methods for contacts, which want regular matrices,
+Equations may be redundant, as those of joints in a loop (`schemes.problem.redundancy`). Methods for contacts need regular matrices, and
 get ``u = H w + epsilon s (r - r_last)``, s their own diagonal entries: the proximal point iteration, which Newton's iteration over a step
 repeats until r no longer moves.
 """
@@ -143,7 +143,7 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, memory, stated
 
 @tiny
 def has_gap(interaction):
-    """Whether it says something of positions, as prescribed velocities, bounds of forces and forces do not."""
+    """Whether the interaction constrains positions (false for prescribed velocities, bounded forces and force laws)."""
     return interaction.dofs == ABSENT and not has_bounds(interaction) and interaction.law != FORCE
 
 
@@ -206,7 +206,7 @@ def impulse_within_bounds(h, interaction, i, first, d, work, r):
 
 @kernel
 def add_origins(h, interaction, work, p, size):
-    """``p += H^T impulse`` of the origins of r of rows with bounds, and the norms of what each adds to size, as `add_impulses`."""
+    """``p += H^T impulse`` of the origins of r of rows with bounds, and the norms of each one's share to size, as `add_impulses`."""
     term, it = stack(6), interaction
     for i in range(it.m):
         lower, upper = bounds(it, i, work)

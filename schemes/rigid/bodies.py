@@ -87,7 +87,7 @@ def force(t, body, q, v, functions, mem, out, size):
     if body.coupled:
         subtract_internal(t, body, q, v, functions, mem, out, size)
     # 5. a planar body keeps its plane, whatever a user's function returns
-    if body.planar:  # users' functions write what they like
+    if body.planar:
         out[2] = out[3] = out[4] = 0.0
 
 

@@ -49,7 +49,7 @@ def is_joint(it):
 
 @tiny
 def are_only_joints(interactions, p, iwork):
-    """Whether no interaction that takes part makes velocities jump: all are joints or forces."""
+    """Whether no active interaction makes velocities jump: all are joints or forces."""
     result = True
     for k in range(interactions.size):
         result = result and (iwork[p.begin + k] < 0 or is_joint(interactions[k]) or interactions[k].law == FORCE)

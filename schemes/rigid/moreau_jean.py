@@ -523,7 +523,7 @@ def radius_of_gyration(body, mem):
 
 @tiny
 def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, v, w, inverse, memory):
-    """Residual of the equations, relative to the velocities that cancel in them; and the same without what is rounding.
+    """Residual of the equations, relative to the velocities that cancel in them; and the same beyond rounding.
 
     is_wanted: whether there are equations, and the inverses are known. Out: speed, the velocities that the forces on a body amount to.
     """

@@ -55,7 +55,7 @@ def reserve(lists, plan, work, iwork, n_members):
 
 @kernel
 def keep_from_passing(h, weight, s, memory):
-    """Stop bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` at what they meet. In/out: q of the plan."""
+    """Stop bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` at contacts on their paths. In/out: q."""
     work = memory.work
     p, may_pass = s.plan[0], False
     # 1. most steps end here: nothing has moved farther than is safe for any pair of shapes

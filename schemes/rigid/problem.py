@@ -103,20 +103,20 @@ class Options(NamedTuple):
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
-_NEAR = 0.5  # radians, by which a body may turn in a step: of one that turns farther H alone takes the place of the derivative
-_CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
+_NEAR = 0.5  # radians: rotation of a body in a step up to which the derivative is used; beyond, H takes its place
+_CLOSE = 1e-10  # tolerance of equations if Newton's iteration has none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for,
-_LEAST_OF_MOTION = 1e-13  # and where bounds of impulses are far above what they hold
-_SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_OWED = 1e-2  # residual that sweeps owe where no tolerance is given, relative to the velocities of contacts without impulses,
-_QUICK = 10.0  # and sweeps in which they meet a hundredth of it, or are spared the rest
+_LEAST_OF_MOTION = 1e-13  # and if bounds of impulses are far above the impulses that they limit
+_SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: residual of the solver
+_OWED = 1e-2  # residual of sweeps without a requested tolerance, relative to the velocities of contacts without impulses,
+_QUICK = 10.0  # and sweeps within which they must reach a hundredth of it to continue
 _AT_REST, _SETTLING = 1e-2, 25.0  # velocities of contacts, relative likewise, of bodies at rest, and Newton's iterations for these
-_PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
+_PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and number of chunks
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
-# What is all but solved, up to so many times the tolerance, is solved to a share of it, if sweeps halve the residual in so many of them:
-# what is left of forces of contacts at rest adds up, step by step, until their last impulses are no solution any more.
+# Problems nearly solved, up to so many times the tolerance, are solved to a share of it, if sweeps halve the residual in so many of them:
+# residuals of contacts at rest add up, step by step, until the last impulses are no solution any more.
 _NEARBY, _FINE, _FINE_SWEEPS, _FINE_PATIENCE = 10.0, 1e-2, 20.0, 2.0
-EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
+EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all causes of velocity jumps
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
 address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
@@ -245,7 +245,7 @@ def choose_active(options, s, memory):
 
 @tiny
 def choose_blocks(options, s, memory):
-    """Number of the blocks of interactions that take part, see `choose_active`. Out: begin."""
+    """Number of active blocks of interactions, see `choose_active`. Out: begin."""
     work = memory.work
     p, ahead, n_blocks = s.plan[0], options.gamma * options.h, 0
     q, moved = view(work, p.q_old, 7 * p.n_bodies), view(work, p.moved, p.n_bodies)
@@ -294,7 +294,7 @@ def list_blocks(what, interactions, p, memory):
 def way_of_forces(h, bodies, p, memory):
     """Displacement from forces, a fraction of ``h^2 |F_k| / m`` of each body: a gap below it closes within a step without impulse.
 
-    The forecast ``y + gamma h ydot`` leaves out what forces do to it, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
+    The forecast ``y + gamma h ydot`` omits the change by forces, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
     of solvers have opened, is closed by this. Out: moved (n_bodies,).
     """
     share = contacts.WAY * h * h
@@ -330,7 +330,7 @@ def arrange(n, in_order, p, memory):
 
 @tiny
 def state_contacts(n, is_half, collisions, plan, memory):
-    """The n contacts that take part, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r.
+    """State the n active contacts, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r.
 
     is_half: laws are counted from `aim` of the record's contacts, see `Options`.
     """
@@ -394,7 +394,7 @@ def stated_blocks(n_contacts, n_blocks, p, memory):
 
 @kernel
 def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, memory):
-    """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration.
+    """State the active blocks of interactions, with H at qbar; of contacts, and if q_star is 0, H at q_k, in the first iteration.
 
     H at q_k of contacts and of joints that do not depend on t is known since `nsds.schemes.rigid.moreau_jean.outputs`.
     """
@@ -539,7 +539,7 @@ def know_origins(h, interactions, p, memory):
 
 @tiny
 def are_equations(interactions, p, iwork):
-    """Whether all interactions that take part are equations."""
+    """Whether all active interactions are equations."""
     result = True
     for k in range(interactions.size):
         result = result and (iwork[p.begin + k] < 0 or interactions[k].law == EQUALITY or interactions[k].law == FORCE)
@@ -988,7 +988,7 @@ def total_impulse(n_contacts, n_blocks, p, memory):
 
 @kernel
 def add_contact_impulses(n, d, body, frame, lever, r, p, size):
-    """``p += H^T r`` of n contacts, and the norms of what each adds to translation and rotation to size (2 each)."""
+    """``p += H^T r`` of n contacts, and the norms of each one's share in translation and rotation to size (2 each)."""
     P, L, moment = stack(3), stack(3), stack(3)
     # linear impulse, and rolling moment of blocks of five components
     for c in range(n):

@@ -129,7 +129,7 @@ def _iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
 
 @kernel
 def note_contacts(n_contacts, s, p, memory):
-    """Which contacts of the record take part in the step, and that none has joined. Out: taking, joined."""
+    """Mark the active contacts of the record, none of which has been added so far. Out: taking, joined."""
     work = memory.work
     for k in range(s.collisions.size):
         for i in range(memory.imem[s.collisions[k].n]):
@@ -186,7 +186,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
 
 @kernel
 def _enter(k, i, n_contacts, s, q, memory):
-    """The i-th contact found of collisions k into the record, of which n_contacts take part. Returns its number. In/out: which."""
+    """Enter the i-th contact found of collisions k, of which n_contacts are active, into the record. Returns its number. In/out: which."""
     iwork = memory.iwork
     c, own = s.collisions[k], s.plan[0]
     number = contacts.insert(c, i, view(memory.work, own.q_old, 7 * own.n_bodies), q, memory)
@@ -310,7 +310,7 @@ def project(t, is_found, s, calls, options, memory):
 
 @tiny
 def solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory):
-    """The problem in which contacts that press are equations, which only methods with a matrix know. Returns a status."""
+    """Solve the problem in which pressing contacts are equations, by methods with a matrix only. Returns a status."""
     if not problem.has_matrix(n_contacts, n_blocks, s.positions.plan[0]):
         return UNSUITED
     return problem.solve_with_matrix(

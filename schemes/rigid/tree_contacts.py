@@ -135,7 +135,7 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
         for a in range(d):
             largest = max(largest, _without_joints(k, a, s, memory))
         is_free = is_free and (work[p.diagonal + d * k] != 0.0 or work[own] > _HELD * largest)
-        for a in range(d):  # what is left over has u = s r
+        for a in range(d):  # padding: u = s r
             if work[p.diagonal + d * k + a] > 0.0 or not work[own + a * (d + 1)] > _HELD * largest:
                 work[p.diagonal + d * k + a], work[own + a * (d + 1)] = 1.0, largest if largest > 0.0 else 1.0
     return is_free
@@ -243,7 +243,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
             column[count * k + j] = j
         for a in range(d * k, d * k + d):
             share = W[(k * count + k) * d * d + a % d * (d + 1)] if work[p.diagonal + a] > 0.0 else 1.0
-            q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of what is left over is in units of r
+            q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of padding is in units of r
             for side in range(2):
                 group = iwork[plan.group + 2 * k + side]
                 if group != ABSENT:

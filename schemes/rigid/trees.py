@@ -66,7 +66,7 @@ PLAN = table(
 _WORTH = 50  # squares of columns, summed over bodies with joints, for each equation: up to here trees are faster than equations
 _MOST = 200  # unknowns
 _FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, the largest rotation of a body in a step
-_DRIVEN = 0.1  # of the energy at hand, which joints and laws may give: rotation in a step is worth a few hundredths
+_DRIVEN = 0.1  # of the energy present, which joints and laws may add: that of rotation in a step is a few hundredths
 _PATIENCE = 10  # Newton's iterations
 _UNSOLVED = 2  # problems of laws in a row that the solver may leave unsolved
 _PROGRESS = 0.1  # by which one of them at least reduces corrections that are not rounding
@@ -716,7 +716,7 @@ def _energy_at_hand(h, s, tree, memory):
         i = tree.links[at].body
         q = s.bodies[i].q
         mass, I, load = memory.mem[q + MASS], view(memory.mem, q + INERTIA, 9), view(work, p.load + 6 * i, 6)
-        push = h * max(0.0, work[p.size + 2 * i] - norm(load))  # of what joints press into each other no velocity comes
+        push = h * max(0.0, work[p.size + 2 * i] - norm(load))  # loads of joints on each other cause no velocity
         turn = h * max(0.0, work[p.size + 2 * i + 1] - norm(view(load, 3, 3)))
         for place in (p.v + 6 * i, p.v_old + 6 * i):
             v, Omega = view(work, place, 3), view(work, place + 3, 3)

@@ -81,9 +81,9 @@ class Admission(NamedTuple):
     """Allowed differences of a record from the one for which a run was prepared: ranges of entries, and bounds of each."""
 
     stretches: np.ndarray  # STRETCH
-    low: np.ndarray  # (words,)
+    low: np.ndarray  # (entries,)
     high: np.ndarray
-    whole_low: np.ndarray  # the same memory as int64, for words that hold whole numbers
+    whole_low: np.ndarray  # the same memory as int64, for integer entries
     whole_high: np.ndarray
 
 

@@ -1,4 +1,4 @@
-"""Rows of a run: all of them in memory, or block by block on their way into a file."""
+"""Rows of a run: all of them in memory, or written block by block into a file."""
 
 import math
 import os
@@ -176,14 +176,14 @@ class Recorder:
 
 
 def mark_not_computed(rows):
-    """Say of rows, which are contiguous, that their member did not reach them."""
+    """Mark rows, which are contiguous, as not reached by their member."""
     rows.view(np.float64)[...] = math.nan
     rows["status"], rows["step"], rows["n_iter"] = NOT_COMPUTED, -1, 0
 
 
 @cache
 def _memory():
-    """Bytes of memory of the machine; infinite where it does not tell."""
+    """Bytes of memory of the machine; infinite if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -194,7 +194,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
 
 
 def _refuse(why, **given):
-    """Refuse arguments of which runs that are made one after the other know nothing."""
+    """Refuse arguments that do not apply to runs made in sequence."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"simulate: {name}: {why}, or no {name}")
@@ -620,7 +620,7 @@ def on_one_core():
 def shares(n_members):
     """A function that calls another with ranges of members, on each core one where the work takes so long that this pays.
 
-    It is given how many seconds that is on one core, where somebody knows.
+    Its argument is the time in seconds on one core, if known.
     """
     workers = min(n_members, cores())
     if workers == 1:
@@ -695,7 +695,7 @@ def edition(run):
 
 
 def _report_failure(run, recorder, shape, on_failure):
-    """Apply the failure policy to what was computed."""
+    """Apply the failure policy to the rows computed."""
     failure = recorder.failure()
     if failure is None:
         return

@@ -332,7 +332,7 @@ class Stepper:
             raise SimulationError(error.trajectory, m, error.step, error.t, error.status, error.residual, error.cause) from None
 
     def _raise_again(self, raised):
-        """Make the steps in which a function raised again, checked, which tells part, function and time."""
+        """Repeat the steps in which a function raised, checked, for an error with part, function and time."""
         self.kept.reached[:, STARTED] = 0
         raise checked_again(raised, self._owner, self._given().reshape(-1), self._shape, *self._settings, self._total) from raised
 

@@ -29,7 +29,7 @@ class Tile(NamedTuple):
 
     mem: np.ndarray
     work: np.ndarray
-    kept: np.ndarray  # what `propose` leaves for `commit`
+    kept: np.ndarray  # from `propose` to `commit`
     step: np.ndarray  # number of the last step
     t: np.ndarray  # its end
     n_iter: np.ndarray  # of that step
