@@ -267,6 +267,7 @@ def _sampled_event(begin, width, s, memory):
         work[f.section + i] = NO_ROOT
     for number in range(2 * f.m):
         i = number // 2
+        # linear guards have their roots by then; of a guard that is rounding all over the section the root means nothing
         if not _is_sampled(number, s, memory) or _is_noise(number, s, memory):
             continue
         interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)

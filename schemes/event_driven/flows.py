@@ -224,6 +224,7 @@ def take_over_contacts(t, s, functions, memory):
     renew_contacts(f.mode, rigid, functions, memory)
     for k in range(rigid.rows.size):
         row = rigid.rows[k]
+        # slots that have another contact than before, or none
         for l in range(rigid.interactions[k].m if row.collision != ABSENT and iwork[row.state] != SAME else 0):
             i = iwork[row.number + l]
             is_lost |= iwork[row.state] == LOST and iwork[f.mode + i] != FREE

@@ -793,11 +793,13 @@ def _root(row, sign, constant, bound, end, no_change, p, work):
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
         reach = 0.0
         for a in range(p.n):
+            # coefficient of order j, the size of its terms, and the largest size that these can have
             c = work[p.poly + j * p.n + a]
             g += work[row + a] * c
             terms += abs(work[row + a]) * (work[p.x_size + a] if j == 0 else abs(c))
             reach += abs(work[row + a]) * work[p.c_size + j * p.n + a]
         g *= sign
+        # the value, and derivatives as long as all lower ones are zero
         if j == 0:
             is_start, size = -_ROUNDED * terms <= g <= max(_NO_VALUE, no_change) * terms, terms
         else:

@@ -615,6 +615,7 @@ def _solve(s, p, calls, memory):
     constraints, n = s.constraints, s.constraints.size
     status = CONVERGED
     if n > 0:
+        # the matrix is new in each iteration
         iwork[p.isolver] = 0
         if p.at_once != 0 and iwork[p.several] == 0:
             iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0  # as `solve_near`
@@ -623,6 +624,7 @@ def _solve(s, p, calls, memory):
             status = solve_near(n, s.W_row, s.W_column, p, calls.solver, calls.solver_options, memory)
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
+        # multipliers of cones have no y
         for i in range(n):
             c = constraints[i]
             memory.mem[c.lam] = work[p.z + i]

@@ -289,6 +289,7 @@ def _end_motion(h, parts, plan, operators, memory):
                 p, inverse = view(mem, parts[a].q + e * parts[a].stride + 2 * n, n), view(memory.work, operators[a].inverse + e * n, n)
                 for i in range(n):
                     v[i] += inverse[i] * p[i]
+            # positions of all bodies
             for i in range(n):
                 q[i] += h * v[i]
             zero += 0.0 * q[n - 1]

@@ -85,12 +85,14 @@ def keep_blocks(d, disk, row, column, W, u, kept, r):
             s = column[k]
             if kept[2 * s] != STOPS:
                 continue
+            # entries of W between the tangent of the friction block and the normal of the contact
             ff, fs, sf, ss = (
                 (own * d + 1) * d + 1,
                 (k * d + 1) * d,
                 _entry(s, f, row, column) * d * d + 1,
                 _entry(s, s, row, column) * d * d,
             )
+            # friction as in the last step, within its bounds
             wanted = min(max(kept[2 * f + 1], -limit), limit)
             change = _shift(wanted, u[d * f + 1], limit, r[d * f + 1], r[d * s], W[ff], W[fs], W[sf], W[ss])
             if change != 0.0 and _is_in_cone(d, disk[s], r, s):

@@ -37,6 +37,7 @@ def place_impacts(plan, unknowns, work, iwork):
     is_contact = constraints["rebound"] != ABSENT
     plan["impact_law"] = law = constraints["impact_law"].max(initial=0)
     n, row, column = constraints.size if law else 0, unknowns.row, unknowns.column
+    # with equations the law gets the dense matrix of the contacts alone
     n_reduced = 0 if is_contact.all() else n
     if n_reduced:
         n_contacts = int(is_contact.sum())

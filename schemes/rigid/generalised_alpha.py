@@ -628,10 +628,12 @@ def _keep_impulses(n_contacts, weight, s, options, memory):
         it, first = form.interactions[k], iwork[p.begin + k]
         for i in range(it.m):
             lam = 0.0
+            # impulse of the jump
             if first >= 0 and blocks.has_bounds(it):
                 lam = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, after)
             elif first >= 0:
                 lam = after[p.d * first + blocks.place(it, p.d, i)]
+            # plus that of the smooth motion, whose problem has the impulse times the weight of the force
             if it.law == FORCE:
                 lam = options.h * work[it.force + i]
             elif it.law == EQUALITY and iwork[own.begin + k] >= 0:

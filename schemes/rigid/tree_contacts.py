@@ -45,6 +45,7 @@ def reserve(lists, method, n, work, iwork):
     of_laws = ~np.isin(lists.interactions["law"], (EQUALITY, FORCE))
     most = min(_MOST, int(lists.interactions["n_blocks"][of_laws].sum() + lists.collisions["capacity"].sum()))
     plan["most"] = most
+    # all blocks act on each other through the tree, so the pattern is full
     if most > 0:
         floats, integers = method.work_size(d, np.arange(most + 1) * most, np.tile(np.arange(most), most))
         work.place(

@@ -105,6 +105,7 @@ def _tell(records, rows, on_failure, settings):
         return
     m, row = int(failed[0, 0]), flat[tuple(failed[0])]
     outcome = (int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item())
+    # the run is repeated up to the failure, as pieces keep rows only
     cause = ""
     try:
         simulate(records[m], on_failure="raise", progress=False, **settings)

@@ -52,6 +52,7 @@ def warn_of_violations(bilateral, trajectory):
     """
     worst = (_VIOLATION,)
     for name, entries, m in bilateral:
+        # rows that start a run have the step 0; later ones contain the drift of an earlier run
         if name in trajectory.dtype.names and "y" in trajectory.dtype[name].base.names:
             y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, entries] * (trajectory["step"][:, :1] == 0)
             member, at = np.unravel_index(abs(y).argmax(), y.shape)
@@ -199,6 +200,7 @@ def warn_of_overlaps(records, prepared):
         return
     for name, *_ in collisions_of(model_of(records)):
         worst = None
+        # the deepest contact of all members
         for m in np.flatnonzero(records["step"] == 0):
             part = records[name][m]
             a, b, depth = part["a"][: part["n"]], part["b"][: part["n"]], -part["y"][: part["n"]]
