@@ -132,7 +132,7 @@ def start(t, s, functions, options, memory):
     """Before the first step: outputs of the state; its modes are determined when the first step begins."""
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    # 1. modes by the bounds; they are chosen anew at the first event, at the start
+    # 1. modes by the bounds; they are chosen again at the first event, at the start
     _load(s, memory)
     if p.driven != 0:
         evaluate_bounds(t, form.relations, form.constraints, p, functions, memory)

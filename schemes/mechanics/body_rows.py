@@ -69,7 +69,7 @@ def state(owner, records, work, iwork):
     Raises
     ------
     ValueError
-        Disabled parts, a function on contacts, and too many contacts are refused.
+        Parts that may be disabled, a function on contacts, and too many contacts.
     """
     _require_treated(owner, records)
     # 1. tables of bodies and interactions

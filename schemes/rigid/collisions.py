@@ -43,7 +43,7 @@ def find(c, ahead, parallel, q, v, memory):
     n, m = c.n_shapes, c.capacity
     kind, size, body = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n)
     local, pose, reach = view(mem, c.local, 7 * n), view(work, c.pose, 7 * n), view(work, c.reach, n)
-    # 1. poses; disabled shapes are moved out of reach
+    # 1. poses; disabled shapes have none
     place(body, local, q, pose)
     hide(c, pose, work)
     # 2. reach of the broad phase: half the margin, rounding, forces, and the motion ahead of the farthest point

@@ -268,8 +268,11 @@ def _note_push(n, places, q, work):
 
 @kernel
 def _know_motion(options, p, places, work):
-    """Out: v_old, the predictor of the velocity; v_mid, the velocity at the start of the position update that gives the predicted
-    displacement; A, the known part of A_{k+1}."""
+    """Predictors of the step, from the state and A at its start.
+
+    Out: v_old, the predictor of the velocity; v_mid, the velocity at the start of the position update that gives the predicted
+    displacement; A, the known part of A_{k+1}.
+    """
     h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
     a = beta / gamma
     for i in range(6 * p.n_bodies):
