@@ -198,7 +198,7 @@ _marches = {}
 
 def _march_of(stepper):
     """The compiled loop that carries tangent maps along the steps of a scheme."""
-    name = stepper.step.__module__.removeprefix("nsds.schemes.").replace(".", "_")
+    name = stepper.start.__module__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step}
         names["beside"] = kernel(_jit.specialised(_beside_template, name, **names))

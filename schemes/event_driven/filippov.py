@@ -16,28 +16,23 @@ from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
-    AT_EVENT,
-    AT_PAUSE,
     AT_START,
     NEVER,
     SUBSTEPS,
     USUAL,
     are_too_many,
     count_event,
-    crawls,
     end_of_interval,
     is_handed_over,
-    is_pending,
     lengthen,
     next_stop,
     note_length,
     reason,
-    steps_to_pause,
     strikes,
-    why_it_crawls,
     wind_up,
 )
 from nsds.schemes.event_driven.driven import is_circuit
+from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs, stays
 from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
 from nsds.schemes.event_driven.filippov_outputs import (
@@ -64,7 +59,6 @@ from nsds.status import (
     JUMP,
     NON_FINITE,
     OPENED,
-    PAUSED,
     SINGULAR_STEP,
     STEP_COLLAPSED,
     SWITCHED,
@@ -164,66 +158,15 @@ def start(t, s, functions, options, memory):
     return CONVERGED
 
 
-@kernel
-def step(t_new, s, calls, options, memory):
-    """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
-
-    status is EVENT with bits of what happened at an event; PAUSED, with the time in mem, if the next call is to continue.
-    """
-    functions, mem, iwork = calls.functions, memory.mem, memory.iwork
-    f, t = s.flow[0], mem[T]
-    # 1. the event at which the last call ended
-    if is_pending(f, iwork):
-        status, bits = _pass(t, s, calls, options, memory)
-        if _goes_on(status, options):
-            return _hand_over(t_new, status, s, calls, options, memory), 0, 0.0
-        if status != CONVERGED or bits != 0:
-            return status | bits, 0, 0.0
-    # 2. motion, up to t_new or an event; after a number of steps the caller gets control (interrupts, progress)
-    most, spent = steps_to_pause(f.n), 0
-    for k in range(most):
-        if t >= t_new:
-            iwork[f.n_events] = 0
-            return _update(t, s, functions, memory), k, 0.0
-        if spent > most:
-            break
-        # next time known in advance
-        until, is_event = next_stop(t, t_new, options.h, s.times, f, memory), False
-        is_now = until <= t
-        # too close to tell from t: passed if no guard is negative there
-        if not is_now and iwork[f.n_still] == 0 and not is_later(until, t, options.h):
-            is_now = stays(until, s, functions, memory)
-        if iwork[f.frozen] != 0 or is_now:
-            t = until
-        # one step of the motion, and a check that time advances
-        else:
-            status, t, is_event = move(t, until, s, functions, options, memory)
-            spent += iwork[f.effort]
-            if status == CONVERGED and crawls(t, options.h, iwork[f.effort], f, memory):
-                status = why_it_crawls(f, iwork)
-            if status != CONVERGED:
-                mem[T] = t
-                if _goes_on(status, options):
-                    status = _hand_over(t_new, status, s, calls, options, memory)
-                return status, k, 0.0
-        # an event, or a known time: recorded before it happens
-        if is_event or (t >= until and until < t_new):
-            iwork[f.pending], mem[T] = AT_EVENT, t
-            status = _update(t, s, functions, memory)
-            return EVENT if status == CONVERGED else status, k + 1, 0.0
-    iwork[f.pending], mem[T] = AT_PAUSE, t
-    return PAUSED, most, 0.0
-
-
 @tiny
-def _goes_on(status, options):
+def _goes_on(status, options, s, iwork):
     """Whether time stepping goes on after this status; usually not where steps are too short: some source jumps, or grows without end."""
     is_usual = is_handed_over(status) or status == INFEASIBLE
     return options.hybrid != NEVER and (options.hybrid == ALWAYS or status != STEP_COLLAPSED) and is_usual
 
 
 @kernel
-def _pass(t, s, calls, options, memory):
+def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
     f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
@@ -249,7 +192,7 @@ def _pass(t, s, calls, options, memory):
     status, found = _switch(t, is_start or (bits & TIME_EVENT) != 0, s, calls, memory)
     if status != CONVERGED:
         return status, 0
-    status = _update(t, s, calls.functions, memory)
+    status = _update(t, s, calls.functions, options, memory)
     is_shown = not is_start or f.is_circuit != 0 or (found & JUMP) != 0
     return status, EVENT | bits | found if is_shown else 0
 
@@ -287,7 +230,7 @@ def _hand_over(t_new, why, s, calls, options, memory):
             break
         lengthen(t, True, options.h, f, work)
     if status == CONVERGED:
-        status = _update(t, s, calls.functions, memory)
+        status = _update(t, s, calls.functions, options, memory)
     return status if status != CONVERGED else EVENT | TIME_STEPPED | reason(why) | bits
 
 
@@ -339,7 +282,7 @@ def _switch(t, may_jump, s, calls, memory):
 
 
 @kernel
-def _update(t, s, functions, memory):
+def _update(t, s, functions, options, memory):
     """x, y, lambda and r at the state into mem. Returns a status."""
     mem, work = memory.mem, memory.work
     form, f, zero = s.newton, s.flow[0], 0.0
@@ -372,3 +315,40 @@ def _load(s, memory):
         part = form.parts[el.part]
         for i in range(part.n):
             memory.work[f.x + el.dof + i] = memory.mem[part.q + el.e * part.stride + i]
+
+
+@tiny
+def _plan_of(s):
+    """The row of the table of the flow."""
+    return s.flow[0]
+
+
+@tiny
+def _next_stop(t, t_new, h, s, memory):
+    """The next time at which the motion has to stop."""
+    return next_stop(t, t_new, h, s.times, s.flow[0], memory)
+
+
+@kernel
+def _advance(t, until, s, functions, options, memory):
+    """One step of the motion, none where it is frozen or where no time is left. See `nsds.schemes.event_driven.driver`."""
+    f, is_now = s.flow[0], until <= t
+    # too close to tell from t: passed if no guard is negative there
+    if not is_now and memory.iwork[f.n_still] == 0 and not is_later(until, t, options.h):
+        is_now = stays(until, s, functions, memory)
+    if memory.iwork[f.frozen] != 0 or is_now:
+        return CONVERGED, until, False, 0
+    status, t, is_event = move(t, until, s, functions, options, memory)
+    return status, t, is_event, memory.iwork[f.effort]
+
+
+step = driven(
+    "general",
+    plan_of=_plan_of,
+    settle=_settle,
+    next_stop=_next_stop,
+    advance=_advance,
+    update=_update,
+    goes_on=_goes_on,
+    hand_over=_hand_over,
+)

@@ -13,26 +13,22 @@ from nsds._jit import by_reference, kernel, tiny
 from nsds.maths.times import ROUNDED, is_later
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
-from nsds.model.records import STEP, T
+from nsds.model.records import STEP
 from nsds.schemes.event_driven import filippov
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
-    AT_EVENT,
-    AT_PAUSE,
     AT_START,
     MOST_STILL,
     are_too_many,
     at_row,
     count_event,
-    crawls,
-    is_pending,
     next_stop,
-    steps_to_pause,
     strikes,
     wind_up,
 )
 from nsds.schemes.event_driven.driven import augmented, cause_in_circuit, drive, is_circuit, set_sources
+from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.modes import (
     HELD,
     LEAVES,
@@ -72,7 +68,6 @@ from nsds.status import (
     JUMP,
     NON_FINITE,
     OPENED,
-    PAUSED,
     STEP_COLLAPSED,
     SWITCHED,
     TIME_EVENT,
@@ -249,51 +244,6 @@ def start(t, s, functions, options, memory):
     return CONVERGED
 
 
-@kernel
-def step(t_new, s, calls, options, memory):
-    """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
-
-    status is EVENT with bits of what happened at an event; PAUSED, with the time in mem, if the next call is to continue.
-    """
-    mem, work, iwork = memory.mem, memory.work, memory.iwork
-    p, t = s.flow.plan[0], mem[T]
-    # 1. the event at which the last call ended
-    if is_pending(p, iwork):
-        status, bits = _pass(t, s, calls, options, memory)
-        if status != CONVERGED or bits != 0:
-            return status | bits, 0, 0.0
-    # 2. motion, up to t_new or an event
-    most = steps_to_pause(p.n)
-    for k in range(most):
-        if t >= t_new:
-            iwork[p.n_events] = 0
-            return _update(s, memory), k, 0.0
-        if crawls(t, options.h, 1, p, memory):
-            mem[T] = t
-            return TOO_MANY_EVENTS if iwork[p.n_events] > MOST_STILL else STEP_COLLAPSED, k, 0.0
-        # next corner of a source or known time; one next to a row is at it
-        work[p.corner] = at_row(work[p.corner], t_new, options.h)
-        until, is_event = min(next_stop(t, t_new, options.h, s.times, p, memory), work[p.corner]), False
-        if iwork[p.frozen] != 0:
-            t = until
-        else:
-            h, is_event = move(until - t, s.flow, memory)
-            t = until if not is_event and h >= until - t else _after(t, h, p, work)
-        if t == until:
-            work[p.rest] = 0.0
-        # sources at the end of the step: before a corner by the piece that ends there
-        if p.is_driven != 0:
-            is_before_step = not is_later(work[p.corner], t, options.h)
-            set_sources(t, is_before_step, ROUNDED * abs(t), p, s.relations, memory)
-        # an event, or a known time: recorded before it happens
-        if is_event or (t >= until and until < t_new):
-            iwork[p.pending], mem[T] = AT_EVENT, t
-            status = _update(s, memory)
-            return EVENT if status == CONVERGED else status, k + 1, 0.0
-    iwork[p.pending], mem[T] = AT_PAUSE, t
-    return PAUSED, most, 0.0
-
-
 @tiny
 def _after(t, h, p, work):
     """``t + h`` with compensated rounding: over many events between two rows the error would shift sources in time."""
@@ -304,7 +254,7 @@ def _after(t, h, p, work):
 
 
 @kernel
-def _pass(t, s, calls, options, memory):
+def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
     work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
@@ -341,7 +291,7 @@ def _pass(t, s, calls, options, memory):
     if status != CONVERGED:
         iwork[p.pending] = AT_START
         return status, 0
-    status = _update(s, memory)
+    status = _update(t, s, calls.functions, options, memory)
     return status, 0 if is_start and p.is_driven == 0 and (found & JUMP) == 0 else EVENT | bits | found
 
 
@@ -482,7 +432,7 @@ def _lowest(p, work):
 
 
 @kernel
-def _update(s, memory):
+def _update(t, s, functions, options, memory):
     """x, y, lambda and r at the state into mem. Returns a status."""
     mem, work = memory.mem, memory.work
     p, zero = s.flow.plan[0], 0.0
@@ -507,3 +457,47 @@ def _update(s, memory):
         zero += 0.0 * work[p.spare + a]
     scatter(s.parts, p.spare, 1, memory)
     return CONVERGED if zero == 0.0 else NON_FINITE
+
+
+@tiny
+def _plan_of(s):
+    """The row of the plan."""
+    return s.flow.plan[0]
+
+
+@tiny
+def _next_stop(t, t_new, h, s, memory):
+    """The next corner of a source, or time at which the motion has to stop; a corner next to a row is at it. In/out: corner."""
+    p = s.flow.plan[0]
+    memory.work[p.corner] = at_row(memory.work[p.corner], t_new, h)
+    return min(next_stop(t, t_new, h, s.times, p, memory), memory.work[p.corner])
+
+
+@kernel
+def _advance(t, until, s, functions, options, memory):
+    """One step of the motion, and the sources at its end. See `nsds.schemes.event_driven.driver`."""
+    work = memory.work
+    p, is_event = s.flow.plan[0], False
+    if memory.iwork[p.frozen] != 0:
+        t = until
+    else:
+        h, is_event = move(until - t, s.flow, memory)
+        t = until if not is_event and h >= until - t else _after(t, h, p, work)
+    if t == until:
+        work[p.rest] = 0.0
+    # sources at the end of the step: before a corner by the piece that ends there
+    if p.is_driven != 0:
+        is_before_step = not is_later(work[p.corner], t, options.h)
+        set_sources(t, is_before_step, ROUNDED * abs(t), p, s.relations, memory)
+    return CONVERGED, t, is_event, 1
+
+
+step = driven(
+    "linear",
+    plan_of=_plan_of,
+    settle=_settle,
+    next_stop=_next_stop,
+    advance=_advance,
+    update=_update,
+    at_fault=MOST_STILL + 1,  # a circuit has many events a row
+)

@@ -16,23 +16,18 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import T, model_of
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
-    AT_EVENT,
-    AT_PAUSE,
     AT_START,
     NEVER,
     are_too_many,
     count_event,
-    crawls,
     is_handed_over,
-    is_pending,
     next_stop,
     reason,
-    steps_to_pause,
     strikes,
-    why_it_crawls,
     wind_up,
 )
 from nsds.schemes.event_driven.compliance import choose, is_compliant
+from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.events import handle, strikes_at_start
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
@@ -61,7 +56,6 @@ from nsds.status import (
     EVENT,
     JUMP,
     PAINLEVE,
-    PAUSED,
     SINGULAR_STEP,
     STEP_COLLAPSED,
     TIME_EVENT,
@@ -227,59 +221,13 @@ def opening(t, s, calls, options, memory):
             list_rows(s, memory)
             _update(t, 0, s, functions, options, memory)
         return
-    status, _ = _pass(t, s, calls, options, memory)
+    status, _ = _settle(t, s, calls, options, memory)
     if status != CONVERGED:
         begin_anew(t, s, memory)
         memory.iwork[f.pending] = AT_START
         list_rows(s, memory)
         _update(t, 0, s, functions, options, memory)
     list_contacts(s, memory)
-
-
-@kernel
-def step(t_new, s, calls, options, memory):
-    """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the flow, residual).
-
-    status is EVENT with bits of what happened at an event; PAUSED, with the time in mem, if the next call is to continue.
-    """
-    functions, mem, iwork = calls.functions, memory.mem, memory.iwork
-    f, t, n = s.flow[0], mem[T], 0
-    result, has_ended, most = CONVERGED, False, steps_to_pause(f.n)
-    # 1. the event at which the last call ended
-    if is_pending(f, iwork):
-        status, bits = _pass(t, s, calls, options, memory)
-        result, has_ended = status | bits, status != CONVERGED or bits != 0
-    # 2. motion, up to t_new, an event, or a pause in which the caller checks for interrupts
-    while not has_ended:
-        if t >= t_new:
-            iwork[f.n_events], has_ended = 0, True
-            result = _update(t, 0, s, functions, options, memory)
-        elif n == most:
-            iwork[f.pending], mem[T], result, has_ended = AT_PAUSE, t, PAUSED, True
-        elif crawls(t, options.h, 1, f, memory):
-            result, mem[T], has_ended = why_it_crawls(f, iwork), t, True
-        else:
-            until, n = next_stop(t, t_new, options.h, s.times, f, memory), n + 1
-            iwork[f.first_event] = 0
-            if until <= t:  # the last row was at a time known in advance
-                t = until
-            elif f.is_linear != 0:
-                result, t = series_step(t, until, s, functions, options, memory)
-            else:
-                result, t = runge_kutta_step(t, until, s, functions, options, memory)
-            if result != CONVERGED:
-                mem[T], has_ended = t, True
-            # the state before the event is recorded; the next call handles it
-            elif iwork[f.first_event] != 0 or (t >= until and until < t_new):
-                iwork[f.pending], mem[T], has_ended = AT_EVENT, t, True
-                result = _update(t, 0, s, functions, options, memory)
-                start_together(s, memory)
-                result = EVENT if result == CONVERGED else result
-    # 3. failures that time stepping may pass
-    if _goes_on(result, options, s, iwork):
-        result = _step_in_time(t_new, result, s, calls, options, memory)
-    list_contacts(s, memory)
-    return result, n, 0.0
 
 
 @tiny
@@ -302,7 +250,7 @@ def _goes_on(status, options, s, iwork):
 
 
 @kernel
-def _pass(t, s, calls, options, memory):
+def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
     f, constraints = s.flow[0], s.newton.constraints
@@ -354,7 +302,7 @@ def _extent(s, work):
 
 
 @kernel
-def _step_in_time(t_new, why, s, calls, options, memory):
+def _hand_over(t_new, why, s, calls, options, memory):
     """Towards the next row, or time that is known in advance, by steps in time, after the status why.
 
     Returns EVENT with bits, or a status that ends the run. Where no modes are found at the end, lambda is the mean force of a step.
@@ -403,3 +351,49 @@ def _gather_inputs(s, memory):
         c = form.constraints[i]
         for k in range(c.input, c.input_end):
             mem[form.inputs[k].q + 2 * form.inputs[k].n] += memory.work[form.inputs[k].coefficient] * mem[c.lam]
+
+
+@tiny
+def _plan_of(s):
+    """The row of the table of the flow."""
+    return s.flow[0]
+
+
+@tiny
+def _next_stop(t, t_new, h, s, memory):
+    """The next time at which the motion has to stop."""
+    return next_stop(t, t_new, h, s.times, s.flow[0], memory)
+
+
+@kernel
+def _advance(t, until, s, functions, options, memory):
+    """One step of the series, or of Dormand and Prince's or Radau's method. See `nsds.schemes.event_driven.driver`."""
+    f = s.flow[0]
+    memory.iwork[f.first_event], status = 0, CONVERGED
+    if until <= t:  # the last row was at a time known in advance
+        t = until
+    elif f.is_linear != 0:
+        status, t = series_step(t, until, s, functions, options, memory)
+    else:
+        status, t = runge_kutta_step(t, until, s, functions, options, memory)
+    return status, t, memory.iwork[f.first_event] != 0, 1
+
+
+@kernel
+def _row(t, s, functions, options, memory):
+    """The row at a time without an impact."""
+    return _update(t, 0, s, functions, options, memory)
+
+
+step = driven(
+    "mechanics",
+    plan_of=_plan_of,
+    settle=_settle,
+    next_stop=_next_stop,
+    advance=_advance,
+    update=_row,
+    goes_on=_goes_on,
+    hand_over=_hand_over,
+    note_event=start_together,
+    finish=list_contacts,
+)

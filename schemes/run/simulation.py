@@ -520,8 +520,8 @@ _marches, _entries = {}, {}
 
 
 def march_of(stepper, again=False):
-    """The compiled time loop of schemes with the same step; again: to be called with arguments of the types of a call before."""
-    name = stepper.step.__module__.removeprefix("nsds.schemes.").replace(".", "_")
+    """The compiled time loop of schemes with the same start and step; again: to be called with arguments of the types of a call before."""
+    name = stepper.start.__module__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step, "at_events": has_event_rows(stepper)}
         names["opening"] = getattr(stepper, "opening", _no_opening)
