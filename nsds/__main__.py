@@ -84,7 +84,7 @@ _RUN_OPTIONS = {
 
 
 def _said(function, name):
-    """What the docstring of a function says of a parameter, for argparse."""
+    """Description of a parameter in the docstring of a function, for argparse."""
     lines = inspect.getdoc(function).partition("Parameters\n----------\n")[2].partition("\n\n")[0].splitlines()
     heads = [i for i, line in enumerate(lines) if not line.startswith(" ")] + [len(lines)]
     for i, end in pairwise(heads):
@@ -118,7 +118,7 @@ nsds.simulate(system, **run | {"t_end": system["t"].max() + 3 * run["h"], "progr
 
 
 def _warm_up(arguments):
-    """Take the first steps of examples in processes of their own; kernels that are compiled there are kept for all."""
+    """Runs the first steps of examples in separate processes; kernels compiled there are cached for all."""
     unknown = [name for name in arguments.examples if name not in EXAMPLES]
     if unknown or arguments.processes < 1:
         print(

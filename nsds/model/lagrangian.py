@@ -77,7 +77,7 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
 
 
 def _n_coordinates(q, mass, count):
-    """A mass says how many coordinates there are; without one q does, and with ``count`` a 1-D q of that length is one for each element."""
+    """Number of coordinates: of the mass if given, else of q; with ``count`` a 1-D q of that length is one number for each element."""
     if mass is not None and _checks.shape_of("lagrangian", "mass", mass):
         return mass.shape[-1] if is_sparse(mass) else _checks.length("lagrangian", "mass", mass)
     return 1 if count is not None and _checks.shape_of("lagrangian", "q", q) == (count,) else _checks.length("lagrangian", "q", q)
