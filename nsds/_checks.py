@@ -33,6 +33,7 @@ def array(owner, field, value, n_dims=None, shape=None, at_least=0):
 
 def floats(owner, field, value, n_dims=None, shape=None, at_least=0):
     """As `array`, but NaN and infinities are allowed, and a float64 array is not copied."""
+    # 1. float64; strings, objects, booleans and masked values are refused
     if type(value) is np.ndarray and value.dtype is _FLOATS:
         result = value
     else:
@@ -43,6 +44,7 @@ def floats(owner, field, value, n_dims=None, shape=None, at_least=0):
             result = np.ascontiguousarray(result, dtype=np.float64).reshape(result.shape)
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}") from None
+    # 2. number of dimensions and shape
     if result.ndim < at_least:
         result = result.reshape((1,) * (at_least - result.ndim) + result.shape)
     if n_dims is not None and result.ndim != n_dims:

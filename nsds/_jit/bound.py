@@ -27,7 +27,7 @@ def bound(*calls):
     for (kernel, _), signature in zip(calls, signatures, strict=True):
         if signature not in kernel.overloads:
             kernel.compile(signature)
-    if numba.config.BOUNDSCHECK:  # they raise, which numba hands over to its own callers alone
+    if numba.config.BOUNDSCHECK:  # kernels raise, which numba reports to its own callers only
         return lambda is_brief=False: [kernel(*arguments) for kernel, arguments in calls][-1]
     # 2. arguments as machine words, and the entry point that reads them; what they point to is kept alive by the closure
     kept = [calls]

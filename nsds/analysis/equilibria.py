@@ -92,7 +92,7 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
     Bodies turn by at most a radian in a step, and those with shapes move by at most half the least thickness of these, so that they do not
     tunnel. A step against the force at its start is repeated with a shorter length: it leads to a maximum.
     References: [Notes], 10.3 and chapter 13, for the steps; Kelley and Keyes, SIAM J. Numer. Anal. 35 (1998) 508–523, for growing steps on
-    the way to a steady state.
+    a path to a steady state.
 
     Examples
     --------

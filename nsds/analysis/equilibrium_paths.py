@@ -157,6 +157,7 @@ class _Statics:
         out, t = np.zeros(q.shape), np.repeat(self.t, len(q))
         for name, e, kind, at in self.parts:
             part, own = record[name].reshape(-1)[e], q[:, at]
+            # functions and constants at zero velocity, spring, control
             rest, names = np.zeros(own.shape), part.dtype.names
             for field, sign in (("fext", 1.0), ("fint", -1.0), ("fgyr", -1.0)):
                 if field in names:
@@ -483,7 +484,7 @@ def _changed(branch, point, k):
     result = {}
     for j, contact in enumerate(s.contacts):
         choices = _choices(contact, branch.states[j], gaps, lam, mu[j], _WEAK)
-        if j == k and len(choices) == 1:  # at rest between two ways of slip, or located less well
+        if j == k and len(choices) == 1:  # at rest between both directions of slip, or located less well
             choices = (HELD, branch.states[j]) if branch.states[j] in _SIGN else contact.states()
         if len(choices) > 1:
             result[j] = choices

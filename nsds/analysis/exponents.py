@@ -24,7 +24,7 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
     n_periods, transient : int
         Sections that count, and those before them, during which the vectors align with their directions.
     n_exponents : int, optional
-        Only so many of the largest; all by default.
+        Number of exponents, the largest ones; all by default.
     blocks : int
         Number of blocks; errors are those of the means of the blocks.
     scheme : numpy.ndarray, optional

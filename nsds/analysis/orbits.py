@@ -31,9 +31,11 @@ def orbit_dtype(n, parameter=("parameter", "<f8")):
 
 def filled(rows, section, k, x, values, returned, n_iter):
     """Row k of a table of orbits, from the result of the section at x."""
+    # 1. orbit and its residual
     row, residual = rows[k], abs(difference(returned.ends[0], x, section.modulo)).max()
     if returned.error is None:
         returned = section.resolved(x, values, returned)
+    # 2. derivatives and counters
     M = returned.maps[0]
     row["x"], row["period"] = x, section.period(*values) * section.n_periods
     given = row.dtype.names[1]  # "parameter", or "parameters"

@@ -33,7 +33,7 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         One parameter or two, ``{"part.field[i]": values}`` (of maps ``"p[i]"``), with the values that each takes.
     period : float, or function of the parameters
         Period of the excitation: a number, or a function ``period(value)``, of two parameters ``period(first, second)``. Maps have none.
-        For an autonomous system a time in which it crosses the section at least once: a run lasts so many periods as there are
+        For an autonomous system a time in which it crosses the section at least once: a run lasts as many periods as there are
         points, with those that are not recorded.
     record : str or function ``record(t, x, p, out)``
         Points are states once a period, at the system's own phase, "stroboscopic"; or "impact", at impacts, before and after each; or where

@@ -196,6 +196,7 @@ class _Rows:
         m, k = len(self.outputs), len(self.sources)
         states = {name: j for j, name in enumerate(self.equations.states)}
         result = np.zeros((len(rows), n)), np.zeros((len(rows), m)), np.zeros((len(rows), k)), np.zeros((len(rows), k)), np.zeros(len(rows))
+        # coefficients by the kind of known quantity; lambda of a device may be several rows
         for i, row in enumerate(rows):
             for (what, *name), c in row.items():
                 if what == "lam":

@@ -36,7 +36,7 @@ def _vertices(C, t, h, g, distance, p, q):
     for vertex in range(16):
         first = vertex < 8
         _corner(h if first else g, vertex & 7, x)
-        # vertices 0 to 7 of the first box: clamp in the axes of the second, 8 to 15 the other way round
+        # vertices 0 to 7 of the first box: clamp in the axes of the second, 8 to 15 conversely
         if first:
             for i in range(3):
                 y[i] = x[i] - t[i]

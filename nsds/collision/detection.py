@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
     radius: NDArray  # (ns,): of the bounding balls of the shapes
     packed: NDArray  # (4 ns,): centres and radii of the balls, in the order of the cells
     reals: NDArray  # (LEVELS * REALS,): the grids
-    words: NDArray  # (LEVELS * WORDS,): the grids
+    words: NDArray  # (LEVELS * WORDS,): integers of the grids
     key: NDArray  # (ns,): shape of each packed ball
     begin: NDArray  # first entry of each cell
     unbounded: NDArray  # (ns,): the unbounded shapes

@@ -225,7 +225,7 @@ def _open(points, last, faces, count, edges):
         for corner in range(3):
             i, j, known = faces[at + corner], faces[at + (corner + 1) % 3], False
             for e in range(hole):
-                if not known and edges[2 * e] == j and edges[2 * e + 1] == i:  # both sides of it are taken away
+                if not known and edges[2 * e] == j and edges[2 * e + 1] == i:  # both faces at it are removed
                     edges[2 * e], edges[2 * e + 1], known, hole = edges[2 * hole - 2], edges[2 * hole - 1], True, hole - 1
             if not known and hole < _NEW:
                 edges[2 * hole], edges[2 * hole + 1], hole = i, j, hole + 1

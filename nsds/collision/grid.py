@@ -32,7 +32,7 @@ def measure(kind, size, pose, reach, radius, unbounded):
     """
     count, largest = 0, 0.0
     for s in range(kind.size):
-        # rounding: relative to the radius, and to the coordinates, whose differences are taken later
+        # rounding: relative to the radius, and to the coordinates, whose differences are computed later
         far = abs(pose[7 * s]) + abs(pose[7 * s + 1]) + abs(pose[7 * s + 2])
         r = (bound(kind, size, s) + reach[s]) * (1.0 + 1e-12) + 4e-15 * far
         if not far < math.inf:

@@ -73,6 +73,7 @@ def support(kind, size, pose, vertices, s, d):
     axes(pose, s, R)
     times_transposed(R, d, u)
     middle, across = dot(d, view(pose, 7 * s, 3)), math.hypot(u[0], u[1])
+    # by kind: distance of the support point from the position of the shape
     if kind[s] == BOX:
         return middle + 0.5 * (x * abs(u[0]) + y * abs(u[1]) + z * abs(u[2]))
     if kind[s] == SPHERE or kind[s] == DISK:

@@ -177,6 +177,7 @@ def of_tube(size, p, u, span):
 def round_normal(kind, size, x, n):
     """Outward unit normal at a point of a curved surface. Out: n (3,)."""
     n[0], n[1], n[2] = x[0], x[1], x[2]
+    # subtract the closest point of the core; of a cone the normal is constant along a line from the tip
     if kind == CAPSULE:
         n[2] -= min(max(n[2], -0.5 * size[1]), 0.5 * size[1])
     elif kind == STADIUM:

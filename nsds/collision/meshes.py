@@ -83,7 +83,7 @@ def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
         for entry in range(int(geometry[fans + v]), int(geometry[fans + v + 1])):
             beside = int(geometry[listed + entry])
             normal = view(geometry, faces + TRIANGLE * beside + 3, 3)
-            if beside == t or dot(normal, view(geometry, faces + TRIANGLE * t + 3, 3)) >= FLAT:  # of one plane: the same way out
+            if beside == t or dot(normal, view(geometry, faces + TRIANGLE * t + 3, 3)) >= FLAT:  # same plane: the same direction of exit
                 continue
             # separation along the normal of the neighbour
             times(view(mesh, AXES, 9), normal, m)

@@ -205,6 +205,7 @@ def _edge_on(size, pose, vertices, one, other, edge, width, n):
     Out: n (3,), out of the one: between the normals of these edges, see `nsds.collision.edge_on`.
     """
     best, face, is_between, most = stack(3), stack(3), False, 0.0
+    # edges of both polygons, beginning with the best one, with which the others are compared
     best[2], face[2], n[2] = 0.0, 0.0, 0.0
     for turn in range(2):
         shape, beyond, sense = (one, other, 1.0) if turn == 0 else (other, one, -1.0)

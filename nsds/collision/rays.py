@@ -175,6 +175,7 @@ def of_mesh(geometry, block, slack, p, u, low, high, span):
 def _cross(scene, s, p, u, low, high, span):
     """Span of a line in shape s, in its axes; of a mesh, the first hit between two t. Out: span (SPAN,)."""
     kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
+    # each kind by its own span
     if kind in (SPHERE, DISK):
         begin(span, in_ball(size[0], p[0], p[1], p[2], u))
     elif kind == BOX:
@@ -206,6 +207,7 @@ def _cross(scene, s, p, u, low, high, span):
 def _normal_at(scene, s, face, x, n):
     """Outward unit normal of shape s at a point x of a face, in its axes. Out: n (3,)."""
     kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
+    # curved surfaces, stored normals, edges of polygons, faces across an axis
     if face == ROUND:
         round_normal(kind, size, x, n)
     elif kind in (CONVEX, MESH):
@@ -249,7 +251,7 @@ def _may_meet(scene, s, origin, direction, best):
     x, y, z = scene.pose[at] - origin[0], scene.pose[at + 1] - origin[1], scene.pose[at + 2] - origin[2]
     along = x * direction[0] + y * direction[1] + z * direction[2]
     r += _ROUNDING * (abs(along) + r)
-    if not (r >= 0.0 and along >= -r and along - r < best):  # of what is not there neither holds
+    if not (r >= 0.0 and along >= -r and along - r < best):  # neither holds for a disabled shape
         return False
     x, y, z = x - along * direction[0], y - along * direction[1], z - along * direction[2]
     return x * x + y * y + z * z <= r * r

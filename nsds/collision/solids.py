@@ -90,7 +90,7 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
     if core == WITHIN and not is_surface:
         gap = _soonest(moved, a, b, geometry, towards, S, small, d, gap, n)
     is_unclear = gap < -room if core == WITHIN else gap < -_CLEAR * small
-    if is_unclear and not is_surface:  # of what hardly touches rounding hides the way out: it is looked for a little deeper
+    if is_unclear and not is_surface:  # rounding hides the direction of a small overlap: the shapes are moved deeper
         for i in range(3 * corners):
             moved[CORNERS + i] = a[CORNERS + i] - room * towards[i % 3]
         if apart(moved, b, geometry, towards, math.inf, d, point, S) == WITHIN:

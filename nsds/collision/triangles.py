@@ -205,7 +205,7 @@ def beyond(vertices, triangles, normals, edges):
             if not others.size:
                 continue
             along, n = vertices[edges.ends[here]] - vertices[edges.starts[here]], normals[here // 3]
-            inwards = -np.cross(normals[others // 3], along)  # they pass the edge the other way
+            inwards = -np.cross(normals[others // 3], along)  # they pass the edge in the opposite sense
             angle = np.arctan2(inwards @ n, inwards @ np.cross(n, along / np.linalg.norm(along)))
             result[here] = others[np.argmin(np.where(angle > 1e-9, angle, angle + 2 * np.pi))] // 3
     return result.reshape(-1, 3)

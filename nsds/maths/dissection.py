@@ -100,7 +100,7 @@ def _separate(graph):
     """0 for vertices that separate a connected graph, -1 and 1 for the halves; None if there is no good separator."""
     n = graph.shape[0]
     best, least = None, np.inf
-    # each measure divides the vertices at its median; the boundary on either side separates, and the cheapest one is taken
+    # each measure divides the vertices at its median; the boundary on either side separates, and the cheapest one is used
     for measure in _measures(graph).T:
         half = measure <= np.partition(measure, n // 2)[n // 2]
         if min(half.sum(), n - half.sum()) < _LEAST_SHARE * n:

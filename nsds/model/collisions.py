@@ -33,12 +33,12 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     the other three legs of a table, the contact carries its share.
 
     Shapes that abut are as one, whether of one body or of several: a contact is left out where another one of the same body has a plane
-    that parts its shapes, above it the one and below it the other, to 1e-5 of the smaller; so nothing that slides is held up at a seam of
+    that parts its shapes, one above and one below it, to 1e-5 of the smaller; so that a sliding body is not caught at a seam of
     tiles or triangles which are flush. A contact that is open takes part only if the shapes meet within the forecast as they move, and then
     with the normal of where they meet: what passes above an edge is not struck. With on_contact contacts are those that are found.
     Where edges or corners of boxes, convex hulls or polygons touch, any normal between those of the faces that meet there is one of the
     contact; it is that in the middle, up to 1e-5 of the smaller one's half width beside the edge, so that what leans on an edge stays.
-    What moves in a step by more than half of the thinner of two shapes is followed on its way and stops where they touch, so that it passes
+    A body that moves in a step by more than half of the thinner of two shapes is followed along its path and stops at the touch, and passes
     nothing, however fast: the time that is left of the step is lost for it.
 
     Parameters
@@ -52,7 +52,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     world : shape or sequence of shapes
         Shapes that do not move.
     pairs : sequence of pairs of str, optional
-        Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
+        Pairs of parts tested for contact, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
         together too, whose shapes must not overlap then.
     margin : float
         Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
@@ -65,7 +65,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         Called, compiled, for each contact that is found, before anything knows of it: shapes (3,), numbers of the shapes a and b, and the
         feature; poses (14,), position and quaternion of both; contact (7,), its normal, its point on a and its gap, which the function may
         change. A normal is made a unit vector; a gap of infinity drops the contact. One that lessens gaps, as a coat does, wants a margin
-        of as much. Nothing that is fast is followed on its way then; a warning says what may have passed. `nsds.event_driven` and
+        of as much. Fast bodies are then not followed along their paths; a warning says what may have passed. `nsds.event_driven` and
         `nsds.d1_minus_linear`, which follow shapes as they are, refuse it.
     z : array_like, optional
         Parameters of this function.

@@ -1,6 +1,6 @@
 """User functions: compiled once to callbacks, known to records by name, called by kernels at their address.
 
-All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call them in one way.
+All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call all of them alike.
 """
 
 import dis

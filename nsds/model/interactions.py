@@ -233,6 +233,7 @@ def _elements(name, side, chooser, counts):
     if side not in counts:
         known = ", ".join(counts) or "none"
         raise ValueError(f"interaction '{name}': there is no part '{side}'; the systems are: {known}")
+    # all, one, a slice or an index array, as in NumPy
     count = counts[side]
     if count is None:
         if chooser is not None:

@@ -168,8 +168,8 @@ def prismatic(axis, frame="world"):
     Returns
     -------
     dict
-        A relation with m = 5: the way of A's centre of mass across the axis, and three cosines of axes. The relative orientation is that
-        of the start.
+        A relation with m = 5: the displacement of A's centre of mass across the axis, and three cosines of axes. The relative
+        orientation is that of the start.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def cylindrical(point, axis, frame="world"):
     Returns
     -------
     dict
-        A relation with m = 4: the way of A's point across the axis, and two cosines of axes.
+        A relation with m = 4: the displacement of A's point across the axis, and two cosines of axes.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def planar(point, axis, frame="world"):
     Returns
     -------
     dict
-        A relation with m = 3: the way of A's point along the normal, and two cosines of axes.
+        A relation with m = 3: the displacement of A's point along the normal, and two cosines of axes.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def fixed_joint():
     Returns
     -------
     dict
-        A relation with m = 6: the way of A's centre of mass along three axes of B, and three cosines of axes.
+        A relation with m = 6: the displacement of A's centre of mass along three axes of B, and three cosines of axes.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def fixed_joint():
 def coupler(first, second, ratio):
     """A coordinate of B follows one of A, ``ratio first = second``: gears, racks and screws, one equation.
 
-    A coordinate is the angle by which a body has turned since the start about an axis that is fixed in the world, or the way of its centre
+    A coordinate is the angle by which a body has turned since the start about an axis that is fixed in the world, or the path of its centre
     of mass along such an axis. The coupler does not hold the axes: a body that has an angle needs a hinge or a cylindrical joint with the
     world. On one part only, both coordinates are its own, as of a screw.
 
@@ -277,7 +277,7 @@ def coupler(first, second, ratio):
         ``("angle", axis)`` or ``("translation", axis)`` with the axis (3,) in inertial coordinates, of any length but zero: of A, and of B.
     ratio : float
         Change of the second coordinate by change of the first, not zero. A pair of gears with r_A and r_B: ``-r_A / r_B``; a screw:
-        way per radian.
+        displacement per radian.
 
     Returns
     -------
@@ -308,7 +308,7 @@ def coupler(first, second, ratio):
 
 
 def hinge_angle(axis, lower=None, upper=None, frame="world"):
-    """The angle by which A has turned against B since the start, about an axis of B: a coordinate, or its stops.
+    """The rotation angle of A relative to B since the start, about an axis of B: a coordinate, or its stops.
 
     Parameters
     ----------
@@ -340,14 +340,14 @@ def hinge_angle(axis, lower=None, upper=None, frame="world"):
 
 
 def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
-    """The way of a point of A against B since the start, along an axis of B: a coordinate, or its stops.
+    """The displacement of a point of A relative to B since the start, along an axis of B: a coordinate, or its stops.
 
     Parameters
     ----------
     axis : array_like (3,)
         Direction at the start, of any length but zero.
     lower, upper : float, optional
-        Stops in metres: ``y = way - lower``, ``y = upper - way``. With both m = 2; with neither y is the way.
+        Stops in metres: ``y = displacement - lower``, ``y = upper - displacement``. With both m = 2; with neither y is the displacement.
     point : array_like (3,), optional
         The point of A at the start where the multiplier acts; A's centre of mass if not given.
     frame : {"world", "body"}
@@ -435,7 +435,7 @@ def gear(axis, radius, second_radius, frame="world"):
     -------
     dict
         A relation with m = 1: ``y = radius (angle_A - direction) + second_radius (angle_B - direction)``, with the direction of the line
-        of centres and angles since the start: the way that one circle slips on the other. Its multiplier under `nsds.equality` is the
+        of centres and angles since the start: the path by which one circle slips on the other. Its multiplier under `nsds.equality` is the
         impulse of the tooth force.
 
     Raises
@@ -659,12 +659,14 @@ def _coupled(relation, x_a, p_a, x_b, p_b):
 
 def _geared(relation, x_a, p_a, x_b, p_b):
     """Row of a gear: ``a`` has the radii; ``u`` of A and ``b`` of B mark the line of centres at the start, ``w`` is B's axis."""
+    # 1. line of centres across the axis
     axis = relation["axis"] if relation["frame"] == "world" else turned(p_a, relation["axis"])
     line = x_a - x_b
     line = line - (line * axis).sum(axis=-1, keepdims=True) * axis
     size = np.linalg.norm(line, axis=-1, keepdims=True)
     if not (size > 0).all():
         raise ValueError("gear: the centres of the wheels must not lie on one axis, which has no pitch point")
+    # 2. marks in axes of both wheels, from which their angles count
     mark = line / size
     return {
         "row": np.array([GEAR]),

@@ -414,7 +414,7 @@ def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):
     With ``u'_n = u_n+ + e_n u_n-`` and ``u'_t = u_t+ + e_t u_t-``, while ``y_n <= 0``: ``0 <= u'_n  ⟂  lambda_n >= 0``,
     ``||lambda_t|| <= mu lambda_n``, and ``lambda_t = -mu lambda_n u'_t / ||u'_t||`` where the contact slides.
 
-    Each contact has so many constraints as the dimension: the normal one, then the tangent, or two tangents at right angles. Of y only the
+    Each contact has as many constraints as the dimension: the normal one, then the tangent, or two tangents at right angles. Of y only the
     normal component counts.
 
     Parameters
@@ -513,7 +513,7 @@ def spring_damper(stiffness, damping=0.0):
     Parameters
     ----------
     stiffness, damping : float or array_like (m,) or (m, m)
-        Of each row of the relation, or of rows on each other: N/m and N s/m for ways, N m and N m s for angles and cosines.
+        Of each row of the relation, or of rows on each other: N/m and N s/m for displacements, N m and N m s for angles and cosines.
 
     Raises
     ------
@@ -543,12 +543,12 @@ def spring_damper(stiffness, damping=0.0):
 def force_law(force, z=None):
     """Force that a function gives of a coordinate y of two bodies and its rate: springs and dampers of any kind, motors and servos.
 
-    It acts along y on the first body, and the other way on the second; lambda is its impulse in the step.
+    It acts along y on the first body, and with the opposite sign on the second; lambda is its impulse in the step.
 
     Parameters
     ----------
     force : function ``force(t, y, ydot, z, out)``
-        Writes the force of each row of the relation into ``out`` (m,): N for ways, N m for angles.
+        Writes the force of each row of the relation into ``out`` (m,): N for displacements, N m for angles.
     z : array_like, optional
         Parameters passed to the function.
 

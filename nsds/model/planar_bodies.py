@@ -48,7 +48,7 @@ def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, 
     Raises
     ------
     TypeError, ValueError
-        As `nsds.rigid_bodies`. In `nsds.system`: gravity that leaves the plane, shapes in space on planar bodies or the other way round,
+        As `nsds.rigid_bodies`. In `nsds.system`: gravity that leaves the plane, shapes in space on planar bodies or conversely,
         joints with bodies in space or about axes that do not fit the plane.
 
     Examples

@@ -40,6 +40,7 @@ def lagrangian_linear_relation(H, b=None, D=None):
     array([[1., 0., 0.]])
     """
     owner = "lagrangian_linear_relation"
+    # 1. H by compressed rows, without duplicates, or dense
     if is_sparse(H):
         rows = H.tocsr(copy=True)
         rows.sum_duplicates()
@@ -54,6 +55,7 @@ def lagrangian_linear_relation(H, b=None, D=None):
         if jacobian.ndim != 2 or jacobian.size == 0:
             raise ValueError(f"{owner}: H must have shape (m, n), got {jacobian.shape}")
         m = jacobian.shape[0]
+    # 2. constant gap and compliance
     relation = {"relation": owner, "m": m, "n": H.shape[1] if is_sparse(H) else jacobian.shape[1], "H": jacobian}
     if b is not None:
         relation["b"] = _checks.array(owner, "b", b, shape=(m,), at_least=1)

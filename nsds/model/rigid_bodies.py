@@ -53,7 +53,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         Axes of both the force and the moment ``T u``: those of a thruster on the body, or of a push in the room.
     alive : bool or array_like of bool (count,), optional
         Which bodies are there, where that may change: between steps, in the record, or in a run, by a `nsds.sampled_control` that writes
-        ``"grains.alive"``. One that is not is held where it is, with its velocity; nothing touches it, no force acts on it, and what joins
+        ``"grains.alive"``. A disabled one stays where it is, with its velocity; nothing touches it, no force acts on it, and what joins
         it to others is left out. It begins from there when it becomes 1. All bodies are there for good if this is not given.
     z : array_like, optional
         Parameters passed to the functions; with ``count``, of shape (count, n_z) for one set each.
@@ -75,7 +75,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     Warns
     -----
     UserWarning
-        An inertia that no body can have: its largest principal moment is larger than the sum of the others. It is taken as it is.
+        An inertia that no body can have: its largest principal moment is larger than the sum of the others. It is used as given.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
 
     Links that fixed joints join are one rigid body, under the name of the first of them that has a mass; its origin is their common centre
     of mass, its axes are those of that link. Under the name of a joint is what holds it, under that name with ``_stops``, ``_damping``,
-    ``_friction`` and ``_motor`` what acts on its coordinate. Angles and ways count from the start: y of a motor is q less the one given
+    ``_friction`` and ``_motor`` what acts on its coordinate. Coordinates count from the start: y of a motor is q less the one given
     here. A joint that has the name of a link gets ``_joint`` behind it, and what may not stand in a Python name becomes ``_``.
 
     Parameters
@@ -42,7 +42,7 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     position, orientation : array_like (3,) and (4,)
         Of the root link, in the world (m; unit quaternion, scalar first).
     fixed : bool
-        Whether the root link is held in the world; else it floats.
+        Whether the root link is fixed in the world; else it floats.
     motors : dict of str to law, optional
         Joint -> law of its coordinate, as `nsds.force_law` of a servo, `nsds.spring_damper`, `nsds.relay`.
     e : float
@@ -50,7 +50,7 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     law : dict, optional
         Of contacts, as for `nsds.collisions`: makes the part ``contacts`` of all collision shapes. A robot without it touches nothing.
     world : shape or sequence of shapes
-        What does not move besides the root. A body that a joint holds to the root is not looked at with the world.
+        Shapes that do not move, besides the root. A body that a joint connects to the root is not tested against the world.
     self_contacts : bool
         Whether bodies of the robot that no joint joins touch each other.
     folder : path, optional

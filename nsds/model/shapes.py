@@ -300,7 +300,7 @@ def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
 def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Surface of triangles, closed or open, as of terrain; it meets planes, solids and other meshes.
 
-    What meets it is held off on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
+    Other shapes are kept on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
     is wholly inside does not touch it. A body of this shape touches planes with its vertices.
 
     Parameters
@@ -378,7 +378,7 @@ def _right_side_out(where, vertices, triangles):
 def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Mesh, or its convex hull, from a file: STL, OBJ, PLY, OFF, and what else the library trimesh reads (extra ``meshes``).
 
-    Meshes are taken as they come, see `mesh`: STL has vertices anew for each triangle, scanners and CAD leave triangles without area.
+    Meshes are used as stored, see `mesh`: STL repeats the vertices for each triangle, scanners and CAD leave triangles without area.
 
     Parameters
     ----------

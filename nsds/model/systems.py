@@ -49,9 +49,11 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
     owner = "lagrangian_linear"
     if count is not None:
         count = _checks.integer(owner, "count", count, low=1)
+    # 1. state
     n = _order(owner, M)
     fields = {name: per_element(owner, name, value, n, count) for name, value in (("q", q), ("v", v))}
     fields["p"] = np.zeros_like(fields["q"])
+    # 2. matrices and force
     fields["M"] = mass_field(owner, "M", M, n, count, regular=False)
     for name, matrix in (("K", K), ("C", C)):
         if matrix is not None:

@@ -224,6 +224,7 @@ def _within(group, mem):
 
 def _raise_range(owner, rules, mem):
     """Raises an error that names the first value out of its range."""
+    # the check of all at once has failed: search part by part, field by field
     for name, (start, count, stride, ranges) in rules.parts.items():
         values = mem[:, start : start + count * stride].reshape(mem.shape[0], count, stride)
         for field, kind, first, size, low, high in ranges:
@@ -391,7 +392,7 @@ def _sizes_of_systems(dtype, model):
     for name, kind, *others in model:
         if kind in SYSTEMS or kind == NAMES_OF_CIRCUIT:
             continue
-        if kind == CONTROL and others:  # `_require_wired` looks at these
+        if kind == CONTROL and others:  # checked by `_require_wired`
             continue
         sides, most = others[1:], len(sizes) if kind == COLLISIONS else 2
         if not 1 <= len(sides) <= most or not set(sides) <= set(sizes):
@@ -407,12 +408,14 @@ def _require_wired(dtype, model):
         if line[1] != CONTROL:
             continue
         name, (written, read) = line[0], wiring(model, line)
+        # 1. fields exist, and are numbers or, if written, controls or flags
         places = [(part, field, "reads", "fi") for part, fields in read for field in fields]
         places += [(part, field, "writes", "f" if field == "u" else "i" if field in WRITABLE else "") for part, field in written]
         for part, field, does, kinds in places:
             fields = dtype[part].base.names if part in dtype.names else None
             if fields is None or field not in fields or dtype[part].base[field].base.kind not in kinds:
                 raise ValueError(f"controller '{name}' {does} {part}.{field}, which is not there or not of numbers")
+        # 2. one writer for each field
         for place in written:
             if writer.setdefault(place, name) != name:
                 raise ValueError(f"controllers '{writer[place]}' and '{name}' both write {'.'.join(place)}")
@@ -524,9 +527,11 @@ def _function_too(kind, field):
 def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
     """Ranges of the entries of one element; refuses fields that are unknown, missing, or have another type or shape."""
     lengths, ranges = dict(lengths), []
+    # 1. unknown fields
     unknown = [field for field in dtype.names if field not in fields]
     if unknown:
         raise ValueError(f"{name} has no field '{unknown[0]}'; its fields are: {', '.join(fields)}")
+    # 2. known fields, in the order of the table, as lengths follow from earlier ones
     for field, known in fields.items():
         alternatives = known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)
         path = f"{name}.{field}" if name else field
@@ -543,6 +548,7 @@ def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
 
 def _ranges_of(path, field, leaf, start, alternatives, lengths):
     """Ranges of a field that fits one of the alternatives; adds lengths that become known."""
+    # the first alternative whose type and shape fit; nested records recursively
     for each in alternatives:
         if isinstance(each, dict):
             if leaf.names and set(leaf.names) == set(each):
@@ -649,11 +655,13 @@ def _geometry_check(owner, name, values, n_members):
     """Checks that directions of joints are unit vectors, for kinds of rows that have them; u and b of a coupler are 0 for translations."""
     geometry = values["geometry"]
     row = geometry["row"]
+    # 1. kinds of rows that need angles, or stand alone
     alone = np.isin(row, (joints.COUPLER, joints.GEAR))
     if (np.isin(row, joints.ANGULAR).any() and "angle" not in values.dtype.names) or (alone.any() and row.shape[-1] > 1):
         raise ValueError(f"{owner}: {name}.geometry.row has kinds that want the field angle, or one row alone, got {row[0].tolist()}")
     if ((row == joints.COUPLER) & (geometry["a"] == 0).all(axis=-1)).any():
         raise ValueError(f"{owner}: {name}.geometry.a of a coupler must not be zero: it is an axis times the ratio")
+    # 2. unit vectors; squares are clipped, so that they do not overflow
     for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE, joints.GEAR)), ("b", (joints.ANGLE, joints.GEAR))):
         squares = (np.clip(geometry[field], -2.0, 2.0) ** 2).sum(axis=-1)
         concerned = np.isin(row, kinds) if kinds else True

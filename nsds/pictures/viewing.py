@@ -163,6 +163,7 @@ def _alike(placed):
 
 def _batch(scene, placed, chosen, world_poses):
     """(numbers of the shapes, handle of their meshes)."""
+    # one mesh, drawn at the poses of all shapes that are alike
     kind, size, _, surface, _ = placed[chosen[0]]
     box = limits(placed, world_poses)
     corners, faces = mesh(kind, size, max(np.ptp(box, axis=0).max(), 1e-9), surface)

@@ -134,12 +134,14 @@ def _unit(owner, directions):
 
 def _unseen(owner, records, model, ignore):
     """Numbers of the ignored bodies, -1 for the world."""
+    # 1. numbers of the bodies of each part
     first, n_bodies = {_WORLD: range(-1, 0)}, 0
     for name, kind, *_ in split(model)[0]:
         if SYSTEMS[kind][0] == NEWTON_EULER:
             count = max(records.dtype[name].shape, (1,))[0]
             first[name] = range(n_bodies, n_bodies + count)
             n_bodies += count
+    # 2. names and numbers
     result = set()
     ignore = ignore.ravel() if isinstance(ignore, np.ndarray) else ignore
     for each in ignore if isinstance(ignore, (list, tuple, set, frozenset, np.ndarray)) else [ignore]:

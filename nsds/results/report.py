@@ -190,10 +190,12 @@ def _closings(rows, name, size, holds_forces):
     """Text on intervals of contact: impacts, durations, forces."""
     found = np.concatenate([intervals_of(row, name, size, holds_forces) for row in rows])
     impulses, forces, durations = (value[~np.isnan(value)] for value in (found["impulse"], found["force"], found["end"] - found["begin"]))
+    # 1. impacts
     impacts = ""
     if not holds_forces:
         size_of = f", impulse up to {impulses.max():.3g} N s" if impulses.size else ""
         impacts = f"{_counted(impulses.size, 'impact')}{size_of}; "
+    # 2. intervals longer than a step
     kept = np.count_nonzero(durations > 0)
     if not kept:
         return f"{impacts}never closed for longer than a step"

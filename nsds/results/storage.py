@@ -489,6 +489,7 @@ def _of_file(owner, file, choose):
     While a run goes on the file may change during the read, which the checksums detect: then it is read again.
     """
     h5py, file = _h5py(owner), _checks.path(owner, "file", file)
+    # errors while another process writes may be a change during the read: try again, later each time
     for trial in range(_TRIALS):
         with open(file, "rb", buffering=0) as raw:
             is_changing = not _locked(raw, exclusive=False)
