@@ -83,7 +83,7 @@ URDF = """
 
 
 def servo(t, y, ydot, z, out):
-    """Stiffness z[0] and damping z[1] about a way of z[2] within the time z[3], which starts and ends at rest."""
+    """Stiffness z[0] and damping z[1] about a displacement of z[2] within the time z[3], which starts and ends at rest."""
     s = min(t / z[3], 1.0)
     y_wanted = z[2] * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
     rate = z[2] / z[3] * 30.0 * s**2 * (1.0 - s) ** 2
