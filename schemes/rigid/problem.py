@@ -84,6 +84,7 @@ _LEAST_OF_MOTION = 1e-13  # and where bounds of impulses are far above what they
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
 _OWED = 1e-2  # residual that sweeps owe where no tolerance is given, relative to the velocities of contacts without impulses,
 _QUICK = 10.0  # and sweeps in which they meet a hundredth of it, or are spared the rest
+_TRIED = 60.0  # sweeps before a method with a matrix, where there is room for one
 _AT_REST, _SETTLING = 1e-2, 25.0  # velocities of contacts, relative likewise, of bodies at rest, and Newton's iterations for these
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
@@ -665,7 +666,8 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
     r, guess = view(work, p.r, p.d * n), view(work, p.W, p.d * n if has_room else 0)
     for i in range(guess.size):
         guess[i] = r[i]
-    status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, memory)
+    few = changed(options, options.tol, _TRIED if has_room and options.max_iter == 0.0 else options.max_iter, 0.0)
+    status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, memory)
     if has_room and can_go_on(status):
         note_lost(p, options, work)
         return solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)

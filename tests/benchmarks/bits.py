@@ -17,7 +17,8 @@ import nsds
 from nsds import solvers
 from nsds.model.kinds import family
 from nsds.model.records import model_of
-from nsds.schemes.table import SCHEMES, kind_of
+from nsds.schemes.problem.kinds import kind_of
+from nsds.schemes.table import SCHEMES
 from tests.scenes import SCENES
 
 _STEPS, _SCENE_STEPS = 60, 25
@@ -31,9 +32,9 @@ def trajectories(steps=_STEPS, scene_steps=_SCENE_STEPS):
         systems = family(model_of(system))
         run = {key: value for key, value in example.run.items() if key not in ("t_end", "save_every", "fields", "on_failure")}
         run["t_end"] = float(system["t"].max()) + steps * run["h"]
-        for scheme, (treated, module) in SCHEMES.items():
-            if systems in treated:
-                yield f"{name} {scheme}", _run(system, run | {"scheme": getattr(module, scheme)()})
+        for scheme, known in SCHEMES.items():
+            if systems in known.modules:
+                yield f"{name} {scheme}", _run(system, run | {"scheme": known.constructor()})
         kind = kind_of(system)
         for method in solvers.methods("lcp" if kind == "relay" else kind):
             yield f"{name} {method}", _run(system, run | {"solver": method})

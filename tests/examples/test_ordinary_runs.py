@@ -8,7 +8,7 @@ import pytest
 import nsds
 from nsds import solvers
 from nsds.examples import EXAMPLES
-from nsds.schemes.table import kind_of
+from nsds.schemes.problem.kinds import kind_of
 from nsds.status import CONVERGED, INEXACT, is_event
 
 R_ON, R_OFF = 1e-3, 1e6

@@ -69,7 +69,7 @@ def digests():
 
 
 def test_every_scheme_is_compared():
-    assert {(name, family) for name, (families, _) in SCHEMES.items() for family in families} == set(WITH_SCHEMES)
+    assert {(name, family) for name, scheme in SCHEMES.items() for family in scheme.modules} == set(WITH_SCHEMES)
 
 
 def test_plain_python_gives_the_bits_of_compiled_code():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
-from nsds.schemes.table import kind_of
+from nsds.schemes.problem.kinds import kind_of
 from tests.schemes.lagrangian.test_friction_under_schemes import valley, valley_by_q
 from tests.strategies import examples, generators
 
