@@ -16,7 +16,7 @@ RUN = {"t_end": 3.4, "h": 2e-3, "solver": "bodies"}
 
 _GRAVITY, _RADIUS, _DENSITY = 9.81, 0.04, 2000.0
 _MOUTH, _OPENING, _SLOPE = 0.6, 0.24, math.radians(50)  # edges of the square mouth and outlet (m), slope of the walls
-_SPOUT, _GONE = 0.8, -0.6  # heights above the gate where grains are born, and below which they are taken away (m)
+_SPOUT, _GONE = 0.8, -0.6  # heights above the gate where grains are born, and below which they are removed (m)
 
 
 def _supply(t, x, state, z, u):

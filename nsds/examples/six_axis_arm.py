@@ -12,7 +12,7 @@ JOINTS = ("waist", "shoulder", "elbow", "forearm_roll", "wrist_bend", "tool_roll
 START = dict(zip(JOINTS, (0.0, -0.6, 0.9, 0.0, 0.3, 0.0), strict=True))
 TARGET = dict(zip(JOINTS, (0.8, 0.4, 0.2, 1.0, -0.7, 2.0), strict=True))
 STIFFNESS = dict(zip(JOINTS, (2e4, 4e4, 2e4, 4e3, 3e3, 1e3), strict=True))  # of the servos (N m/rad)
-_TIME = 1.2  # of the way (s)
+_TIME = 1.2  # of the motion (s)
 URDF = """
 <robot name="six_axis_arm">
   <link name="pedestal"/>

@@ -1,4 +1,4 @@
-"""A slider-crank in space: the crank turns across the way of the slider (Haug 1989)."""
+"""A slider-crank in space: the crank turns across the path of the slider (Haug 1989)."""
 
 import math
 
@@ -40,7 +40,7 @@ def slider_crank_3d(speed=6.0):
     Notes
     -----
     The dimensions and masses are those of Haug's mechanism (Computer Aided Kinematics and Dynamics of Mechanical Systems, 1989), a
-    benchmark of multibody codes; here the rod has a hinge at the slider, which is free to turn about its way. 18 coordinates, 17
+    benchmark of multibody codes; here the rod has a hinge at the slider, which is free to turn about its path. 18 coordinates, 17
     equations: one degree of freedom is left.
 
     Examples
