@@ -1,4 +1,4 @@
-"""Options of schemes, each declared once: how an argument is checked, how a record holds it, and the argument that a record stands for."""
+"""Options of schemes, each declared once: the check of its argument, its type in a record, and the argument that a record stands for."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from nsds import _checks
 
 
 class Option(NamedTuple):
-    """One option: its type in a record; the check, which returns what is stored; the argument of what is stored (None: itself)."""
+    """One option: its type in a record; the check, which returns the stored value; the argument of a stored value (None: itself)."""
 
     dtype: str
     checked: Callable  # (owner, name of the argument, its value)
-    argument: Callable | None = None  # (owner, name, what is stored)
+    argument: Callable | None = None  # (owner, name, stored value)
 
 
 def number(low=-np.inf, high=np.inf, above=None):
@@ -37,7 +37,7 @@ def times():
 
 
 def word(*known):
-    """One of some words."""
+    """Choice among words."""
     return Option(f"S{max(map(len, known))}", lambda owner, name, value: _checks.choice(owner, name, value, known).encode(), _text)
 
 
@@ -61,7 +61,7 @@ def _text(owner, name, value):
 
 
 def record_of(scheme, options, arguments):
-    """Record of the options of a scheme, () of its name and of what is stored of each argument.
+    """Record of the options of a scheme, () of its name and of the stored value of each argument.
 
     Raises
     ------

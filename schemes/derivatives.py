@@ -5,7 +5,7 @@ from nsds.model.functions import CENTRAL_STEP, call_function
 from nsds.model.layout import ABSENT
 
 FORWARD_STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
-_TINY = 2.0**-10  # variables below this may be small because the scene is: then the step is checked
+_TINY = 2.0**-10  # smaller variables may be small because the scene is: then the step is checked
 _SHORTER = 2.0**-10  # ratio of steps that are compared
 _AGREEMENT = 2.0**-34  # of derivatives by both, relative to the largest of the row
 
@@ -14,8 +14,8 @@ _AGREEMENT = 2.0**-34  # of derivatives by both, relative to the largest of the 
 def derivative(t, r, function, jacobian, rows, variable, columns, out, spare, functions, memory):
     """Jacobian (rows, columns) of a function of relation r; variable is an offset of its arguments x or lam. Work: spare (3 rows).
 
-    Differences are central: what of H is noise is noise of the impulses, below which Newton's residual does not fall. Their step is
-    relative to 1 or the variable; for variables so small that 1 may be no measure of them it is compared with shorter ones.
+    Differences are central: noise of H is noise of the impulses, below which Newton's residual does not fall. Their step is relative to 1
+    or the variable; for variables so small that 1 may be no scale of them it is compared with shorter ones.
     """
     work = memory.work
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z)
@@ -50,9 +50,9 @@ def _column(t, r, function, rows, at, step, out, stride, spare, functions, memor
 
 @kernel
 def _check_column(t, r, function, rows, columns, at, j, out, spare, functions, memory):
-    """Replace a column by that of a shorter step where its own is too long; work: spare (3 rows).
+    """Replace a column by that of a shorter step if its own is too long; work: spare (3 rows).
 
-    Errors of a step that is too long fall with its square, those of rounding grow as it shrinks: two shorter steps tell which it is.
+    Errors of a step that is too long fall with its square, those of rounding grow as it shrinks: two shorter steps distinguish them.
     """
     work = memory.work
     shorter, shortest = spare + rows, spare + 2 * rows

@@ -1,4 +1,4 @@
-"""Products and solves with diagonal, dense and compressed-row matrices that lie in a record's memory or in a scheme's work memory."""
+"""Products and solves with diagonal, dense and compressed-row matrices in a record's memory or in a scheme's work memory."""
 
 import math
 
@@ -10,20 +10,21 @@ from nsds.maths import cholesky, superlu
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
 
-FRONTS = 3  # how an inverse is kept, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`
-_SYMMETRIC = 1e-14  # of the largest entry: by how much transposed entries may differ in a symmetric matrix
-_NO_PIVOT = 1e-13  # of the absolute terms of a row: a pivot that small is rounding, which grows in elimination
-_NOT_POSITIVE = 1e-15  # of the diagonal entry: what is left of it in Cholesky's method is rounding
+FRONTS = 3  # storage of an inverse, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`
+_SYMMETRIC = 1e-14  # relative to the largest entry: difference of transposed entries in a symmetric matrix
+_NO_PIVOT = 1e-13  # relative to the absolute terms of a row: a smaller pivot is rounding, which grows in elimination
+_NOT_POSITIVE = 1e-15  # relative to the diagonal entry: a smaller remainder in Cholesky's method is rounding
 _LARGEST_BATCH = 64  # rows; larger matrices are inverted one by one, for less memory at a time
-_ACCURATE = 1e-12  # of the terms that cancel: a residual by which sparse factors are good
+_ACCURATE = 1e-12  # relative to the terms that cancel: residual of accurate sparse factors
 
 
 @kernel
 def subtract_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
-    """``out -= factor A x``; A lies in mem, x and out in work.
+    """``out -= factor A x``; A is in mem, x and out in work.
 
     In: kind, n, nnz (SPARSE only), mem with its integer view imem, offsets A, x, out. In/out: work.
     """
+    # rows are summed before they are subtracted: fewer roundings, and the same for all kinds of storage
     if kind == DIAGONAL:
         for i in range(n):
             work[out + i] -= factor * mem[A + i] * work[x + i]
@@ -68,7 +69,7 @@ def solve_with(operator, element, n, b, x, scratch, memory):
 
 @kernel
 def solve_sparse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scratch):
-    """What `apply_inverse` does, with factors of a sparse matrix."""
+    """`apply_inverse` with factors of a sparse matrix."""
     if kind == FRONTS:
         cholesky.solve(n, data, index, work, iwork, b, x, scratch)
     else:
@@ -82,7 +83,7 @@ address_of_solve_sparse = on_demand(_FACTORS, solve_sparse)
 
 @kernel
 def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scratch):
-    """``x = A^-1 b`` with what `invert` made of A: reciprocals, the inverse, or triangular factors; all in work and iwork.
+    """``x = A^-1 b`` with the result of `invert` for A: reciprocals, the inverse, or triangular factors; all in work and iwork.
 
     In: offsets data, index, b. Out: work[x:x + n]. Work: work[scratch:scratch + n] (SPARSE and FRONTS).
     """
@@ -120,8 +121,10 @@ def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
     lower_column = upper_row + n + 1
     upper_column = lower_column + n_lower
     row_place, column_place = upper_column + n_upper, upper_column + n_upper + n
+    # 1. rows in the order of their pivots
     for i in range(n):
         work[y + iwork[row_place + i]] = work[b + i]
+    # 2. forward and back substitution
     for i in range(n):
         s = work[y + i]
         for k in range(iwork[lower_row + i], iwork[lower_row + i + 1]):
@@ -132,28 +135,32 @@ def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
         for k in range(iwork[upper_row + i], iwork[upper_row + i + 1]):
             s -= work[upper + k] * work[y + iwork[upper_column + k]]
         work[y + i] = s * work[reciprocal + i]
+    # 3. columns in their order
     for i in range(n):
         work[x + i] = work[y + iwork[column_place + i]]
 
 
 @kernel
 def invert_in_place(n, A, size, memory, pivots):
-    """``A <- A^-1`` (Gauss–Jordan, row pivoting); False where a pivot is rounding against ``size``, the sum of absolute terms of its row.
+    """``A <- A^-1`` (Gauss–Jordan, row pivoting); False if a pivot is rounding against ``size``, the sum of absolute terms of its row.
 
     In/out: work[A:A + n^2], work[size:size + n]. Work: iwork[pivots:pivots + n].
     """
     work = memory.work
     for k in range(n):
+        # 1. pivot: the largest entry relative to its row; NaN is none
         best = k
         for i in range(k + 1, n):
             if abs(work[A + i * n + k]) * work[size + best] > abs(work[A + best * n + k]) * work[size + i]:
                 best = i
         if not abs(work[A + best * n + k]) > _NO_PIVOT * work[size + best]:
             return False
+        # 2. exchange rows
         memory.iwork[pivots + k] = best
         work[size + k], work[size + best] = work[size + best], work[size + k]
         for j in range(n if best != k else 0):
             work[A + k * n + j], work[A + best * n + j] = work[A + best * n + j], work[A + k * n + j]
+        # 3. eliminate; the inverse grows in place of the columns that are done
         reciprocal = 1.0 / work[A + k * n + k]
         work[A + k * n + k] = 1.0
         for j in range(n):
@@ -164,6 +171,7 @@ def invert_in_place(n, A, size, memory, pivots):
                 work[A + i * n + k] = 0.0
                 for j in range(n):
                     work[A + i * n + j] -= factor * work[A + k * n + j]
+    # 4. undo the row exchanges, as exchanges of columns of the inverse
     for k in range(n - 1, -1, -1):
         swap = memory.iwork[pivots + k]
         if swap != k:
@@ -238,7 +246,7 @@ class SingularMatrixError(ValueError):
 
 
 def invert(kind, matrices):
-    """What `apply_inverse` needs of a batch of matrices.
+    """Data for `apply_inverse` of a batch of matrices.
 
     Parameters
     ----------
@@ -271,9 +279,9 @@ def invert(kind, matrices):
 
 
 def inverse_of(records, part, name, terms, formula, last=()):
-    """(kind, what `invert` returns) of the `weighted_sum` for all elements of a part; ``formula`` says in an error what is singular.
+    """(kind, result of `invert`) of the `weighted_sum` for all elements of a part; ``formula`` names the singular matrix in an error.
 
-    ``last``: coordinates whose rows and columns of the inverse are to be at hand, if the matrix is one that is factorised in fronts.
+    ``last``: coordinates whose rows and columns of the inverse are kept, if the matrix is factorised in fronts.
     """
     records = records.reshape(records.shape[0], -1)
     kind, matrices = weighted_sum(records, part, terms)
@@ -303,18 +311,22 @@ def _dense_inverse(A):
 
 
 def _factorise(matrices):
+    """Sparse factors of a batch of matrices, in memory of one layout for all of them."""
     shape = (len(matrices), len(matrices[0]))
+    # 1. factors; patterns may differ, so the largest one decides the room
     factors = {where: _sparse_factors(matrices[where[0]][where[1]], where) for where in np.ndindex(shape)}
     n = matrices[0][0].shape[0]
     n_lower = max(f["lower"].nnz for f in factors.values())
     n_upper = max(f["upper"].nnz for f in factors.values())
     data = np.zeros((*shape, n_lower + n_upper + n))
     index = np.zeros((*shape, 2 * (n + 1) + n_lower + n_upper + 2 * n), np.int64)
+    # 2. values: L, U, and reciprocals of the diagonal
     for where, f in factors.items():
         lower, upper = f["lower"], f["upper"]
         data[where][: lower.nnz] = lower.data
         data[where][n_lower : n_lower + upper.nnz] = upper.data
         data[where][n_lower + n_upper :] = f["reciprocal"]
+        # 3. patterns: rows, columns, and both permutations
         at = 2 * (n + 1)
         index[where][: n + 1], index[where][n + 1 : at] = lower.indptr, upper.indptr
         index[where][at : at + lower.nnz] = lower.indices
@@ -341,9 +353,10 @@ def _in_fronts(matrices, last):
 
 
 def _sparse_factors(A, where):
-    """Diagonal pivots keep the factors of a mass-like matrix sparse; where they lose accuracy, partial pivoting takes over."""
+    """Sparse LU factors: diagonal pivots preserve sparsity of a mass-like matrix; if they lose accuracy, partial pivoting is used."""
     from scipy.sparse import tril, triu
 
+    # 1. symmetric mode, then partial pivoting; accepted by the residual for one right-hand side
     A = A.tocsc()
     b = A @ np.ones(A.shape[0])
     for options in (
@@ -355,10 +368,12 @@ def _sparse_factors(A, where):
         except RuntimeError:
             continue
         x = lu.solve(b)
-        if abs(A @ x - b).max() <= _ACCURATE * (abs(A) @ abs(x)).max():  # of what cancels: b itself may be small, as K 1 is
+        # relative to the terms that cancel: b itself may be small, as K 1 is
+        if abs(A @ x - b).max() <= _ACCURATE * (abs(A) @ abs(x)).max():
             break
     else:
         raise SingularMatrixError(where)
+    # 2. a small diagonal entry of U: singular to working precision
     diagonal = lu.U.diagonal()
     if not abs(diagonal).min() > np.finfo(float).eps * abs(diagonal).max():
         raise SingularMatrixError(where)

@@ -1,4 +1,4 @@
-"""What a scheme prepares: tables for all members of an ensemble, and work memory, laid out the same for each."""
+"""Preparation of a scheme: tables for all members of an ensemble, and work memory of one layout for each."""
 
 from types import ModuleType
 from typing import NamedTuple
@@ -14,15 +14,15 @@ from nsds.model.records import memory
 class Memory(NamedTuple):
     """The memory of one member, as kernels get it: its record and its scratch."""
 
-    mem: np.ndarray  # the words of its record
-    imem: np.ndarray  # the same words as integers
-    work: np.ndarray  # what is prepared, and scratch
+    mem: np.ndarray  # the entries of its record
+    imem: np.ndarray  # the same entries as integers
+    work: np.ndarray  # prepared data, and scratch
     iwork: np.ndarray  # the same, of integers
 
 
 @by_reference
 class Calls(NamedTuple):
-    """What kernels call by address: functions of users, and the solver of the one-step problem, with its options."""
+    """Targets that kernels call by address: functions of users, and the solver of the one-step problem, with its options."""
 
     functions: np.ndarray  # of one member
     solver: np.uintp
@@ -34,19 +34,19 @@ MEMORY = typeof(Memory(np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros
 
 
 class Prepared(NamedTuple):
-    """What does not change in time, and the module whose ``start`` and ``step`` run on it."""
+    """Data that do not change in time, and the module whose ``start`` and ``step`` use them."""
 
     tables: NamedTuple  # `Tables` of the form of the step
     functions: np.ndarray  # addresses (members, slots)
     options: NamedTuple  # floats with names, the step h among them
-    work: np.ndarray  # (members, words)
+    work: np.ndarray  # (members, entries)
     iwork: np.ndarray
     stepper: ModuleType
-    layout: NamedTuple  # what messages and warnings need: tables before they were ordered, names
+    layout: NamedTuple  # for messages and warnings: tables before they were ordered, names
 
 
 def of_each_member(compiled, prepared, records, solver, solver_options):
-    """What a kernel with the arguments of a scheme's ``step`` returns for each member of an ensemble, whose memory it changes."""
+    """Results of a kernel with the arguments of a scheme's ``step`` for each member of an ensemble, whose memory it changes."""
     mem = memory(records)
     return [
         compiled(
@@ -64,7 +64,7 @@ class Allocator:
         self.n_members, self.size, self.filled = n_members, 0, []
 
     def reserve(self, size):
-        """Offset of room for ``size`` words; tables hold offsets as 32-bit integers."""
+        """Offset of room for ``size`` entries; tables hold offsets as 32-bit integers."""
         self.size += int(size)
         if self.size > np.iinfo(np.int32).max:
             raise ValueError(f"the one-step problem needs more than {self.size:.1e} words: too many constraints that all act on one body")
@@ -82,14 +82,14 @@ class Allocator:
         return start
 
     def array(self, dtype=np.float64):
-        """The memory (members, words), zero where nothing was stored."""
+        """The memory (members, entries), zero where nothing was stored."""
         result = np.zeros((self.n_members, self.size), dtype)
         for start, data in self.filled:
             result[:, start : start + data.shape[1]] = data
         return result
 
     def first(self):
-        """What was stored for the first member so far (words,)."""
+        """Stored values of the first member so far (entries,)."""
         result = np.zeros(self.size)
         for start, data in self.filled:
             result[start : start + data.shape[1]] = data[0]

@@ -1,4 +1,4 @@
-"""One-step problems as a solver is given them, kept: what stands in a solver's place while the problems of a run are recorded."""
+"""Recorder of one-step problems: a stand-in for the solver while the problems of a run are recorded."""
 
 from functools import partial
 
@@ -20,15 +20,15 @@ from nsds.status import NOT_COMPUTED
 
 @_jit.kernel
 def _sweep(sweeps, given, options, r, v, u, info, work, iwork):
-    """Call what sweeps over the contacts of rigid bodies."""
+    """Call the sweeps over the contacts of rigid bodies."""
     return rigid.call_sweeps(sweeps, (given, options, r, v, u, info, work, iwork))
 
 
 class Recorder(StandIn):
-    """Takes the place of a solver in what a scheme prepares: passes all problems on to it, and keeps them while ``is_on``.
+    """Stand-in for a solver in the tables of a scheme: passes all problems on to it, and records them while ``is_on``.
 
-    choice: the solver, as a caller passes it. kept: in the order of the calls, what a `OneStepProblem` has from the problem on, without a
-    name. error: what was raised on the way, or None.
+    choice: the solver, as a caller passes it. kept: in the order of the calls, the fields of a `OneStepProblem` from the problem on,
+    without a name. error: exception raised meanwhile, or None.
     """
 
     def __init__(self, choice):
@@ -36,7 +36,7 @@ class Recorder(StandIn):
         self._sweeps = _jit.PythonCallback(rigid.SIGNATURE, self._pass_sweeps_on)
 
     def in_place_of(self, method, options, address):
-        """(`Method`, options, address) that bring every problem here; under no known name, so that no scheme takes a way of its own."""
+        """(`Method`, options, address) that direct every problem here; under no known name, so that no scheme uses a path of its own."""
         self.kept.clear()  # a step is made again with what is prepared now
         signature, take, settings = (box, _box_problem, (1, True)) if "relay" in method.kinds else (contact, _contact_problem, (1,))
 
@@ -106,19 +106,23 @@ def _problem_of_bodies(arguments, guess):
     ``diagonal r`` of other rows that have one."""
     from scipy.sparse import block_array, block_diag, coo_array, csr_array, diags_array, vstack
 
+    # 1. mass matrices of the bodies, from their inverses
     given, _, r, v, u, *_ = arguments
     d, n, n_contacts, n_bodies = given.d, given.disk.size, given.body.size // 2, given.v_free.size // 6
     masses, moving = _inertias(given.inverse.reshape(n_bodies, 10))
+    # 2. rows of interactions, and those of contacts from frames and levers
     body = np.concatenate([given.body, given.panel_body]).reshape(n, 2)
     rows = np.zeros((n, d, 2, 6))
     rows[n_contacts:] = given.H.reshape(-1, d, 2, 6)
     for c in range(n_contacts):
         lever = given.lever[6 * c : 6 * c + 6]
         contact_rows(d, given.frame[9 * c : 9 * c + 9], lever[:3], lever[3:], body[c, 1] >= 0, rows[c].reshape(-1))
+    # 3. H by components that can change
     at = 6 * body[:, None, :, None] + np.arange(6)
     which = np.broadcast_to((body >= 0)[:, None, :, None], rows.shape)
     place = np.broadcast_to(np.arange(n * d).reshape(n, d, 1, 1), rows.shape)
     H = coo_array((rows[which], (np.broadcast_to(at, rows.shape)[which], place[which])), shape=(6 * n_bodies, n * d)).tocsr()[moving]
+    # 4. equations, and rows with a diagonal term, become unknowns beside the velocities
     M, w, diagonal = block_diag(masses, format="csr"), given.b.copy(), np.zeros(n * d)
     diagonal[n_contacts * d :] = given.diagonal
     is_equation = np.repeat(given.disk == EQUATION, d)
@@ -134,12 +138,13 @@ def _problem_of_bodies(arguments, guess):
     R, S = diags_array(diagonal[other]), diags_array(1.0 / diagonal[soft])
     M = block_array([[M, -G, None], [G.T, R, None], [None, None, S]], format="csr")
     H = vstack([H[:, own], csr_array((other.size, own.size)), extra], format="csr")
+    # 5. the problem in its global form
     problem = ContactProblem("", None, None, *_frictions(given.disk, given.mu, d), M=M, H=H, f=f, w=w[own])
     return problem, guess[own], r[own].copy(), u[own].copy(), v
 
 
 def _inertias(inverses):
-    """Mass matrices of bodies without components that cannot change, and the numbers of those that can. inverses: 1/m and (3, 3) each."""
+    """Mass matrices of bodies without fixed components, and the numbers of the others. inverses: 1/m and (3, 3) each."""
     masses, moving = [], []
     for k, inverse in enumerate(inverses):
         if inverse[0] != 0.0:

@@ -17,7 +17,7 @@ from nsds.solvers import table as solvers
 
 
 class Scheme(NamedTuple):
-    """What is known of a scheme: the constructor of its options, and by family of systems the module that steps these."""
+    """A scheme: the constructor of its options, and by family of systems the module that steps these."""
 
     constructor: Callable
     options: dict  # argument -> `nsds.schemes.declared.Option`
@@ -25,12 +25,12 @@ class Scheme(NamedTuple):
 
 
 class StandIn:
-    """What stands in a solver's place: it has the solver as choice, and in_place_of, see `nsds.schemes.recorder.Recorder`."""
+    """Stand-in for a solver: has the solver as choice, and in_place_of, see `nsds.schemes.recorder.Recorder`."""
 
 
 SCHEMES = {}  # by name
 DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "rattle", FIRST_ORDER: "euler_moreau"}
-_BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that take rigid bodies as rows of Lagrangian systems
+_BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that treat rigid bodies as rows of Lagrangian systems
 
 
 def scheme_for(options, modules):
@@ -44,15 +44,17 @@ def scheme_for(options, modules):
 
 
 def chosen(options, system, solver=None):
-    """Module and options of what a caller passed as scheme for a system; None means the default of such systems and of their solver."""
+    """Module and options of a caller's choice of scheme for a system; None means the default of such systems and of their solver."""
     model = model_of(system)
     systems = family(model)
+    # 1. default; a law of a user's own needs a scheme of velocities
     default = DEFAULTS[systems]
     if options is None and systems == NEWTON_EULER and solver is not None and not isinstance(solver, StandIn):
         default = _OF_VELOCITIES[0] if solvers.chosen(solver, kinds.kind_of(system))[0].law else default
     if options is None:
         options = SCHEMES[default].constructor()
         return module_of(options, systems), options
+    # 2. a known scheme, for this family, with valid options
     name = _name_of(options)
     if name not in SCHEMES:
         known = ", ".join(f"nsds.{scheme}" for scheme in sorted(SCHEMES))
@@ -84,7 +86,7 @@ def is_event_driven(options):
 
 @lru_cache(maxsize=64)
 def _require_valid(name, dtype, stored):
-    """Options may be edited after they were made: what their constructor would refuse is refused here."""
+    """Refuse edited options that their constructor would refuse."""
     constructor = SCHEMES[name].constructor
     plain = constructor().dtype
     if dtype.names != plain.names or any(dtype[field].base != plain[field].base for field in plain.names):
@@ -107,7 +109,7 @@ def arguments_of(options):
 
 
 def solver_of(choice, system, scheme=None):
-    """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system under a scheme, options or None."""
+    """(`Method`, kernel options, address of its code) of a caller's choice of solver for a system under a scheme, options or None."""
     if isinstance(choice, StandIn):
         return choice.in_place_of(*solver_of(choice.choice, system, scheme))
     systems = family(model_of(system))
@@ -120,9 +122,9 @@ def solver_of(choice, system, scheme=None):
     return method, options, solvers.address(method)
 
 
-# What a law of a user's own, of velocities and impulses, is for: schemes, and forms of the other laws of a system.
+# Schemes, and forms of the other laws of a system, that a user's law between velocities and impulses can be combined with.
 _OF_VELOCITIES = ("moreau_jean", "moreau_jean_exact")
-_WITH_POSITIONS = ("moreau_jean_direct_projection", "moreau_jean_combined_projection")  # whose problems of positions are without friction
+_WITH_POSITIONS = ("moreau_jean_direct_projection", "moreau_jean_combined_projection")  # whose problems of positions have no friction
 _BESIDE_CONTACTS, _BESIDE_BOUNDS = (
     ("equality", "unilateral", "friction", "rolling", "force"),
     ("equality", "unilateral", "dry_friction", "bounded"),

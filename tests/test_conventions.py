@@ -41,7 +41,8 @@ def test_numba_is_configured_in_one_place(path):
 def test_kernels_neither_raise_nor_print_nor_allocate(path, node):
     assert not node.args.defaults
     assert ast.get_docstring(node) or node.name.startswith("_")
-    assert node.end_lineno - node.lineno <= 75, "a kernel fits a screen"
+    lines = path.read_text().splitlines()[node.lineno : node.end_lineno]
+    assert sum(not line.lstrip().startswith("#") for line in lines) <= 75, "a kernel fits a screen, but for comments that name its stages"
     for inner in ast.walk(node):
         assert not isinstance(inner, (ast.Raise, ast.Assert, ast.Try, ast.ListComp, ast.Lambda))
         if isinstance(inner, ast.Call):

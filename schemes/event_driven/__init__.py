@@ -1,1 +1,1 @@
-"""Event-driven integration: smooth flows, the events that end them, and what happens there."""
+"""Event-driven integration: smooth flows, the events that end them, and their effects."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsds._jit import kernel
 
-_SAME_RATIO = 1e-3  # of what is missing to 1: by how much two ratios of an accumulation may differ
+_SAME_RATIO = 1e-3  # relative to 1 - q: by how much two ratios q of an accumulation may differ
 
 
 @kernel
@@ -22,30 +22,35 @@ def forget_accumulations(p, memory):
 
 @kernel
 def follow_accumulations(t, threshold, p, memory):
-    """Where the same event comes again in times that fall by one ratio q, and are short, wait at the limit until they would have ended.
+    """Sum accumulations: if the same event recurs in short times that fall by one ratio q, wait at the limit until they would have ended.
 
-    The tail ``d q / (1 - q)`` is summed, and so is what the state would still change by. In: near, 1 of rows whose y is so small,
-    between their events, that it will soon count as zero: flights of an accumulation that such a row is in are short enough.
+    The tail ``d q / (1 - q)`` is summed, and so is the remaining change of the state. In: near, 1 of rows whose y is so small between
+    their events that it will soon count as zero: flights of an accumulation with such a row are short enough.
     """
     work, iwork = memory.work, memory.iwork
     n = p.n
+    # 1. times between the last events of this row from this mode
     for i in range(p.m):
         if iwork[p.fired + i] == 0:
             continue
         k = 3 * i + iwork[p.mode + i]
         d, d_1, d_2 = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
+        # short against the longest flight, or next to a row whose y is as good as zero
         is_short = d <= threshold * work[p.longest + k]
         for other in range(3 * p.m):
             is_short |= iwork[p.near + other // 3] != 0 and work[p.last + other] >= t - d
         falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and is_short and work[p.tail] <= t
         q = d / d_1 if falls else 1.0
+        # 2. two equal ratios: geometric series of times and states
         if falls and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
             work[p.tail], iwork[p.frozen], iwork[p.culprit] = t + d * q / (1.0 - q), 1, i
             for j in range(n):
                 work[p.x + j] += (work[p.x + j] - work[p.x_last + k * n + j]) * q / (1.0 - q)
+            # all rows that switched in this flight do so at its limit
             for other in range(p.m):
                 for mode in range(3):
                     iwork[p.fired + other] |= 1 if work[p.last + 3 * other + mode] >= t - d else 0
+        # 3. history
         work[p.last + k], work[p.flight + k], work[p.flight_before + k] = t, d, d_1
         work[p.longest + k] = max(work[p.longest + k], d if d < np.inf else 0.0)
         for j in range(n):

@@ -1,4 +1,4 @@
-"""Times at which an event-driven step has to stop, and how many events there have been: what all families of systems have in common.
+"""Clock of event-driven steps: times at which a step has to stop, and counts of events; common to all families of systems.
 
 p is a row of a table with the columns pending, next_time, n_events, n_still and n_steps of the integer work memory, event, tail, mark,
 counted, reached, stride, handed and handed_to of the other.
@@ -24,16 +24,16 @@ from nsds.status import (
     TOO_MANY_EVENTS,
 )
 
-AT_EVENT, AT_START, AT_PAUSE = 1, 2, 3  # what is pending
+AT_EVENT, AT_START, AT_PAUSE = 1, 2, 3  # values of pending
 NEVER, ALWAYS, USUAL = range(3)  # the option hybrid
-# Steps after which a motion that has not got on does not end. What getting on is: that part of the time between rows, of long rows so many
-# of the longest steps so far, but at least the second part of the row.
+# Steps after which a motion without progress fails. Progress is that part of the time between rows, of long rows so many of the longest
+# steps so far, but at least the second part of the row.
 _PATIENCE, _CRAWL, _STRIDES, _LEAST = 20_000, 1e-3, 20.0, 1e-6
-_MOST_STEPS, _ENTRIES = 4096, 2**20  # of a motion from one look for Ctrl-C to the next, and entries of their matrices
+_MOST_STEPS, _ENTRIES = 4096, 2**20  # of a motion between two checks for Ctrl-C, and entries of their matrices
 MOST_STILL = 64  # events at one time
 SUBSTEPS = 64  # of an interval that is handed over to time stepping
-_FIRST, _LONGER, _RESOLVED = 2.0**-10, 4.0, 2.0**-36  # its length, of h; that of the next one, of the last; of the time, at least
-_FEWER = 16.0  # events and steps than else are allowed soon after it
+_FIRST, _LONGER, _RESOLVED = 2.0**-10, 4.0, 2.0**-36  # its length, of h; growth of the next one; least length, of the time
+_FEWER = 16.0  # events and steps than otherwise are allowed soon after it
 
 
 @tiny
@@ -73,7 +73,7 @@ def strikes(t, h, times, p, iwork):
 
 @tiny
 def is_pending(p, iwork):
-    """Whether a step begins with an event, or anew; a controller may have changed what drives, but not since a pause."""
+    """Whether a step begins with an event, or at the start; a controller may have changed inputs, but not since a pause."""
     if iwork[p.pending] == AT_PAUSE:
         iwork[p.pending] = 0
     elif iwork[p.pending] == 0 and p.is_controlled != 0:
@@ -89,7 +89,7 @@ def steps_to_pause(n):
 
 @tiny
 def crawls(t, h, effort, p, memory):
-    """Count a step of the motion, as so many, and tell whether many have not got on, with events between them or without."""
+    """Count a step of the motion, as ``effort``; returns whether many have made no progress, with events between them or without."""
     work, iwork = memory.work, memory.iwork
     iwork[p.n_steps] += effort
     less = fewer(t, h, p, work)
@@ -119,7 +119,7 @@ def are_too_many(t, options, p, memory):
 
 @tiny
 def fewer(t, h, p, work):
-    """By what the numbers of events and steps are divided that are allowed: less soon after an interval of time stepping."""
+    """Divisor of the allowed numbers of events and steps: fewer soon after an interval of time stepping."""
     return _FEWER if t - work[p.handed_to] <= h else 1.0
 
 
@@ -138,7 +138,7 @@ def is_handed_over(status):
 
 @tiny
 def reason(status):
-    """The bit that says in a row why time was stepped."""
+    """Bit of a row that gives the reason for time stepping."""
     if status == TOO_MANY_EVENTS:
         return AFTER_MANY_EVENTS
     if status == STEP_COLLAPSED:
@@ -148,9 +148,9 @@ def reason(status):
 
 @tiny
 def note_length(t, status, h, p, work):
-    """Of an interval that begins at t: 2^-10 h in work[handed], soon after another four times its length, up to h.
+    """Length of an interval that begins at t: 2^-10 h in work[handed], soon after another four times its length, up to h.
 
-    What takes many events or steps to notice comes soon within h, so that few such intervals are in it.
+    Difficulties that show only after many events or steps recur soon within h, so that few such intervals are in it.
     """
     is_costly = status in (TOO_MANY_EVENTS, STEP_COLLAPSED)
     is_soon = t - work[p.handed_to] <= (h if is_costly else _LONGER * work[p.handed])
@@ -165,5 +165,5 @@ def lengthen(t, is_soon, h, p, work):
 
 @tiny
 def end_of_interval(t, until, p, work):
-    """Where the interval that begins at t ends: at until where next to nothing would be left over."""
+    """End of the interval that begins at t; extended to ``until`` if the remainder would be negligible."""
     return until if t + 1.5 * work[p.handed] >= until else t + work[p.handed]

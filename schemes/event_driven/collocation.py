@@ -1,9 +1,9 @@
-"""Long steps of a linear motion ``x' = R x + c`` where what is fast has died away: collocation at Radau's points, damped at infinity.
+"""Long steps of a linear motion ``x' = R x + c`` after its fast terms have decayed: collocation at Radau's points, damped at infinity.
 
-A series ends where the fastest term of the motion is no longer small, whether that term moves anything or not, as through a diode that
-leaks into an inductor. x is here the polynomial of degree `STAGES` that solves the equations at Radau's points (Hairer and Wanner,
-Solving Ordinary Differential Equations II, IV.5), of order 13 at its end; it is taken where its last terms are rounding, so that it is
-exact as series are. A motion that grows fast is not smooth, and is left to series. p is a row of the table of the motion.
+A series is limited by the fastest term of the motion, whether that term is excited or not, as through a diode that leaks into an inductor.
+Here x is the polynomial of degree `STAGES` that solves the equations at Radau's points (Hairer and Wanner, Solving Ordinary Differential
+Equations II, IV.5), of order 13 at its end; it is accepted if its last terms are rounding, so that it is as exact as series are. A
+growing motion is not smooth, and is left to series. p is a row of the table of the motion.
 """
 
 from fractions import Fraction
@@ -15,14 +15,14 @@ from nsds.schemes.linear_algebra import invert_in_place
 
 STAGES = 7
 LARGEST = 48  # states: beyond, the matrix of all stages is as large as what it saves
-NOISE = 1e-12  # of the terms that a coefficient could have: what is smaller is their rounding
-_PATIENCE = 64  # short steps in the same modes before a long one is tried; of so many it takes the place, or it costs more than they do
-_AGAIN = 8192  # short steps after it was tried in vain
-_LONGER = 1.0 + 2.0**-10  # than what is left, so that the next step of that length, up to rounding, has the same matrix
+NOISE = 1e-12  # relative to the largest possible terms of a coefficient: smaller values are their rounding
+_PATIENCE = 64  # short steps in the same modes before a long one is tried; it must replace as many, or it costs more than they do
+_AGAIN = 8192  # short steps after a failed attempt
+_LONGER = 1.0 + 2.0**-10  # than the remaining time, so that the next step of that length, up to rounding, has the same matrix
 _TRIES, _SHORTER = 8, 2.0**-4
 _SMALL = 2.0**-50  # last terms, of the largest x so far or in the step
-_OFTEN, _GROWTH = 8, 4.0  # so often a step is longer by that factor,
-_EASY = 0.1  # where last terms are less than that part of what they may be
+_OFTEN, _GROWTH = 8, 4.0  # every so many steps the length grows by that factor,
+_EASY = 0.1  # if last terms are below that part of their limit
 _GRAIN = 2.0**-50  # of x: rounding at the points
 
 
@@ -65,16 +65,19 @@ def forget_long_steps(p, memory):
 
 @kernel
 def take_long_step(h_most, degree, p, memory):
-    """Coefficients of the motion over a long step into p.poly, what they could have into p.c_size. Returns its length, or 0: none is.
+    """Coefficients of the motion over a long step into p.poly, their largest possible values into p.c_size. Returns its length, or 0.
 
     The length may be more than h_most.
     """
     work, iwork = memory.work, memory.iwork
+    # 1. worth trying: as many short steps in a row as a long one costs
     iwork[p.n_short] += 1
     least = _PATIENCE * work[p.step]
     if p.n_stages == 0 or iwork[p.n_short] <= _PATIENCE or not 0.0 < least < h_most:
         return 0.0
+    # 2. length: that of the last matrix, or the remaining time
     h = work[p.long] if least < work[p.long] < h_most else h_most * _LONGER if work[p.long] < h_most else work[p.long]
+    # 3. attempts, shorter by a factor
     for _ in range(_TRIES):
         if h < least or not _invert(h, p, memory):
             break
@@ -84,14 +87,16 @@ def take_long_step(h_most, degree, p, memory):
             work[p.long] = _GROWTH * h if grows else h
             return h
         h *= _SHORTER
+    # 4. failure: not tried again for a long time
     iwork[p.n_short], work[p.long] = _PATIENCE - _AGAIN, 0.0
     return 0.0
 
 
 @kernel
 def _invert(h, p, memory):
-    """The inverse of ``A^-1 - h R`` of all stages, A that of Butcher, into p.stages, unless it is there. False where it is singular."""
+    """Inverse of ``A^-1 - h R`` of all stages, A that of Butcher, into p.stages, unless it is known. False if it is singular."""
     work = memory.work
+    # the same length, the same matrix
     if work[p.inverted] == h:
         return True
     n, m = p.n, p.n_stages
@@ -114,19 +119,22 @@ def _invert(h, p, memory):
 
 @kernel
 def _collocate(h, degree, p, work):
-    """Coefficients of the motion over h. Returns the size of their last terms, in what is allowed; no number where they are none."""
+    """Coefficients of the motion over h. Returns the size of their last terms, relative to the limit; NaN if they are not finite."""
     n, m, error, zero = p.n, p.n_stages, 0.0, 0.0
+    # 1. slope at the start, times h
     for a in range(n):
         rate = work[p.constant + a]
         for b in range(n):
             rate += work[p.rate + a * n + b] * work[p.x + b]
         work[p.spare + a] = h * rate
+    # 2. stages, as differences from x, so that nothing cancels
     for row in range(m):
         value = 0.0
         for i in range(STAGES):
             for a in range(n):
                 value += work[p.stages + row * m + i * n + a] * work[p.spare + a]
         work[p.stage_value + row] = value
+    # 3. coefficients of each state; sizes by rounding at the points
     for a in range(n):
         size = work[p.x_size + a]
         for i in range(STAGES):
@@ -138,6 +146,7 @@ def _collocate(h, degree, p, work):
                 c += _COEFFICIENTS[j, i] * work[p.stage_value + i * n + a]
             work[p.poly + (j + 1) * n + a] = c
             work[p.c_size + (j + 1) * n + a] = _GRAIN / NOISE * _SIZES[j] * size if j < STAGES else 0.0
+        # last two coefficients in the Chebyshev basis: those of powers of theta are far larger than what they add
         last, before = work[p.poly + STAGES * n + a], work[p.poly + (STAGES - 1) * n + a]
         last, before = abs(last) * 2.0 ** (1 - 2 * STAGES), abs(before + 0.5 * STAGES * last) * 2.0 ** (3 - 2 * STAGES)  # of Chebyshev
         error = max(error, max(last, before) / (_SMALL * size))

@@ -1,8 +1,8 @@
-"""Compliant contacts: y that depends on lambda, a force that the state gives, ``0 <= h(t, q, lambda)  ⟂  lambda >= 0``.
+"""Compliant contacts: y depends on lambda, a force that follows from the state, ``0 <= h(t, q, lambda)  ⟂  lambda >= 0``.
 
 Of the rows of an element those that are HELD have y = 0, which is solved for lambda, a force of the smooth motion; others have lambda = 0.
-Guards are y of what is open, and of what is closed ``D_ii lambda_i``, or -y without the force where it is the only row of a nonlinear
-element. Where one comes to zero motions go on with another force, and nothing jumps. Of a nonlinear element lambda is never negative.
+Guards are y of open rows, and of closed ones ``D_ii lambda_i``, or -y without the force for the only row of a nonlinear element. When one
+comes to zero the motion continues with another force, without jumps. Of a nonlinear element lambda is never negative.
 """
 
 import math
@@ -18,10 +18,10 @@ from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.sides import clamped
 
 _ITERATIONS = 100  # of Newton's method
-_SAME, _CLOSE = 2.0**-50, 1e-9  # change of lambda, relative: nothing follows, it is good enough
-_FIRST = 1e-8  # of the largest force: where lambda begins that is 0 and has no slope there
-_BACK = 0.25  # part of lambda that is kept where Newton's step goes beyond zero
-_ON_IT, _NO_FORCE, _NO_PULL = 1e-11, 1e-9, 1e-9  # of the largest lengths, forces and accelerations so far: zero
+_SAME, _CLOSE = 2.0**-50, 1e-9  # relative change of lambda: converged to rounding; accepted
+_FIRST = 1e-8  # of the largest force: initial lambda, if it is 0 and has no slope there
+_BACK = 0.25  # part of lambda that is kept if Newton's step goes beyond zero
+_ON_IT, _NO_FORCE, _NO_PULL = 1e-11, 1e-9, 1e-9  # relative to the largest lengths, forces and accelerations so far: zero
 
 
 @tiny
@@ -60,7 +60,7 @@ def output(i, s, options, memory):
 
 @kernel
 def add_forces(t, s, functions, options, memory):
-    """lambda of all compliant rows at the state in mem, and what they add to the forces in p.f; False where there is no solution."""
+    """lambda of all compliant rows at the state in mem, and their forces, added to p.f; False without a solution."""
     work = memory.work
     form, p, is_solved = s.newton, s.newton.plan[0], True
     for i in range(form.constraints.size):
@@ -100,18 +100,21 @@ def _solve_element(t, i, s, functions, options, memory):
 
 @kernel
 def _solve_linear(i, s, options, memory):
-    """lambda of the element that row i leads, where y is linear."""
+    """lambda of the element whose first row is i, if y is linear."""
     work = memory.work
     form, f = s.newton, s.flow[0]
     c = form.constraints[i]
+    # 1. y without force
     for k in range(c.coupling, c.coupling_end):
         j = form.couplings[k].constraint
         memory.mem[form.constraints[j].lam] = 0.0
         work[f.soft + j] = -position(form.constraints[j], form.entries, memory)
+    # 2. D lambda = -y of the held rows
     is_solved = _divide(i, f.soft, s, options, memory)
     for k in range(c.coupling, c.coupling_end):
         j = form.couplings[k].constraint
         memory.mem[form.constraints[j].lam] = work[f.soft + j]
+    # 3. guards
     for k in range(c.coupling, c.coupling_end):
         j = form.couplings[k].constraint
         held = memory.iwork[f.mode + j] == HELD
@@ -132,15 +135,17 @@ def _evaluate(t, r, s, functions, options, memory):
 
 @kernel
 def _solve(t, i, s, functions, options, memory):
-    """lambda of the element that row i leads, by Newton's method; one-sided ones stay positive."""
+    """lambda of the element whose first row is i, by Newton's method; one-sided ones stay positive."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     form, f = s.newton, s.flow[0]
     c, r, change, size = form.constraints[i], form.relations[iwork[s.flow[0].relation + i]], 0.0, 0.0
     is_alone = c.coupling_end == c.coupling + 1
+    # 1. rows that are not held have no force; a single one-sided row starts from 0, whose y is its guard
     for k in range(c.coupling, c.coupling_end):
         row = form.constraints[form.couplings[k].constraint]
         if iwork[f.mode + form.couplings[k].constraint] != HELD or (is_alone and row.bilateral == 0):
             mem[row.lam] = 0.0
+    # 2. Newton's iteration
     for n in range(_ITERATIONS):
         _evaluate(t, r, s, functions, options, memory)
         if n == 0 and is_alone and c.bilateral == 0:
@@ -159,6 +164,7 @@ def _solve(t, i, s, functions, options, memory):
             change, size = max(change, abs(new - lam)), max(size, abs(new))
         if change <= _SAME * size:
             break
+    # 3. guards at the solution
     _evaluate(t, r, s, functions, options, memory)
     for k in range(c.coupling, c.coupling_end if not is_alone else c.coupling):
         j = form.couplings[k].constraint
@@ -180,10 +186,11 @@ def _stepped(lam, step, is_regular, j, s, memory):
 
 @kernel
 def _divide(i, b, s, options, memory):
-    """``D x = b`` of the HELD rows of the element that row i leads, 0 of others; False where D is singular. In/out: work[b:], by row."""
+    """Solve ``D x = b`` of the HELD rows of the element with first row i, 0 of others; False if D is singular. In/out: work[b:]."""
     work = memory.work
     form, f = s.newton, s.flow[0]
     first, m, A = form.constraints[i].coupling, form.constraints[i].coupling_end - form.constraints[i].coupling, f.soft_matrix
+    # 1. matrix and right-hand side; identity in rows that are not held
     for k in range(m):
         j = form.couplings[first + k].constraint
         held = memory.iwork[f.mode + j] == HELD
@@ -195,6 +202,7 @@ def _divide(i, b, s, options, memory):
             work[f.size + k] += abs(value)
     if not invert_in_place(m, A, f.size, memory, f.pivots):
         return False
+    # 2. solution
     for k in range(m):
         x = 0.0
         for l in range(m):
@@ -205,11 +213,11 @@ def _divide(i, b, s, options, memory):
 
 @kernel
 def choose(t, s, functions, options, memory):
-    """Modes of compliant rows at the state in mem: what is closed pushes, what is open is apart, or will be so next.
+    """Modes of compliant rows at the state in mem: closed ones push, open ones are separate, or will be so next.
 
     In: accelerations in p.acc, operators and curvatures at the state. Rows whose guard is zero follow its first derivative, or its second;
-    of rows that contradict their mode the first one changes it, again and again. Out: zeros and opening of the guards. Returns whether any
-    mode has changed.
+    of rows that contradict their mode the first one changes it, repeatedly. Out: zeros and opening of the guards. Returns whether any mode
+    has changed.
     """
     form, f, changed = s.newton, s.flow[0], False
     t = clamped(t, f, memory.work)
@@ -217,6 +225,7 @@ def choose(t, s, functions, options, memory):
         c = form.constraints[i]
         if not _leads(i, c, s):
             continue
+        # one change at a time, that of the lowest row: then the modes cannot cycle (least-index rule)
         for _ in range(8 * (c.coupling_end - c.coupling) + 8):
             _solve_element(t, i, s, functions, options, memory)
             _rates(i, s, options, memory)
@@ -233,10 +242,11 @@ def choose(t, s, functions, options, memory):
 
 @kernel
 def _rates(i, s, options, memory):
-    """First and second derivatives of the guards of the element that row i leads, into work[opening:] and work[bend:]."""
+    """First and second derivatives of the guards of the element whose first row is i, into work[opening:] and work[bend:]."""
     work = memory.work
     form, f = s.newton, s.flow[0]
     c = form.constraints[i]
+    # first with velocities, then with accelerations
     for place in (f.opening, f.bend):
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
@@ -247,6 +257,7 @@ def _rates(i, s, options, memory):
                 for l in range(row.entry, row.entry_end):
                     rate += work[form.entries[l].coefficient] * work[s.newton.plan[0].acc + form.entries[l].dof]
             work[place + j], work[f.soft + j] = rate, -rate
+        # forces of coupled rows change, too
         is_coupled = c.coupling_end > c.coupling + 1 and _divide(i, f.soft, s, options, memory)
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
@@ -254,6 +265,7 @@ def _rates(i, s, options, memory):
                 other = form.couplings[l].constraint
                 if other != j and memory.iwork[f.mode + other] == HELD:
                     work[place + j] += _slope(j, other, s, options, work) * work[f.soft + other]
+        # the guard of a held row is its force, which grows as y falls
         for k in range(c.coupling, c.coupling_end):
             j = form.couplings[k].constraint
             work[place + j] *= -1.0 if memory.iwork[f.mode + j] == HELD else 1.0

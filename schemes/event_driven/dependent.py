@@ -1,15 +1,15 @@
-"""Equations that depend on each other, as of joints in a loop: their forces are of least norm, as those of the schemes with steps.
+"""Linearly dependent equations, as of joints in a closed loop: their forces have least norm, as in the time-stepping schemes.
 
 The scaled matrix of the equations alone, ``D A D`` with ``D = diag(A)^(-1/2)``, is factorised with pivots on the diagonal, at each state,
 
     P D A D P^T = [L 0; . 1] [U, U X; 0, 0],        N = D P^T [-X; 1],        A N = 0,
 
-until what is left of every row is rounding of its own diagonal. Those rows are left out of the problem of forces, and of all lambda that
-solve it the one is taken whose ``sum of T_i lambda_i^2`` is least, T_i the trace of A in the block of a row,
+until the remainder of every row is rounding of its own diagonal. Those rows are omitted from the problem of forces, and of all lambda that
+solve it the one with the least ``sum of T_i lambda_i^2`` is chosen, T_i the trace of A in the block of a row,
 
     lambda - N (N^T T N)^-1 N^T T lambda
 
-It depends neither on the rows that are left out nor on their order. See `nsds.schemes.problem.redundancy`.
+It depends neither on the omitted rows nor on their order. See `nsds.schemes.problem.redundancy`.
 """
 
 import math
@@ -17,22 +17,24 @@ import math
 from nsds._jit import kernel, tiny
 from nsds.schemes.linear_algebra import invert_in_place
 
-_DEPENDENT = 1e-11  # of a row's own diagonal: what is left of a row that depends on the others
+_DEPENDENT = 1e-11  # relative to a row's own diagonal: remainder of a row that depends on the others
 
 
 @kernel
 def invert(s, memory):
-    """The matrix of the HELD rows, of which equations may depend on each other, becomes G with ``lambda = -G rhs``.
+    """Replace the matrix of the HELD rows, whose equations may be linearly dependent, by G with ``lambda = -G rhs``.
 
-    False where other rows depend on them. In/out: matrix, size. Out: depends, how many equations are left out.
+    False if other rows depend on them. In/out: matrix, size. Out: depends, number of omitted equations.
     """
     iwork = memory.iwork
     f = s.flow[0]
     m = iwork[f.n_equations]
+    # 1. rank of the equations alone
     n = _list_equations(s, memory)
     rank = _factorise(n, f, memory)
     for k in range(rank, n):
         iwork[f.left_out + iwork[f.shifted + k]] = 1
+    # 2. plain inverse without the dependent ones
     n_left = 0
     for e in range(m):
         n_left += 1 - iwork[f.left_out + e]
@@ -40,6 +42,7 @@ def invert(s, memory):
     _leave_out(m, f, memory)
     if not invert_in_place(n_left, f.matrix, f.size, memory, f.pivots):
         return False
+    # 3. back to all rows, with least norm
     _spread(m, n_left, f, memory)
     if rank < n:
         _find_null_space(n, rank, f, memory)
@@ -68,14 +71,16 @@ def _list_equations(s, memory):
 
 @kernel
 def _factorise(n, f, memory):
-    """Factors of ``D A D`` of the n equations, those that are independent first. Returns their number. In/out: shifted. Out: shift."""
+    """Factors of ``D A D`` of the n equations, independent ones first. Returns their number. In/out: shifted. Out: shift."""
     work, iwork = memory.work, memory.iwork
     S, m = f.shift, iwork[f.n_equations]
+    # 1. scaled matrix
     for i in range(n):
         a = iwork[f.shifted + i]
         for j in range(n):
             b = iwork[f.shifted + j]
             work[S + n * i + j] = work[f.scale + a] * work[f.matrix + m * a + b] * work[f.scale + b]
+    # 2. elimination with pivots on the diagonal: it is symmetric but for friction, and semidefinite
     for k in range(n):
         pivot = k
         for i in range(k + 1, n):
@@ -122,7 +127,7 @@ def _leave_out(m, f, memory):
 
 @tiny
 def _spread(m, n, f, memory):
-    """The reverse of `_leave_out`, with 0 in what was left out."""
+    """Reverse of `_leave_out`, with 0 for omitted rows."""
     at = f.matrix + n * n
     for e in range(m - 1, -1, -1):
         for k in range(m - 1, -1, -1):
@@ -135,15 +140,17 @@ def _spread(m, n, f, memory):
 
 @kernel
 def _find_null_space(n, rank, f, memory):
-    """Out: X, where U X was, and Cholesky's factor of ``N^T T N`` behind it, both in shift."""
+    """Null space X, in place of U X, and the Cholesky factor of ``N^T T N`` behind it, both in shift."""
     work = memory.work
     S = f.shift
+    # 1. X by back substitution
     for j in range(rank, n):
         for i in range(rank - 1, -1, -1):
             s = work[S + n * i + j]
             for l in range(i + 1, rank):
                 s -= work[S + n * i + l] * work[S + n * l + j]
             work[S + n * i + j] = s / work[S + n * i + i]
+    # 2. N^T T N, factorised in place
     for i in range(rank, n):
         for j in range(rank, i + 1):
             s = work[f.weight + memory.iwork[f.shifted + i]] if i == j else 0.0
@@ -156,9 +163,10 @@ def _find_null_space(n, rank, f, memory):
 
 @kernel
 def _take_out_null_space(e, n, rank, m, f, memory):
-    """Column e of G becomes of least norm; in scaled numbers ``z = D^-1 lambda`` as in the text above. In/out: matrix. Work: side."""
+    """Make column e of G one of least norm; in scaled numbers ``z = D^-1 lambda`` as in the text above. In/out: matrix. Work: side."""
     work, iwork = memory.work, memory.iwork
     S, G, c = f.shift, f.matrix + e, f.side
+    # 1. N^T T lambda, and the forward substitution with the factor
     for j in range(rank, n):
         s = 0.0
         for l in range(rank):
@@ -167,6 +175,7 @@ def _take_out_null_space(e, n, rank, m, f, memory):
         for l in range(rank, j):
             s -= work[S + n * j + l] * work[c + l]
         work[c + j] = s / work[S + n * j + j]
+    # 2. back substitution, and lambda minus N times it
     for j in range(n - 1, rank - 1, -1):
         for l in range(j + 1, n):
             work[c + j] -= work[S + n * l + j] * work[c + l]

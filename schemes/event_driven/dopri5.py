@@ -1,8 +1,8 @@
 """The explicit Runge–Kutta pair of Dormand and Prince of orders 5 and 4, for any right-hand side.
 
 `step_of` binds its step to a right-hand side. Of the tables of a motion, ``s.flow[0]`` has the columns n, x, x_new, k (STAGES n), poly
-(5 n) and atol, absolute tolerances, in the work memory. A step is accepted where its error is not above 1; `factor`
-says how long the next is.
+(5 n) and atol, absolute tolerances, in the work memory. A step is accepted if its error is at most 1; `factor` gives the length of the
+next.
 
 Dormand and Prince, J. Comput. Appl. Math. 6 (1980) 19–26; dense output and step control as in Hairer, Nørsett, Wanner, Solving Ordinary
 Differential Equations I, II.4–II.6.
@@ -28,7 +28,7 @@ A = np.array(
         [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
     ]
 )
-# Weights of order 5 less those of order 4, and of what dense output adds to the cubic through both ends.
+# Weights of order 5 minus those of order 4, and of dense output beyond the cubic through both ends.
 ERROR = np.array([71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
 DENSE = np.array(
     [
@@ -37,9 +37,9 @@ DENSE = np.array(
     ]
 )  # fmt: skip
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0  # of a step, from one to the next
-_STABILISING = 0.04  # exponent of the last error: the step does not swing
-TINY = 1e-300  # what nothing is divided by
-_FIRST = 0.01  # of the time in which the state changes by itself
+_STABILISING = 0.04  # exponent of the last error: damps oscillations of the step size
+TINY = 1e-300  # least denominator
+_FIRST = 0.01  # of the time scale of the state
 
 
 def _take_step(t, h, s, functions, options, memory):
@@ -87,9 +87,9 @@ def _error_of_step(n, h, x, x_new, k, rtol, atol, work):
 
 @tiny
 def factor(error, last_error):
-    """By what the step is multiplied after one with this error, accepted (<= 1) or not; last_error: of the last accepted one, 1 at first.
+    """Factor from one step to the next, after an error, accepted (<= 1) or not; last_error: of the last accepted one, 1 at first.
 
-    A step whose error is not a number becomes five times shorter.
+    A step with error NaN becomes five times shorter.
     """
     if not error < np.inf:
         return _LEAST

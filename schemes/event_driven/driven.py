@@ -1,9 +1,9 @@
 """Sources and switches of circuits in event-driven runs: sources are states of their own, whose motion is linear between their corners.
 
-A source u has two states, behind those of the system: a sine has ``u = offset + a``, ``a' = -damping a + omega b`` and
-``b' = -omega a - damping b``; straight pieces have ``u = a``, ``a' = b``, ``b' = 0``, where a and b are set anew at corners. What a
-source is at a time its formula says, so that nothing adds up over time. Switches change the bounds of lambda at corners, and where their
-controls come to the threshold.
+A source u has two states, behind those of the system: a sine has ``u = offset + a``, ``a' = -damping a + omega b`` and ``b' = -omega a -
+damping b``; straight pieces have ``u = a``, ``a' = b``, ``b' = 0``, where a and b are set again at corners. The value of a source at a time
+is given by its formula, so that no error accumulates. Switches change the bounds of lambda at corners, and when their controls come to the
+threshold.
 """
 
 import math
@@ -42,7 +42,7 @@ def is_circuit(records):
 
 
 def cause_in_circuit(record, row, status):
-    """What a failure in a row of the devices is due to, by the names of the netlist: the device, and what would jump."""
+    """Reason for a failure in a row of the devices, by the names of the netlist: the device, and the quantity that would jump."""
     owners, states = (record["names"][f"{what}_names"].item().decode().split() for what in ("row", "state"))
     device, said = owners[row] if row < len(owners) else "devices", advice(status)
     if status == INFEASIBLE:
@@ -58,8 +58,9 @@ def cause_in_circuit(record, row, status):
 
 
 def augmented(record, C, A, B, D, mass):
-    """(C, A, B, mass, e, s) of a circuit with the states of its sources; the constants of y and of x' take the place of functions."""
+    """(C, A, B, mass, e, s) of a circuit with the states of its sources; constants of y and of x' replace functions."""
     n, m = A.shape[0], C.shape[0]
+    # 1. weights of sources and of their rates, and constants
     part, devices = record["circuit"][0], record["devices"][0]
     z = devices["z"]
     k = int(z[K])
@@ -70,6 +71,7 @@ def augmented(record, C, A, B, D, mass):
         y = part["z"]
         U, U_rate = (y[int(y[at]) : int(y[at]) + n * k].reshape(n, k) for at in (WEIGHTS, RATES))
         s = y[int(y[CONSTANTS]) : int(y[CONSTANTS]) + n]
+    # 2. motion of each source
     own, offset, at = np.zeros((k, 2, 2)), np.zeros(k), int(z[WAVES])
     for j in range(k):
         if z[at] == SIN:
@@ -82,6 +84,7 @@ def augmented(record, C, A, B, D, mass):
     def columns(U, U_rate):
         return np.stack([U + U_rate * own[:, 0, 0], U_rate * own[:, 0, 1]], axis=-1).reshape(U.shape[0], 2 * k)
 
+    # 3. system and sources together
     big = np.zeros((n + 2 * k, n + 2 * k))
     big[:n, :n], big[:n, n:] = A, mass @ columns(U, U_rate)
     for j in range(k):
@@ -95,9 +98,9 @@ def augmented(record, C, A, B, D, mass):
 
 @kernel
 def set_sources(t, is_left, slack, p, relations, memory):
-    """States of all sources at t, before or after what steps there; those that are as they were in a time no further off than slack stay.
+    """States of all sources at t, before or after a step there; those that agree with a time within slack are kept.
 
-    So the motion says where in an edge of a nanosecond an event is, which t, late in a run, has no digits for.
+    So the motion resolves an event in an edge of a nanosecond, for which t, late in a run, has too few digits.
     """
     work = memory.work
     z = view(memory.mem, relations[0].z, relations[0].n_z)
@@ -135,15 +138,17 @@ def _next_corner(t, z):
 
 @kernel
 def _next_crossing(t, until, z):
-    """The first time in (t, until) at which the control of a switch crosses its threshold, else until.
+    """First time in (t, until) at which the control of a switch crosses its threshold, else until.
 
-    Between corners controls are straight, or have sines: then they are sampled, and no crossing but of two within a 64th of the period of
-    the fastest is passed.
+    Between corners controls are linear, or contain sines: then they are sampled, and at most two crossings within a 64th of the period of
+    the fastest are missed.
     """
+    # 1. fastest sine
     fastest, at = 0.0, int(z[WAVES])
     for _ in range(int(z[K])):
         fastest = max(fastest, z[at + 4]) if z[at] == SIN else fastest
         at = next_wave(at, z)
+    # 2. each switch: whether its control is curved, and the span to search
     for a in range(int(z[SWITCHES])):
         s = int(z[SWITCH]) + a * (SWITCH_HEAD + int(z[K]))
         is_curved, at = False, int(z[WAVES])
@@ -156,6 +161,7 @@ def _next_crossing(t, until, z):
             until = t + span
         if not span < np.inf:
             continue
+        # 3. change of sign between samples, then bisection; at t itself the sign shortly after counts
         pieces = math.ceil(span * fastest * _SAMPLES) if is_curved else 1
         low = t
         for k in range(pieces):

@@ -1,8 +1,8 @@
-"""What happens at an event: impact, then forces: which contacts stay closed, which stick, and which open.
+"""Events: impact, then forces, which decide which contacts stay closed, which stick, and which open.
 
-Velocity level: all contacts that touch make one problem (`nsds.schemes.event_driven.impacts`). Acceleration level: contacts that touch and
-are at rest, what sticks and what slips make one problem of forces, ``0 <= H a + curvature  ⟂  lambda >= 0`` with friction; its solution is
-a guess of modes, which the equations that the modes stand for then confirm or revise. Slip keeps its direction there.
+Velocity level: all touching contacts make one problem (`nsds.schemes.event_driven.impacts`). Acceleration level: touching contacts at
+rest, sticking and slipping, make one problem of forces, ``0 <= H a + curvature  ⟂  lambda >= 0`` with friction; its solution is a guess
+of modes, which the equations of these modes then confirm or revise. Slip keeps its direction there.
 """
 
 import math
@@ -42,24 +42,25 @@ from nsds.status import (
     STALLED,
 )
 
-_TOUCHING = 1e-11  # of the largest lengths that cancelled in a gap so far
-_ON_IT = 2.0**-44  # the same, of what counts as zero
-_RESOLVED = 2.0**-50  # of the time: flights that are shorter than that are none
-_CREEPS = 2.0**-17  # of the time between rows: speeds that are reached in it say nothing of the direction of a slip that begins
-_FORCE = 1e-9  # of the largest force or acceleration so far: less is zero
+_TOUCHING = 1e-11  # relative to the largest lengths that cancelled in a gap so far
+_ON_IT = 2.0**-44  # the same, for values that count as zero
+_RESOLVED = 2.0**-50  # relative to the time: shorter flights are none
+_CREEPS = 2.0**-17  # of the time between rows: speeds reached within it do not determine the direction of a beginning slip
+_FORCE = 1e-9  # relative to the largest force or acceleration so far: smaller values are zero
 _DOUBT = 1e3  # of that
-_ALIGNMENTS, _ALIGNED = 200, 1e-10  # of the directions in which slip begins: how many at most, and the angle that is none
-_STARTS = 1e-7  # of accelerations, as solvers know them: what is slower stays
+_ALIGNMENTS, _ALIGNED = 200, 1e-10  # of the directions in which slip begins: most iterations, and negligible angle
+_STARTS = 1e-7  # relative to accelerations, by the accuracy of solvers: slower rows stay
 _ROUNDS = 3  # of the guess, in space
-_TURNS = 8  # events at one time, after which a choice that comes again and again has not settled
-_FAR = 1e3  # accelerations that an existing slip is worth in the guess of modes
+_TURNS = 8  # events at one time after which a repeating choice has not settled
+_FAR = 1e3  # accelerations that represent an existing slip in the guess of modes
 
 
 @kernel
 def handle(t, s, calls, options, memory):
-    """All that happens at time t, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
+    """Event at time t, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
     functions, work, iwork = calls.functions, memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    # 1. operators and accelerations before the event, and the modes to compare with
     status, bits = _evaluate(t, s, functions, options, memory), 0
     _scale(t, s, options, memory)
     for i in range(form.constraints.size):
@@ -67,22 +68,27 @@ def handle(t, s, calls, options, memory):
         work[f.direction_before + i] = work[f.direction + i] if iwork[f.mode + i] == SLIP else 0.0
         work[p.total + i] = 0.0
         work[f.kept + i] = memory.mem[form.constraints[i].lam]
+    # 2. impact, if a touching contact approaches; velocities change, so that operators do, too
     if find_touching(s, memory) and status == CONVERGED:
         status, _, _ = solve_impact(t, 0.0, s, calls, options, memory)
         bits |= JUMP
         if is_solved(status):
             status = _evaluate(t, s, functions, options, memory)
             _scale(t, s, options, memory)
+    # 3. compliant elements: branch of each
     if status == CONVERGED and f.is_compliant != 0 and choose(t, s, functions, options, memory):
         status = _evaluate(t, s, functions, options, memory)
+    # 4. forces: modes at acceleration level
     if status == CONVERGED:
         for i in range(p.n_dofs):
             work[f.acc_free + i] = work[p.acc + i]
         status = _choose_modes(s, calls, options, memory)
+    # 5. guards for the motion that begins, and a state on its constraints
     if status == CONVERGED:
         _note_zeros(s, options, memory)
         if iwork[f.n_equations] > 0:
             put_on_constraints(t, s, functions, options, memory)
+    # 6. bits of what happened
     for i in range(form.constraints.size):
         iwork[f.fired + i], work[f.heading + i] = 0, work[f.direction + i]
         bits |= _change_of(form.constraints[i], iwork[f.before + i], iwork[f.mode + i])
@@ -102,7 +108,7 @@ def strikes_at_start(t, s, functions, options, memory):
 
 @tiny
 def _change_of(c, before, now):
-    """Bits of what a change of mode means."""
+    """Bits of a change of mode."""
     if before == now or c.bilateral != 0:
         return 0
     if c.component > 0 or c.lower != ABSENT:
@@ -120,9 +126,10 @@ def _evaluate(t, s, functions, options, memory):
 
 @kernel
 def _scale(t, s, options, memory):
-    """The largest lengths and speeds so far, and the speed below which a row is at rest; the guards note lengths, too."""
+    """Largest lengths and speeds so far, and the speed below which a row is at rest; the guards note lengths, too."""
     work = memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    # 1. each row
     for i in range(form.constraints.size):
         c = form.constraints[i]
         _, pull = _acceleration(c, p.acc, s, work)
@@ -132,10 +139,11 @@ def _scale(t, s, options, memory):
         work[f.pull + i] = max(work[f.pull + i], pull)
         rest = speed_of_rest(work[f.speed + i], c.tangents, options)
         work[f.slow + i] = max(rest, _RESOLVED * (abs(t) + options.h) * pull)
+    # 2. one scale for a contact and its tangents, and for a disk of rolling: they are judged together
     for i in range(form.constraints.size):
         c = form.constraints[i]
         end = i + 1 + c.tangents if c.component == 0 else i + c.tangents if begins_disk(c) and rolls(c) else i
-        for k in range(i + 1, end):  # of normal and tangents as a whole, and of a disk of rolling
+        for k in range(i + 1, end):
             work[f.slow + i], work[f.pull + i] = max(work[f.slow + i], work[f.slow + k]), max(work[f.pull + i], work[f.pull + k])
         for k in range(i + 1, end):
             work[f.slow + k], work[f.pull + k] = work[f.slow + i], work[f.pull + i]
@@ -143,7 +151,7 @@ def _scale(t, s, options, memory):
 
 @kernel
 def find_touching(s, memory):
-    """Rows of contacts that touch, in iwork[keep], with those that are always there; True where one approaches."""
+    """List rows of touching contacts, in iwork[keep], with permanent ones; True if one approaches."""
     work, iwork = memory.work, memory.iwork
     form, f, touches, approaches = s.newton, s.flow[0], False, False
     for i in range(form.constraints.size):
@@ -162,15 +170,17 @@ def find_touching(s, memory):
 
 @kernel
 def _choose_modes(s, calls, options, memory):
-    """The modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
+    """Modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     status = CONVERGED
-    # Of what happens again at one time, every other time the guards alone are believed; after some, those times change places.
+    # 1. if events repeat at one time, every other one trusts the guards alone; after `_TURNS` the order is reversed, to break cycles
     trusts = (memory.iwork[f.n_still] + memory.iwork[f.n_still] // _TURNS) % 2 == 1
     n = _list_candidates(trusts, s, memory)
     _settle(s, memory)
+    # 2. guess by the solver
     if n > 0 and not trusts:
         status = _guess(s, calls, memory)
+    # 3. active set: solve the equations of the modes, revise modes that the solution contradicts
     for k in range(4 * form.constraints.size + 20):
         _restore(s, memory)
         if not factorise_independent(s, memory):
@@ -178,9 +188,12 @@ def _choose_modes(s, calls, options, memory):
         for i in range(p.n_dofs):
             memory.work[p.acc + i] = memory.work[f.acc_free + i]
         hold(p.acc, True, s, memory)
+        # held rows whose normal force makes their friction grow with itself have no solution (Painlevé)
         if jams(s, memory):
             return PAINLEVE
+        # all contradicted modes at once, later one at a time, which does not cycle
         one_by_one = k > form.constraints.size + 5
+        # 4. direction of beginning slip in space, once the modes are settled
         if not _revise(one_by_one, s, memory):
             if not _align(s, memory):
                 return SINGULAR_STEP
@@ -191,7 +204,7 @@ def _choose_modes(s, calls, options, memory):
 
 @kernel
 def _restore(s, memory):
-    """What was REDUNDANT among other rows than those that are held now is held again, or slips with its contact."""
+    """Hold REDUNDANT rows again if other rows are held now, or let them slip with their contact."""
     form, f = s.newton, s.flow[0]
     for i in range(form.constraints.size):
         c = form.constraints[i]
@@ -202,14 +215,15 @@ def _restore(s, memory):
 
 @kernel
 def _align(s, memory):
-    """Slip that begins in space is along its acceleration: ``d <- a + 2 pull d`` of unit length, again and again. False where it fails.
+    """Direction of beginning slip in space along its acceleration, by iterating ``d <- a + 2 pull d`` normalised. False on failure.
 
-    Not where that is next to nothing: there the direction is against the force that held it.
+    Not for negligible accelerations, where the direction is opposite to the former friction.
     """
     work = memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for _ in range(_ALIGNMENTS):
         off = 0.0
+        # turn each direction towards its acceleration
         for i in range(form.constraints.size):
             c = form.constraints[i]
             slips = c.tangents == 2 and begins_disk(c) and memory.iwork[f.mode + i] == SLIP
@@ -218,6 +232,7 @@ def _align(s, memory):
                 y, _ = _acceleration(form.constraints[i + 1], p.acc, s, work)
                 if math.hypot(x, y) > _STARTS * work[f.pull + i]:
                     off = max(off, _turn_towards(i, x, y, f, work))
+        # forces depend on the directions: solve again
         if off <= _ALIGNED:
             break
         if not factorise(s, memory):
@@ -230,25 +245,28 @@ def _align(s, memory):
 
 @kernel
 def _lean(s, memory):
-    """Contacts that touch and that bounded forces keep where they are become REDUNDANT; False where what is held is singular.
+    """Touching contacts in equilibrium under bounded forces become REDUNDANT; False if the held rows are singular.
 
-    They carry nothing. Open ones would be watched by gaps that are nothing but rounding.
+    They carry nothing. As open contacts, their gaps would be guards of pure rounding.
     """
     iwork = memory.iwork
     form, f, p, holds, n = s.newton, s.flow[0], s.newton.plan[0], False, 0
     for i in range(form.constraints.size):
         holds |= form.constraints[i].lower != ABSENT and iwork[f.mode + i] == HELD
+    # 1. such contacts, held for the test of dependence
     for i in range(form.constraints.size if holds else 0):
         if _is_idle(i, form.constraints[i], s, memory):
             iwork[f.mode + i], iwork[f.spared + i] = HELD, LEANS
             n += 1
     if n == 0:
         return True
+    # 2. those that prove independent are free after all
     list_rows(s, memory)
     mark_redundant(s, memory)
     for i in range(form.constraints.size):
         if iwork[f.spared + i] == LEANS and iwork[f.mode + i] == HELD:
             iwork[f.mode + i] = FREE
+    # 3. accelerations with the reduced set
     is_regular = factorise_independent(s, memory)
     for i in range(p.n_dofs):
         memory.work[p.acc + i] = memory.work[f.acc_free + i]
@@ -280,9 +298,9 @@ def _turn_towards(i, x, y, f, work):
 
 @kernel
 def _settle(s, memory):
-    """Velocities that are zero up to rounding become zero: those of the rows that are at rest, and of contacts that come to rest.
+    """Velocities that are zero up to rounding become zero: of rows at rest, and of contacts that come to rest.
 
-    The impulses that this takes are part of those of an impact.
+    The impulses for this are part of those of an impact.
     """
     iwork = memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
@@ -294,9 +312,9 @@ def _settle(s, memory):
 
 @kernel
 def _list_candidates(trusts, s, memory):
-    """First modes: HELD where a row is at rest and may stay so, SLIP where it moves along. Returns how many are undecided.
+    """First modes: HELD if a row is at rest and may stay so, SLIP if it moves along. Returns the number of undecided rows.
 
-    keep is 1 of rows that may be held, else 0. A contact whose force has come to zero opens. trusts: of contacts at rest just those
+    keep is 1 of rows that may be held, else 0. A contact whose force has come to zero opens. trusts: of contacts at rest only those
     change whose guard has come to zero.
     """
     work, iwork = memory.work, memory.iwork
@@ -306,10 +324,13 @@ def _list_candidates(trusts, s, memory):
         u, _ = velocity(c, form.entries, memory)
         rests = abs(u) <= work[f.slow + i]
         mode = FREE
+        # compliant rows have no mode: their force follows from the state
         if is_compliant(c):
             continue
+        # equations
         if c.bilateral != 0:
             mode = HELD
+        # bounded forces: sticking or slipping
         elif c.lower != ABSENT:
             slipped, at_zero = iwork[f.mode + i] == SLIP, iwork[f.fired + i] != 0
             mode = HELD if rests and slipped == at_zero else SLIP
@@ -318,6 +339,7 @@ def _list_candidates(trusts, s, memory):
             elif mode == SLIP and not slipped:
                 work[f.direction + i] = math.copysign(1.0, _bound_reached(c, memory))
             n += 1 if rests else 0
+        # normals: closed if touching at rest, unless the force has just come to zero
         elif c.component == 0:
             normal = i
             was_closed, at_zero = iwork[f.mode + i] != FREE, iwork[f.fired + i] != 0
@@ -327,6 +349,7 @@ def _list_candidates(trusts, s, memory):
                 mode = HELD
                 n += 1
             iwork[f.keep + i] = 1 if mode == HELD or (waits and trusts) else 0
+        # tangents of contacts that may be closed
         elif iwork[f.keep + normal] != 0 and work[c.mu] > 0.0:
             mode = _tangent(i, c, u, s, memory) if iwork[f.mode + normal] == HELD else FREE
             iwork[f.keep + i] = 1
@@ -357,7 +380,7 @@ def _tangent(i, c, u, s, memory):
 
 @kernel
 def _guess(s, calls, memory):
-    """Modes from one problem of forces of all candidates; what slips already does so by far. Returns the solver's status.
+    """Modes from one problem of forces of all candidates; existing slips enter with a large acceleration. Returns the solver's status.
 
     Then its friction is against ``far direction + a``; in space the problem is solved again with ``far direction - a`` for that of before.
     """
@@ -442,23 +465,27 @@ def _set_contact(i, c, closes, s, iwork):
 
 @kernel
 def _revise(one_by_one, s, memory):
-    """Change the modes that the forces and accelerations they lead to contradict; False where none does.
+    """Change the modes that are contradicted by the forces and accelerations that they give; False if none is.
 
-    Where contacts that follow from others carry nothing, one that pulls may be such a one instead of them, once.
+    If linearly dependent contacts carry nothing, one that pulls may take their place, once.
     """
     work, iwork = memory.work, memory.iwork
+    # 1. scales: largest force and acceleration so far, with those of the present modes
     form, f, changed, others = s.newton, s.flow[0], False, False
     for i in range(form.constraints.size):
         others |= iwork[f.mode + i] == REDUNDANT and form.constraints[i].component == 0 and form.constraints[i].always == 0
     for a in range(iwork[f.count]):
         if not rolls(form.constraints[iwork[s.newton.plan[0].active + a]]):
             work[f.force] = max(work[f.force], abs(work[s.newton.plan[0].z + a]))
-    for i in range(form.constraints.size):  # what holds bodies together may pull more than what acts on them
+    # forces between bodies may pull more than external ones
+    for i in range(form.constraints.size):
         _, pull = _acceleration(form.constraints[i], s.newton.plan[0].acc, s, work)
         work[f.pull + i] = max(work[f.pull + i], pull)
+    # 2. rows that may be held, all of them or until the first change
     for i in range(form.constraints.size):
         c = form.constraints[i]
         if iwork[f.keep + i] != 0 and c.bilateral == 0 and not ((one_by_one or others) and changed):
+            # a pulling contact beside redundant ones is spared: these may carry in its place
             pulls = iwork[f.mode + i] == HELD and c.component == 0 and c.always == 0 and memory.mem[c.lam] < -_FORCE * work[f.force]
             if others and pulls and iwork[f.spared + i] == 0:
                 for k in range(i, i + rows_of(c)):
@@ -471,39 +498,46 @@ def _revise(one_by_one, s, memory):
 
 @kernel
 def _revise_row(i, c, no_force, no_acceleration, s, memory):
-    """Change the mode of a row, or of its contact, where it is contradicted."""
+    """Change the mode of a row, or of its contact, if it is contradicted."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     form, f, mode = s.newton, s.flow[0], iwork[s.flow[0].mode + i]
     a, _ = _acceleration(c, s.newton.plan[0].acc, s, work)
     u, _ = velocity(c, form.entries, memory)
     starts = abs(u) <= work[f.slow + i]
-    back = no_acceleration if iwork[f.fired + i] == 0 else _DOUBT * no_acceleration  # a guard that has come to zero is believed
+    # a guard that has come to zero overrides a small acceleration
+    back = no_acceleration if iwork[f.fired + i] == 0 else _DOUBT * no_acceleration
+    # 1. bounded force: beyond a bound it slips; a slip that returns sticks
     if c.lower != ABSENT:
         if mode == HELD and (mem[c.lam] < work[c.lower] - no_force or mem[c.lam] > work[c.upper] + no_force):
             iwork[f.mode + i] = SLIP
             work[f.direction + i] = 1.0 if mem[c.lam] < work[c.lower] else -1.0
             return True
-        if mode == REDUNDANT and abs(a) > _DOUBT * no_acceleration:  # what others prescribe begins to move it
+        # prescribed motion of other rows begins to move it
+        if mode == REDUNDANT and abs(a) > _DOUBT * no_acceleration:
             iwork[f.mode + i], work[f.direction + i] = SLIP, math.copysign(1.0, a)
             return True
         if mode == SLIP and starts and a * work[f.direction + i] < -back:
             iwork[f.mode + i] = HELD
             return True
+    # 2. normal: a pulling contact opens, a penetrating one closes
     elif c.component == 0:
         if (mode == HELD and mem[c.lam] < -no_force) or (mode == FREE and a < -no_acceleration):
             _set_contact(i, c, mode == FREE, s, iwork)
             return True
+    # 3. sticking disk: beyond its cone it slips, against the friction that it had
     elif begins_disk(c) and mode in (HELD, REDUNDANT):
         normal = mem[form.constraints[i - c.component].lam]
         other = mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
         force = math.hypot(mem[c.lam], other)
-        is_on_it = iwork[f.fired + i] != 0 or iwork[f.before + i] == SLIP  # what slips already goes on to
+        # an existing slip continues on the edge of the cone
+        is_on_it = iwork[f.fired + i] != 0 or iwork[f.before + i] == SLIP
         edge = -no_force if is_on_it else no_force
         if force > work[c.mu] * normal + edge and force > 0.0:
             for k in range(c.tangents):
                 iwork[f.mode + i + k] = SLIP
                 work[f.direction + i + k] = -mem[form.constraints[i + k].lam] / force
             return True
+        # a redundant disk that moves slips along its acceleration
         if iwork[f.mode + i - c.component] == HELD and REDUNDANT in (mode, iwork[f.mode + i + c.tangents - 1]):
             b = _acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s, work)[0] if c.tangents == 2 else 0.0
             size = math.hypot(a, b)
@@ -511,6 +545,7 @@ def _revise_row(i, c, no_force, no_acceleration, s, memory):
                 for k in range(c.tangents):
                     iwork[f.mode + i + k], work[f.direction + i + k] = SLIP, (a if k == 0 else b) / size
                 return True
+    # 4. slipping disk: one that starts against its direction sticks
     elif begins_disk(c) and mode == SLIP:
         along = a * work[f.direction + i]
         if c.tangents == 2:
@@ -524,7 +559,7 @@ def _revise_row(i, c, no_force, no_acceleration, s, memory):
 
 @kernel
 def _note_zeros(s, options, memory):
-    """In how many orders guards start from zero: gaps that touch, and speeds of what begins to slip."""
+    """Number of orders in which guards start from zero: gaps that touch, and speeds of beginning slip."""
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
@@ -534,12 +569,14 @@ def _note_zeros(s, options, memory):
         u, _ = velocity(c, form.entries, memory)
         a, _ = _acceleration(c, p.acc, s, work)
         work[f.opening + i] = u
+        # gap of an open contact: zero value; zero rate, if it separates by its acceleration alone; zero acceleration
         if mode == FREE and c.component == 0 and c.always == 0:
             if iwork[f.fired + i] != 0 or position(c, form.entries, memory) <= _ON_IT * work[f.length + i]:
                 was_held = iwork[f.before + i] != FREE
                 rises = a > _ON_IT * work[f.pull + i] and not (was_held and iwork[f.fired + i] != 0)  # a is 0 where no force is left
                 nothing = _FORCE * work[f.pull + i] * (_DOUBT if was_held else 1.0)  # next to no force has held it
                 zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > nothing else 3
+        # speed of a slip that begins from rest
         elif mode == SLIP and (c.component == 0 or begins_disk(c)) and slip_of(i, s, memory)[2] <= work[f.slow + i]:
             zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2
         iwork[f.zeros + i] = zeros

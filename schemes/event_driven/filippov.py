@@ -1,7 +1,7 @@
 """Event-driven steps of first-order systems in general: nonlinear ones, with operators and sources of time, with normal cones.
 
-A call of `step` ends at an event, with the state before it; the next call begins with what happens there, and ends with the state after
-it; then the motion goes on.
+A call of `step` ends at an event, with the state before it; the next call begins with the event, and ends with the state after it; then
+the motion continues.
 """
 
 import sys
@@ -76,16 +76,17 @@ from nsds.status import (
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-_INTERVALS = 64  # of Euler–Moreau, one after the other, at most; they reach the next row long before
-_NEAR_IT = 1e-11  # of the largest w so far: between events that come again closer together, what soon will be no more than errors
-_SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of differences, and of the time: after an event, when bounds that are one may be two
-_SMALLEST = 5e-324  # y of a row of a circuit that is at a bound, where y is 0
-_REST = 1e-3  # of the rate of w at an accumulation: what is smaller at its limit is zero
+_INTERVALS = 64  # of Euler–Moreau in a row, at most; they reach the next row long before
+_NEAR_IT = 1e-11  # relative to the largest w so far: when events follow each other closely, smaller values count as errors
+_SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of finite differences, and of the time: after an event, when equal bounds may differ
+_SMALLEST = 5e-324  # y of a row of a circuit at a bound whose y is 0
+_REST = 1e-3  # relative to the rate of w at an accumulation: smaller values at its limit are zero
 _EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
 
 
 def prepare(records, layout, options, h, method, work, iwork):
-    """Tables of the Newton form, whose pieces evaluate, and those of the motion."""
+    """Tables of the Newton form, which evaluates functions, and those of the motion."""
+    # 1. options that do not apply to general systems
     if options["flow"].item() == b"exact":
         raise ValueError(
             f"{_OWNER}: flow='exact' is for linear systems with constant operators and sources, without normal cones; use flow='auto'"
@@ -93,12 +94,14 @@ def prepare(records, layout, options, h, method, work, iwork):
     is_driven = (layout.relations["bounds_function"] != ABSENT).any()
     if is_driven and is_circuit(records):
         raise ValueError(f"{_OWNER}: a circuit with driven switches moves exactly; use flow='auto' or flow='exact', and hybrid as it is")
+    # 2. Newton form, then the motion behind it in the same work memory
     prepared = newton.prepare(records, layout, newton.Options(1.0, **_EXPLICIT), method, work, iwork)
     form = prepared.tables
     is_stiff = options["flow"].item() == b"radau"
     flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, is_stiff, method, work, iwork)
     more, imore = work.array(), iwork.array(np.int64)
     more[:, : prepared.work.shape[1]], imore[:, : prepared.iwork.shape[1]] = prepared.work, prepared.iwork
+    # 3. flags: what varies has to be evaluated in each stage
     relations = form.relations
     changes = [(relations[field + "_function"] != ABSENT).any() for field in ("h", "e", "C", "B", "D", "F")]
     flow["varies"], flow["is_affine"] = any(changes), (relations["h_function"] == ABSENT).all()
@@ -106,7 +109,8 @@ def prepare(records, layout, options, h, method, work, iwork):
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
     numbers = numbers_of(options)
-    may_jump = is_driven or any(changes)  # what looks like many events may be a jump that the user has not told of
+    # 4. without declared times, frequent events may be an undeclared jump of a function: no hand-over, which would hide it
+    may_jump = is_driven or any(changes)
     if may_jump and numbers["hybrid"] == USUAL:
         numbers["hybrid"] = float(NEVER)
     tables = Tables(form, flow, problem, plain, row, column, np.sort(options["time_events"]))
@@ -114,7 +118,7 @@ def prepare(records, layout, options, h, method, work, iwork):
 
 
 def cause_of(records, prepared, m, status):
-    """What a failure of member m is due to, in words; nothing where the status says all."""
+    """Reason for a failure of member m, as text; empty if the status says all."""
     if status != TOO_MANY_EVENTS or not prepared.layout.relation_names:
         return ""
     c = prepared.tables.newton.constraints[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]
@@ -125,9 +129,10 @@ def cause_of(records, prepared, m, status):
 
 @kernel
 def start(t, s, functions, options, memory):
-    """Before the first step: outputs of the state; its modes are found when the first step begins."""
+    """Before the first step: outputs of the state; its modes are determined when the first step begins."""
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    # 1. modes by the bounds; they are chosen again at the first event, at the start
     _load(s, memory)
     if p.driven != 0:
         evaluate_bounds(t, form.relations, form.constraints, p, functions, memory)
@@ -137,6 +142,7 @@ def start(t, s, functions, options, memory):
         iwork[f.fired + i] = iwork[f.zero + i] = 0
         work[f.y_size + i], work[f.still + i] = 0.0, 0.0
         work[f.lam_size + i] = max(abs(work[p.lower + i]) if low else 0.0, abs(work[p.upper + i]) if high else 0.0)
+    # 2. scales, and no history of events
     for j in range(f.n):
         work[f.x_size + j], work[f.xdot_size + j] = abs(work[f.x + j]), 0.0
     forget_accumulations(f, memory)
@@ -144,6 +150,7 @@ def start(t, s, functions, options, memory):
     wind_up(t, options.h, s.times, f, memory)
     open_window(t, options.h, s.times, f, memory)
     set_difference(1e-3 * options.h, f, work)
+    # 3. operators and outputs
     if not invert_groups(0.0, 0.0, form, p, memory):
         return SINGULAR_STEP
     at = clamped(t, f, work)
@@ -161,16 +168,18 @@ def start(t, s, functions, options, memory):
 def step(t_new, s, calls, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
-    status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
+    status is EVENT with bits of what happened at an event; PAUSED, with the time in mem, if the next call is to continue.
     """
     functions, mem, iwork = calls.functions, memory.mem, memory.iwork
     f, t = s.flow[0], mem[T]
+    # 1. the event at which the last call ended
     if is_pending(f, iwork):
         status, bits = _pass(t, s, calls, options, memory)
         if _goes_on(status, options):
             return _hand_over(t_new, status, s, calls, options, memory), 0, 0.0
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
+    # 2. motion, up to t_new or an event; after a number of steps the caller gets control (interrupts, progress)
     most, spent = steps_to_pause(f.n), 0
     for k in range(most):
         if t >= t_new:
@@ -178,12 +187,15 @@ def step(t_new, s, calls, options, memory):
             return _update(t, s, functions, memory), k, 0.0
         if spent > most:
             break
+        # next time known in advance
         until, is_event = next_stop(t, t_new, options.h, s.times, f, memory), False
         is_now = until <= t
-        if not is_now and iwork[f.n_still] == 0 and not is_later(until, t, options.h):  # where signs are rounding
+        # too close to tell from t: passed if no guard is negative there
+        if not is_now and iwork[f.n_still] == 0 and not is_later(until, t, options.h):
             is_now = stays(until, s, functions, memory)
         if iwork[f.frozen] != 0 or is_now:
             t = until
+        # one step of the motion, and a check that time advances
         else:
             status, t, is_event = move(t, until, s, functions, options, memory)
             spent += iwork[f.effort]
@@ -194,6 +206,7 @@ def step(t_new, s, calls, options, memory):
                 if _goes_on(status, options):
                     status = _hand_over(t_new, status, s, calls, options, memory)
                 return status, k, 0.0
+        # an event, or a known time: recorded before it happens
         if is_event or (t >= until and until < t_new):
             iwork[f.pending], mem[T] = AT_EVENT, t
             status = _update(t, s, functions, memory)
@@ -211,24 +224,28 @@ def _goes_on(status, options):
 
 @kernel
 def _pass(t, s, calls, options, memory):
-    """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
+    """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
     f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
     iwork[f.pending], iwork[f.fresh] = 0, 1
+    # 1. known times, and the end of an accumulation
     if strikes(t, options.h, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
         open_window(t, options.h, s.times, f, memory)
     if iwork[f.frozen] != 0 and t >= work[f.tail]:
         bits |= ACCUMULATION
         work[f.tail], iwork[f.frozen] = -np.inf, 0
+    # 2. counts, and accumulations that begin
     if not is_start:
         count_event(t, options.h, f, memory)
         if iwork[f.frozen] == 0 and (bits & ACCUMULATION) == 0:
             _sum_accumulations(t, s, calls.functions, options, memory)
     if are_too_many(t, options, f, memory):
         return TOO_MANY_EVENTS, 0
+    # 3. frozen until the end of an accumulation
     if iwork[f.frozen] != 0:
         return CONVERGED, EVENT | bits
+    # 4. jump and modes; at the start nothing is shown but a jump
     status, found = _switch(t, is_start or (bits & TIME_EVENT) != 0, s, calls, memory)
     if status != CONVERGED:
         return status, 0
@@ -239,16 +256,18 @@ def _pass(t, s, calls, options, memory):
 
 @kernel
 def _hand_over(t_new, why, s, calls, options, memory):
-    """From the state in mem on, by steps of Euler–Moreau, until modes are found; why: the status that it is due to.
+    """From the state in mem on, by steps of Euler–Moreau, until modes are found; why: the status that is the reason.
 
-    Returns EVENT with bits, or a status that ends the run, as where no modes are found at the next row, or time that is known in advance.
+    Returns EVENT with bits, or a status that ends the run, as if no modes are found at the next row, or known time.
     """
     work, iwork = memory.work, memory.iwork
     f, t, status, bits = s.flow[0], memory.mem[T], why, 0
+    # 1. from the state in mem to the next known time
     work[f.tail], iwork[f.frozen] = -np.inf, 0
     until = next_stop(t, t_new, options.h, s.times, f, memory)
     note_length(t, why, options.h, f, work)
     _load(s, memory)
+    # 2. intervals of increasing length, until modes are found at the end of one
     for _ in range(_INTERVALS):
         end = end_of_interval(t, until, f, work)
         h = (end - t) / SUBSTEPS
@@ -256,6 +275,7 @@ def _hand_over(t_new, why, s, calls, options, memory):
             status = catch_up(clamped(t + k * h, f, work), h, s, calls, memory)
             if status != CONVERGED:
                 return status
+        # no history: the motion restarts there
         t = memory.mem[T] = work[f.handed_to] = end
         iwork[f.n_events], iwork[f.n_still], iwork[f.n_steps], iwork[f.fresh], work[f.mark] = 0, 0, 0, 1, end
         work[f.step], work[f.error] = 0.0, 1.0
@@ -289,8 +309,9 @@ def _sum_accumulations(t, s, functions, options, memory):
 
 @kernel
 def _switch(t, may_jump, s, calls, memory):
-    """Put x on what came to zero, and find the modes after that. Returns (status, bits of what changed)."""
+    """Project x onto rows that came to zero, and choose the modes after that. Returns (status, bits of what changed)."""
     work, iwork = memory.work, memory.iwork
+    # 1. state; bounds a moment later, so that a switch that has just changed has its new ones
     f, p, constraints, bits = s.flow[0], s.newton.plan[0], s.newton.constraints, 0
     at = clamped(t, f, work)
     if not may_jump:  # an accumulation has moved the state
@@ -298,6 +319,7 @@ def _switch(t, may_jump, s, calls, memory):
     for i in range(f.m):
         iwork[f.before + i] = iwork[f.mode + i]
     follow_bounds(clamped(t + max(_SOON * work[f.delta], _NO_TIME * abs(t)), f, work), s, calls.functions, memory)
+    # 2. jump of an inconsistent state, then modes
     status = CONVERGED
     if f.m > 0:
         status, has_jumped = jump(at, s, calls, memory)
@@ -305,6 +327,7 @@ def _switch(t, may_jump, s, calls, memory):
         if status == CONVERGED:
             is_new = may_jump or has_jumped
             status = choose_modes(at, is_new, s, calls, memory)
+    # 3. multipliers of rows at bounds, and bits
     for i in range(f.m):
         mode, before = iwork[f.mode + i], iwork[f.before + i]
         if mode != HELD:
@@ -320,6 +343,7 @@ def _update(t, s, functions, memory):
     """x, y, lambda and r at the state into mem. Returns a status."""
     mem, work = memory.mem, memory.work
     form, f, zero = s.newton, s.flow[0], 0.0
+    # multipliers at the state, then x, y, lambda and r; 0 times each finds NaN and infinity
     status = hold(clamped(t, f, work), f.x, s, functions, memory)
     for k in range(form.elements.size):
         el = form.elements[k]

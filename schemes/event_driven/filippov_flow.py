@@ -1,6 +1,6 @@
 """The motion of a first-order system in its modes: one step of Dormand and Prince's method, or of Radau IIA, to the first event in it.
 
-Guards are w of rows at a bound, and what lambda of HELD rows is away from its bounds.
+Guards are w of rows at a bound, and the distance of lambda of HELD rows to its bounds.
 """
 
 import math
@@ -14,21 +14,21 @@ from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step
-_SHORTEST = 2.0**-50  # of the time: a step that is shorter does not get on
-_TOGETHER = 1e-10  # of the step: guards that come to zero in that time do so at once
-_NO_VALUE, _NO_FORCE = 2.0**-48, 1e-9  # of the largest w, or lambda, so far: a guard that is smaller starts from zero
-_NO_SLOPE, _MOST_SLOPE = 1e-9, 1e-5  # of the coefficients of a guard; ten times as much each time that nothing moves
-_LANDINGS, _LANDED = 6, 2.0**-50  # steps to the event, and by how much, of the time, they may miss it
-_STRAY, _PROBE = 1e-2, 1e-4  # of the step to it: by how much it may be elsewhere than dense output says, and a probe goes before it
-_IS_LEFT = 1e-6  # of the range of a guard: where it is said to start from zero it is smaller
+_SHORTEST = 2.0**-50  # relative to the time: shorter steps make no progress
+_TOGETHER = 1e-10  # of the step: guards that come to zero within that time do so simultaneously
+_NO_VALUE, _NO_FORCE = 2.0**-48, 1e-9  # relative to the largest w, or lambda, so far: smaller guards start from zero
+_NO_SLOPE, _MOST_SLOPE = 1e-9, 1e-5  # relative to the coefficients of a guard; ten times as much for each event without motion
+_LANDINGS, _LANDED = 6, 2.0**-50  # steps to the event, and error of its time, relative to the time
+_STRAY, _PROBE = 1e-2, 1e-4  # of the step to it: error of dense output in its time, and distance of a probe before it
+_IS_LEFT = 1e-6  # of the range of a guard: one that is declared to start from zero is smaller
 _OF_SLOPES = 64.0  # of the noise of a guard: that of its coefficients
-_SECTIONS, _USUAL_SECTIONS = 200, 16  # of a step, at most, and without more effort
-_REPEATED = 4  # steps: as so many count an attempt that is repeated, and a further section
-_NEAREST, _FARTHER = 2.0**-36, 16.0  # of a step: where one looks for an event first, and how much farther next
-_RESOLVED = 2.0**-40  # of the time: in what is shorter a guard follows the rounding of t
+_SECTIONS, _USUAL_SECTIONS = 200, 16  # of a step, at most, and without counting as more effort
+_REPEATED = 4  # steps that a repeated attempt, and a further section, count for
+_NEAREST, _FARTHER = 2.0**-36, 16.0  # of a step: first distance at which an event is searched, and its growth
+_RESOLVED = 2.0**-40  # relative to the time: within less a guard follows the rounding of t
 _UNIT = 2.0**-52
-_EARLY = 0.125  # of a section: roots before that are looked for in a shorter one
-_NARROWEST, _INTERPOLATED = 2.0**-8, 1e-7  # section of a step, and by how much of its range a guard may miss its interpolation
+_EARLY = 0.125  # of a section: roots before that are searched again in a shorter one
+_NARROWEST, _INTERPOLATED = 2.0**-8, 1e-7  # section of a step, and interpolation error of a guard, of its range
 
 
 @kernel
@@ -64,7 +64,7 @@ def _advance(t, h, s, functions, options, memory):
     starts = False
     for i in range(f.m):
         starts |= memory.iwork[f.zero + i] != 0
-    if starts and error < math.inf:  # in which direction a guard leaves zero its rate at the start says, not that of the stages
+    if starts and error < math.inf:  # the direction in which a guard leaves zero is that of its rate at the start, not of the stages
         radau5.meet_rate(n, h, f.k, f, memory.work)
     return status, error
 
@@ -74,10 +74,12 @@ def move(t, t_end, s, functions, options, memory):
     """One accepted step from the state in work[f.x:] towards t_end, or to the first event in it. Returns (status, time, is_event)."""
     work, iwork = memory.work, memory.iwork
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    # 1. slope at the start, unless the last step has given it
     if iwork[f.fresh] != 0:
         set_difference(work[f.step] if work[f.step] > 0.0 else 1e-3 * options.h, f, work)
         status = _derivative(t, f.x, f.k, s, functions, options, memory)
         iwork[f.fresh] = 0
+    # 2. tolerances and step size
     _set_tolerances(s, options, memory)
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, f.atol, work), 1.0
@@ -85,6 +87,7 @@ def move(t, t_end, s, functions, options, memory):
     if f.is_stiff != 0:
         _note_slopes(t, s, functions, options, memory)
     iwork[f.effort] = 1
+    # 3. attempts: error of the step, then its first event, to which the step is repeated
     for _ in range(_ATTEMPTS):
         set_difference(h, f, work)
         at, error = _advance(t, h, s, functions, options, memory)
@@ -97,33 +100,38 @@ def move(t, t_end, s, functions, options, memory):
                 status, length, is_event = _land(theta, which, t, h, s, functions, options, memory)
             if status == CONVERGED:
                 break
+            # no state at the event: a shorter step
             error = math.inf
         if h <= _SHORTEST * max(abs(t), abs(t_end)):
             break
         h *= dopri5.factor(error, work[f.error])
         work[f.step], status = h, CONVERGED
         iwork[f.effort] += _REPEATED
+    # 4. no accepted step
     if not error <= 1.0:
         return status if status != CONVERGED else STEP_COLLAPSED, t, False
+    # 5. next step size, time and state
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
     t_new = t + length if theta != NO_ROOT else t_end if h >= t_end - t else t + h
+    # rows left their start at zero once time has passed
     for i in range(f.m):
         iwork[f.zero + i] = 0 if t_new > t else iwork[f.zero + i]
         iwork[f.fired + i] = iwork[f.fired + i] if is_event else 0
     for j in range(n):
         work[f.x + j], work[f.k + j] = work[f.x_new + j], work[f.k + dopri5.LAST * n + j]
         work[f.x_size + j] = max(work[f.x_size + j], abs(work[f.x + j]))
+    # 6. projection: drift is at most that of one step
     put_on_outputs(t_new, s, functions, memory)
     return CONVERGED, t_new, is_event
 
 
 @kernel
 def _set_tolerances(s, options, memory):
-    """Absolute tolerances: of states smaller than 1 relative to the largest of their system so far.
+    """Absolute tolerances: of states below 1 relative to the largest of their system so far.
 
-    That is also what it would change by in a step if forces and multipliers did not cancel: what they hold at 0 is rounding of these.
+    That is also their change in a step if forces and multipliers did not cancel: states held at 0 are rounding of these.
     """
     work = memory.work
     form, f, h = s.newton, s.flow[0], work[s.flow[0].step]
@@ -140,9 +148,9 @@ def _set_tolerances(s, options, memory):
 
 @tiny
 def _guard(i, side, s, memory):
-    """Guard of a row at the last outputs: w at a bound, of a HELD row what lambda is away from its lower (0) or upper (1) bound.
+    """Guard of a row at the last outputs: w at a bound, of a HELD row the distance of lambda to its lower (0) or upper (1) bound.
 
-    Where both bounds are one, there is nothing that w could switch, whatever its sign.
+    With equal bounds there is nothing to switch, whatever the sign of w.
     """
     work = memory.work
     f, p, mode = s.flow[0], s.newton.plan[0], memory.iwork[s.flow[0].mode + i]
@@ -156,7 +164,7 @@ def _guard(i, side, s, memory):
 
 @tiny
 def _noise(i, s, memory):
-    """Rounding of the guard of a row: what is no more is zero."""
+    """Rounding of the guard of a row: smaller values are zero."""
     work = memory.work
     f = s.flow[0]
     if memory.iwork[f.mode + i] == HELD:
@@ -166,7 +174,7 @@ def _noise(i, s, memory):
 
 @kernel
 def stays(t, s, functions, memory):
-    """Whether all guards are positive or zero at t and the state in work[f.x:], up to what rounding of t makes of them."""
+    """Whether all guards are positive or zero at t and the state in work[f.x:], up to the rounding of t."""
     f, result = s.flow[0], True
     hold(clamped(t, f, memory.work), f.x, s, functions, memory)
     for number in range(2 * f.m):
@@ -180,9 +188,10 @@ def stays(t, s, functions, memory):
 
 @kernel
 def _first_event(t, h, s, functions, memory):
-    """The first theta at which a guard comes to zero, or NO_ROOT, and its number, 2 i + side. Out: which do so, in iwork[f.fired:]."""
+    """First theta at which a guard comes to zero, or NO_ROOT, and its number, 2 i + side. Out: the guards that do, in iwork[f.fired:]."""
     work, iwork = memory.work, memory.iwork
     f, p, best, which = s.flow[0], s.newton.plan[0], NO_ROOT, 0
+    # 1. linear guards of rows at a bound: polynomials of the motion
     for i in range(f.m):
         work[f.root + i] = NO_ROOT
         if s.plain[i] != 0 and iwork[f.mode + i] != HELD and work[p.lower + i] < work[p.upper + i]:
@@ -190,6 +199,7 @@ def _first_event(t, h, s, functions, memory):
             work[f.root + i] = _root(i, degree, 0.0, _noise(i, s, memory), s, memory)
             if work[f.root + i] < best:
                 best, which = work[f.root + i], 2 * i
+    # 2. other guards: sampled and interpolated in sections of the step, which are halved until interpolation is accurate
     resolved = min(_RESOLVED * abs(t) / h, 1.0)
     nearest = max(_NEAREST, resolved)
     width, starts = _first_width(nearest, t, h, s, functions, memory)
@@ -203,7 +213,8 @@ def _first_event(t, h, s, functions, memory):
             width *= 0.5
             continue
         root, number = _sampled_event(begin, width, s, memory)
-        if root != NO_ROOT and root - begin < _EARLY * width and width > max(resolved, _LANDED):  # near its start: look closer
+        # a root near the start of a section is badly resolved: a shorter one
+        if root != NO_ROOT and root - begin < _EARLY * width and width > max(resolved, _LANDED):
             width = max(2.0 * (root - begin), resolved, _LANDED)
             continue
         for i in range(f.m):
@@ -212,6 +223,7 @@ def _first_event(t, h, s, functions, memory):
             best, which = root, number
         begin, narrowest = begin + width, max(_NARROWEST, resolved)
         width = min(2.0 * width, 1.0 - begin)
+    # 3. guards that come to zero together are one event
     for i in range(f.m):
         iwork[f.fired + i] = 1 if best != NO_ROOT and work[f.root + i] <= best + _TOGETHER else 0
     return best, which
@@ -219,7 +231,7 @@ def _first_event(t, h, s, functions, memory):
 
 @kernel
 def _first_width(nearest, t, h, s, functions, memory):
-    """(width of the first section, whether a guard starts from zero: events, and kinks, may then be nearer than what the motion does)."""
+    """(width of the first section, whether a guard starts from zero: events, and kinks, may then be nearer than the motion resolves)."""
     f, starts = s.flow[0], False
     for i in range(f.m):
         starts |= memory.iwork[f.zero + i] != 0 and s.plain[i] == 0
@@ -248,13 +260,14 @@ def _evaluate_guards(t, h, theta, s, functions, memory):
 
 @kernel
 def _sampled_event(begin, width, s, memory):
-    """The first theta in a section at which a guard that was sampled comes to zero, or NO_ROOT, and its number. Out: roots of all rows."""
+    """First theta in a section at which a sampled guard comes to zero, or NO_ROOT, and its number. Out: roots of all rows."""
     work = memory.work
     f, best, which = s.flow[0], NO_ROOT, 0
     for i in range(f.m):
         work[f.section + i] = NO_ROOT
     for number in range(2 * f.m):
         i = number // 2
+        # linear guards have their roots by then; of a guard that is rounding all over the section the root means nothing
         if not _is_sampled(number, s, memory) or _is_noise(number, s, memory):
             continue
         interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
@@ -287,7 +300,7 @@ def _is_sampled(number, s, memory):
 
 @kernel
 def _are_accurate(s, memory):
-    """Whether guards are polynomials in the section: the last coefficients of Chebyshev's polynomials tell."""
+    """Whether guards are polynomials in the section, by the last coefficients of their Chebyshev series."""
     work = memory.work
     f, is_accurate = s.flow[0], True
     for number in range(2 * f.m):
@@ -362,15 +375,16 @@ def _root(i, degree, begin, noise, s, memory):
 
 @kernel
 def _land(theta, which, t, h, s, functions, options, memory):
-    """Repeat the step to the event that dense output says, and correct its length until the guard is zero there.
+    """Repeat the step to the event of dense output, and correct its length until the guard is zero there.
 
-    Returns (status, the length, whether the guard is zero there, up to rounding; one that is still positive had not been known well
-    enough). A step without length leaves the state where it is.
+    Returns (status, the length, whether the guard is zero there, up to rounding; if it is still positive, dense output was too
+    inaccurate). A step without length keeps the state.
     """
     work = memory.work
     f, i, side = s.flow[0], which // 2, which % 2
     length, most = theta * h, _STRAY * h
     slope, last, last_g = 0.0, length, 0.0
+    # 1. step of the present length, and the guard at its end
     for k in range(_LANDINGS if length > _SHORTEST * abs(t) else 0):
         status, error = _advance(t, length, s, functions, options, memory)
         if not error < math.inf:
@@ -378,21 +392,24 @@ def _land(theta, which, t, h, s, functions, options, memory):
         if memory.iwork[f.mode + i] != HELD:
             follow_bounds(clamped(t + length, f, work), s, functions, memory)
             evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, memory)
-        elif f.is_stiff != 0:  # the last state that a stiff step evaluates may be another
+        elif f.is_stiff != 0:  # the last state at which a stiff step evaluates may be another one
             hold(clamped(t + length, f, work), f.x_new, s, functions, memory)
         g = _guard(i, side, s, memory)
+        # 2. secant; the second length is a probe before the event
         if length != last and g != last_g:
             slope = (g - last_g) / (length - last)
         change = -g / slope if slope != 0.0 else 0.0
-        if k == 0:  # a second step tells the slope
+        if k == 0:  # the slope needs a second step
             change = -_PROBE * length
         elif abs(change) <= _LANDED * max(abs(t), h):
             break
+        # 3. too far from dense output: the event is left for the next step
         elif not abs(change) <= most or not 0.0 < length + change <= h:
             return CONVERGED, length, not g > _noise(i, s, memory)
         last_g, last = g, length
         length += change
         most = 0.5 * abs(change) if k > 0 else most
+    # 4. an event at t itself
     if not length > _SHORTEST * abs(t):
         length = 0.0
         for j in range(f.n):
@@ -402,7 +419,7 @@ def _land(theta, which, t, h, s, functions, options, memory):
 
 @kernel
 def put_on_outputs(t, s, functions, memory):
-    """Move x onto w = 0 of the rows that are HELD or came to zero, and whose w has no lambda: what is off is an error of the step."""
+    """Project x onto w = 0 of the rows that are HELD or came to zero, and whose w has no lambda, which errors of the step violate."""
     work, iwork = memory.work, memory.iwork
     f, form, changed = s.flow[0], s.newton, False
     at = clamped(t, f, work)
@@ -410,6 +427,7 @@ def put_on_outputs(t, s, functions, memory):
         c = form.constraints[i]
         if iwork[f.direct + i] != 0 or (iwork[f.mode + i] != HELD and iwork[f.fired + i] == 0):
             continue
+        # least change in a weighted norm, repeated for nonlinear rows
         for _ in range(3):
             evaluate_outputs(at, f.x, s, functions, memory)
             if f.is_affine == 0:

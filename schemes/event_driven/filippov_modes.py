@@ -1,8 +1,8 @@
-"""Which modes rows of a first-order system go on in: one problem with bounds for all of them, and jumps where the state is inconsistent.
+"""Choice of modes of rows of a first-order system: one problem with bounds for all of them, and jumps of inconsistent states.
 
-Rows are LOWER, UPPER or HELD as in `nsds.schemes.event_driven.modes`. For rows whose w is zero and does not depend on lambda at once the
-law holds for w' (Filippov), or for w'' where lambda is not in w' either; for the others for w. Nonlinear in lambda: Newton's method, each
-iteration a problem of the linearised rows.
+Rows are LOWER, UPPER or HELD as in `nsds.schemes.event_driven.modes`. For rows whose w is zero and does not depend on lambda the law holds
+for w' (Filippov), or for w'' if lambda is not in w' either; for the others for w. Nonlinear in lambda: Newton's method, with a problem of
+the linearised rows in each iteration.
 """
 
 import math
@@ -23,10 +23,10 @@ from nsds.schemes.sides import clamped
 from nsds.solvers.box.signature import changed
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE
 
-_ON_IT = 2.0**-48  # of the largest that w has been: what is smaller is zero
-_NO_RATE = 1e-9  # of the terms of w': what is smaller is zero
-_VIOLATED = 1e-9  # of the terms of w
-_LEAVES = 1e-8  # of lambda: what decides that it leaves a bound that it has come to
+_ON_IT = 2.0**-48  # relative to the largest w so far: smaller values are zero
+_NO_RATE = 1e-9  # relative to the terms of w': smaller values are zero
+_VIOLATED = 1e-9  # relative to the terms of w
+_LEAVES = 1e-8  # of lambda: decides that it leaves a bound that it has reached
 _STRICT = 1e-13  # tolerance of the problem
 _MAX_ITER = 30
 _SETTLED = 1e-10
@@ -35,21 +35,24 @@ _NEXT_TO_NOTHING = 1e-9  # of the step of the motion
 
 @kernel
 def choose_modes(t, is_start, s, calls, memory):
-    """The modes after an event, lambda a first guess of that in them. Returns a status.
+    """The modes after an event, with a first guess of their lambda. Returns a status.
 
-    The unknowns are by how much lambda differs from the last guess, so that constants cancel in no row.
+    The unknowns are the changes of lambda since the last guess, so that constants cancel in no row.
     """
     functions, solver_options = calls.functions, calls.solver_options
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, status = f.m, NEWTON
+    # 1. rows that start from zero
     _find_zeros(t, is_start, s, functions, memory)
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    # 2. Newton's iteration on the linearised rows
     for k in range(_MAX_ITER):
         _state_problem(t, k == 0, s, functions, memory)
         note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
         solved = solve_near(m, s.row, s.column, r, calls.solver, strict, memory)
         change, largest, zero = 0.0, 1e-300, 0.0
+        # a row at a bound gets the bound itself, so that its mode is found by comparison
         for i in range(m):
             difference, lam = work[r.z + i], constraints[i].lam
             is_low, is_high = difference == work[r.lower + i], difference == work[r.upper + i]
@@ -66,6 +69,7 @@ def choose_modes(t, is_start, s, calls, memory):
             break
         evaluate_outputs(t, f.x, s, functions, memory)
         linearise(t, s, functions, memory)
+    # 3. modes by the bounds; equal bounds leave the sign of w
     for i in range(m):
         z, lower, upper = mem[constraints[i].lam], work[p.lower + i], work[p.upper + i]
         iwork[f.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
@@ -86,7 +90,7 @@ def note_direct(f, memory):
 
 @kernel
 def _find_zeros(t, is_start, s, functions, memory):
-    """Which rows start from w = 0, and what they are off it; operators."""
+    """Rows that start from w = 0, and their deviation from it; operators."""
     work, iwork = memory.work, memory.iwork
     f, m = s.flow[0], s.flow[0].m
     evaluate_outputs(t, f.x, s, functions, memory)
@@ -105,29 +109,35 @@ def _find_zeros(t, is_start, s, functions, memory):
 
 @kernel
 def _state_problem(t, is_first, s, functions, memory):
-    """W, q and bounds of the problem linearised at lambda in mem, whose outputs are known; it is stated in the differences from that."""
+    """W, q and bounds of the problem linearised at lambda in mem, with known outputs; its unknowns are the changes of lambda."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, near = f.m, _NEXT_TO_NOTHING * work[f.delta]
+    # 1. x' and the rates of all rows
     evaluate_rates(t, f.x, f.xdot, s, functions, memory)
     evaluate_output_rates(t, f.x, s, functions, memory)
     _find_orders(t, is_first, s, functions, memory)
+    # 2. each row: w a moment later, or the lowest rate that is not zero
     for i in range(m):
         lower, upper = work[p.lower + i], work[p.upper + i]
         w, slopes, share = work[f.w + i] - work[f.off + i], f.CMB, near
-        w = near * work[f.wt + i] + (w if abs(w) > _ON_IT * work[f.y_size + i] else 0.0)  # rounding would hide what decides
+        # rounding of w would hide the decisive rate
+        w = near * work[f.wt + i] + (w if abs(w) > _ON_IT * work[f.y_size + i] else 0.0)
         if iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0:
             w, share = work[f.wt + i], 1.0
             if iwork[f.order + i] == 2:
                 w, slopes = work[f.wtt + i], f.second
+        # away from zero a row without lambda keeps its sign, which fixes lambda at the other bound
         elif iwork[f.direct + i] == 0:
             if work[f.w + i] > 0.0 and lower > -math.inf:
                 upper = lower
             elif work[f.w + i] < 0.0 and upper < math.inf:
                 lower = upper
-        if iwork[f.before + i] == HELD and iwork[f.fired + i] != 0:  # lambda has come to a bound: it stays there
+        # lambda has reached a bound: it stays there
+        if iwork[f.before + i] == HELD and iwork[f.fired + i] != 0:
             size = _LEAVES * work[f.lam_size + i] * abs(share * work[slopes + i * m + i] + work[f.D + i * m + i])
             w += size if abs(mem[constraints[i].lam] - lower) < abs(upper - mem[constraints[i].lam]) else -size
+        # 3. W, and bounds as changes
         for j in range(m):
             work[r.W + i * m + j] = share * work[slopes + i * m + j] + work[f.D + i * m + j]
         work[f.low + i], work[f.high + i], lam = lower, upper, mem[constraints[i].lam]
@@ -138,9 +148,10 @@ def _state_problem(t, is_first, s, functions, memory):
 
 @kernel
 def _find_orders(t, is_first, s, functions, memory):
-    """Of which rows that are zero the second rate tells lambda: those whose rate is zero and does not depend on it; and w'' of all."""
+    """Rows at zero whose second rate determines lambda: those whose rate is zero and does not depend on it; and w'' of all."""
     work, iwork = memory.work, memory.iwork
     f, m, second = s.flow[0], s.flow[0].m, False
+    # 1. dependence of the rate on lambda, and size of its terms
     for i in range(m):
         c, slope, terms = s.newton.constraints[i], 0.0, 0.0
         for j in range(m if is_first and iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0 else 0):
@@ -154,6 +165,7 @@ def _find_orders(t, is_first, s, functions, memory):
         if is_first and iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0 and abs(work[f.wt + i]) <= noise >= slope:
             iwork[f.order + i] = 2
         second |= iwork[f.order + i] == 2
+    # 2. w'', which overwrites first rates: these are saved
     if second:
         for i in range(m):
             work[f.R + i] = work[f.wt + i]
@@ -164,15 +176,17 @@ def _find_orders(t, is_first, s, functions, memory):
 
 @kernel
 def jump(t, s, calls, memory):
-    """Where one-sided rows are violated, ``x += M^-1 B p``, p >= 0 complementary to w after that. Returns (status, whether x has changed).
+    """Jump ``x += M^-1 B p`` if one-sided rows are violated, p >= 0 complementary to w after it. Returns (status, whether x has changed).
 
-    Bounded multipliers have no impulses; rows whose w depends on lambda none in the directions in which it does.
+    Bounded multipliers have no impulses; rows whose w depends on lambda have none in the directions in which it does.
     """
     work = memory.work
     f, r, p, m = s.flow[0], s.problem[0], s.newton.plan[0], s.flow[0].m
+    # 1. outputs, and which rows lambda changes at once
     evaluate_outputs(t, f.x, s, calls.functions, memory)
     linearise(t, s, calls.functions, memory)
     note_direct(f, memory)
+    # 2. problem of impulses, and whether any row is violated
     is_off, off = False, 0.0
     for i in range(m):
         low, high = work[p.lower + i] > -math.inf, work[p.upper + i] < math.inf
@@ -187,6 +201,7 @@ def jump(t, s, calls, memory):
             work[r.W + i * m + j] = work[f.CMB + i * m + j]
     if not is_off:
         return CONVERGED, False
+    # 3. impulses, and the state after them
     work[r.rounding], memory.iwork[r.isolver] = 0.0, 0
     status = solve(m, s.row, s.column, r.W, r, calls.solver, calls.solver_options, False, memory)
     for j in range(m):
@@ -202,8 +217,10 @@ def catch_up(t, h, s, calls, memory):
     """One step of Euler–Moreau from the state in work[f.x:], explicit in f: the law holds for ``w + h w'``. Returns a status."""
     functions, mem, work = calls.functions, memory.mem, memory.work
     f, r, p, constraints, m = s.flow[0], s.problem[0], s.newton.plan[0], s.newton.constraints, s.flow[0].m
+    # 1. bounds at the end of the step
     solved = CONVERGED
     follow_bounds(clamped(t + h, f, work), s, functions, memory)
+    # 2. Newton's iteration: rows linearised at lambda
     for _ in range(_MAX_ITER if m > 0 else 0):
         evaluate_outputs(t, f.x, s, functions, memory)
         evaluate_rates(t, f.x, f.xdot, s, functions, memory)
@@ -226,6 +243,7 @@ def catch_up(t, h, s, calls, memory):
             mem[constraints[i].lam] = work[r.z + i]
         if solved not in (CONVERGED, INEXACT) or f.is_affine != 0 or change <= _SETTLED * largest:
             break
+    # 3. explicit step with the multipliers found
     evaluate_outputs(t, f.x, s, functions, memory)
     evaluate_rates(t, f.x, f.xdot, s, functions, memory)
     for a in range(f.n):

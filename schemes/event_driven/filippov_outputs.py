@@ -1,8 +1,8 @@
 """Outputs w of all rows of a first-order system, their rates along the motion, and the multipliers that hold some of them on zero.
 
-With ``M x' = f(t, x) + g(t, x, lambda)`` and ``w = h(t, x, lambda)``, rows in the mode HELD have w = 0: where h depends on lambda that is
-an equation for it; combinations of rows that do not are differentiated, ``C x' + h_t = 0``; where that does not depend on lambda either,
-once more. Newton's method in lambda, at each evaluation of x'.
+With ``M x' = f(t, x) + g(t, x, lambda)`` and ``w = h(t, x, lambda)``, rows in the mode HELD have w = 0: if h depends on lambda that is
+an equation for it; combinations of rows that do not are differentiated, ``C x' + h_t = 0``; if that does not depend on lambda either,
+twice. Newton's method in lambda, at each evaluation of x'.
 """
 
 import math
@@ -15,7 +15,7 @@ from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.sides import BEGIN_FIRST, FIRST, clamped, side_of
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
-_PART = 1.0 / 64.0  # of the step of the motion: the step of differences
+_PART = 1.0 / 64.0  # of the step of the motion: the step of finite differences
 _NO_PIVOT = 1e-10  # of the terms of a factor of lambda
 _MAX_ITER = 20
 _SETTLED = 1e-9  # of lambda: a change after which one more evaluation is enough
@@ -23,7 +23,7 @@ _SETTLED = 1e-9  # of lambda: a change after which one more evaluation is enough
 
 @tiny
 def set_difference(h, f, work):
-    """Choose the step of differences, a power of two, so that sums with the time are exact."""
+    """Choose the step of finite differences, a power of two, so that sums with the time are exact."""
     work[f.delta] = 2.0 ** math.floor(math.log2(h * _PART))
 
 
@@ -50,6 +50,7 @@ def evaluate_outputs(t, x, s, functions, memory):
     work = memory.work
     form, f = s.newton, s.flow[0]
     constraints = form.constraints
+    # 1. arguments and values of relations
     for i in range(f.m):
         if constraints[i].y != ABSENT:
             work[constraints[i].argument] = memory.mem[constraints[i].lam]
@@ -58,6 +59,7 @@ def evaluate_outputs(t, x, s, functions, memory):
         for j in range(r.n):
             work[r.x + j] = work[x + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)]
         relation_values(t, r, functions, memory)
+    # 2. rows: base and value, with couplings of multipliers
     for i in range(f.m):
         c = constraints[i]
         w = work[c.base] if c.y == ABSENT else work[c.h]
@@ -84,15 +86,16 @@ def evaluate_rates(t, x, out, s, functions, memory):
 
 @kernel
 def _accelerate(out, s, memory):
-    """``M^-1`` times what is in work[f.rhs:], into work[out:]."""
+    """``M^-1`` times work[f.rhs:], into work[out:]."""
     apply_inverses(s.newton.bodies, s.flow[0].rhs, out, s.newton.plan[0].scratch, memory)
 
 
 @kernel
 def evaluate_output_rates(t, x, s, functions, memory):
-    """``C x' + h_t`` of all rows, lambda as it is, with x' in work[f.xdot:] and C of the last `linearise`; h_t by differences."""
+    """``C x' + h_t`` of all rows, lambda fixed, with x' in work[f.xdot:] and C of the last `linearise`; h_t by finite differences."""
     work = memory.work
     form, f = s.newton, s.flow[0]
+    # 1. C x'
     for i in range(f.m):
         c = form.constraints[i]
         work[f.wt + i] = 0.0
@@ -100,6 +103,7 @@ def evaluate_output_rates(t, x, s, functions, memory):
             work[f.wt + i] += work[form.entries[k].coefficient] * work[f.xdot + form.entries[k].dof]
     if f.varies == 0:
         return
+    # 2. h_t, of fourth order, from one side next to a known time, so that no jump is differentiated
     delta = work[f.delta]
     which = side_of(t, delta, f, work)
     for k in range(5):
@@ -111,13 +115,15 @@ def evaluate_output_rates(t, x, s, functions, memory):
 
 @kernel
 def evaluate_second_rates(t, x, s, functions, memory):
-    """w'' of all rows, lambda as it is, by second differences along the motion. Work: xdd."""
+    """w'' of all rows, lambda fixed, by second differences along the motion. Work: xdd."""
     work = memory.work
     f, delta = s.flow[0], work[s.flow[0].delta]
+    # 1. w at the point
     evaluate_outputs(t, x, s, functions, memory)
     evaluate_rates(t, x, f.xdot, s, functions, memory)
     for i in range(f.m):
         work[f.wtt + i] = -2.0 * work[f.w + i]
+    # 2. x'', by differences of x' along the motion
     for j in range(f.n):
         work[f.xdd + j] = 0.0
     for side in (-1.0, 1.0):
@@ -128,6 +134,7 @@ def evaluate_second_rates(t, x, s, functions, memory):
         evaluate_rates(at, f.at, f.scratch, s, functions, memory)
         for j in range(f.n):
             work[f.xdd + j] += 0.5 * side / delta * work[f.scratch + j]
+    # 3. w along the parabola
     for side in (-1.0, 1.0):
         for j in range(f.n):
             work[f.at + j] = work[x + j] + side * delta * work[f.xdot + j] + 0.5 * delta * delta * work[f.xdd + j]
@@ -141,7 +148,7 @@ def evaluate_second_rates(t, x, s, functions, memory):
 
 @kernel
 def evaluate_second_slopes(t, x, s, functions, memory):
-    """Differences of w'' by each lambda, into work[f.second:]; w'' itself last. x' is as before."""
+    """Finite differences of w'' by each lambda, into work[f.second:]; w'' itself last. x' is as before."""
     mem, work = memory.mem, memory.work
     f = s.flow[0]
     for j in range(f.m):
@@ -164,9 +171,11 @@ def linearise(t, s, functions, memory):
     """D, ``M^-1 B`` and ``C M^-1 B`` of all rows at the arguments of the last outputs."""
     work = memory.work
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    # 1. Jacobians of the relations
     for k in range(form.relations.size):
         if form.relations[k].h_function != ABSENT:
             relation_jacobians(t, form.relations[k], p.spare, functions, memory)
+    # 2. M^-1 B by columns
     for j in range(f.m):
         c = form.constraints[j]
         for a in range(f.n):
@@ -174,6 +183,7 @@ def linearise(t, s, functions, memory):
         for k in range(c.input, c.input_end):
             work[f.rhs + form.inputs[k].dof] += work[form.inputs[k].coefficient]
         _accelerate(f.MB + j * f.n, s, memory)
+    # 3. D and C M^-1 B; rounding of the latter is set to 0, since a pivot must not be rounding
     for i in range(f.m):
         c = form.constraints[i]
         for j in range(f.m):
@@ -193,6 +203,7 @@ def hold(t, x, s, functions, memory):
     """lambda of the HELD rows at the state work[x:], into mem, and x' into work[f.xdot:]. Returns a status."""
     iwork = memory.iwork
     f, count = s.flow[0], 0
+    # 1. held rows, numbered
     follow_bounds(t, s, functions, memory)
     for i in range(f.m):
         iwork[f.place + i] = ABSENT
@@ -200,6 +211,7 @@ def hold(t, x, s, functions, memory):
             iwork[f.place + i], iwork[f.row + count] = count, i
             count += 1
     iwork[f.count] = count
+    # 2. Newton's iteration; the last evaluation is at the converged lambda
     status = NEWTON
     for _ in range(_MAX_ITER):
         evaluate_outputs(t, x, s, functions, memory)
@@ -215,11 +227,12 @@ def hold(t, x, s, functions, memory):
 
 @kernel
 def _correct(t, x, count, s, functions, memory):
-    """One step of Newton's method for lambda of the HELD rows. Returns the largest change relative to the largest lambda."""
+    """One Newton step for lambda of the HELD rows. Returns the largest change relative to the largest lambda."""
     work, iwork = memory.work, memory.iwork
     f, m = s.flow[0], s.flow[0].m
     if f.is_affine == 0 or f.varies != 0:
         linearise(t, s, functions, memory)
+    # 1. rows w = 0 with D; T records the combinations of rows
     for a in range(count):
         i = iwork[f.row + a]
         work[f.R + a], work[f.size + a], iwork[f.column + a] = work[f.w + i], 0.0, a
@@ -227,11 +240,13 @@ def _correct(t, x, count, s, functions, memory):
             work[f.T + a * m + b] = 1.0 if a == b else 0.0
             work[f.P + a * m + b] = work[f.D + i * m + iwork[f.row + b]]
             work[f.size + a] = max(work[f.size + a], abs(work[f.P + a * m + b]))
+    # 2. eliminate, differentiate the remaining combinations, and eliminate again
     done = _pivot(0, count, f, memory)
     if done < count:
         evaluate_output_rates(t, x, s, functions, memory)
         _differentiate(t, x, done, count, False, s, functions, memory)
         done = _pivot(done, count, f, memory)
+    # 3. new lambda; redundant rows keep theirs
     change, largest, zero = 0.0, 1e-300, 0.0
     for a in range(count):
         i = iwork[f.row + iwork[f.column + a]]
@@ -246,17 +261,19 @@ def _correct(t, x, count, s, functions, memory):
 
 @kernel
 def _differentiate(t, x, done, count, is_second, s, functions, memory):
-    """Rows without lambda become their rates, less what the rows that are solved say; those of order 2 their second rates."""
+    """Replace rows without lambda by their rates, minus their part along the solved rows; those of order 2 by their second rates."""
     work, iwork = memory.work, memory.iwork
     f, m, second = s.flow[0], s.flow[0].m, False
     for a in range(count):
         second |= iwork[f.order + iwork[f.row + a]] == 2
+    # 1. second rates, which overwrite first ones: these are saved
     if second:
         for i in range(m):
             work[f.off + i] = work[f.wt + i]
         evaluate_second_slopes(t, x, s, functions, memory)
         for i in range(m):
             work[f.wt + i] = work[f.off + i]
+    # 2. each remaining combination of rows, by its factors T
     for a in range(done, count):
         work[f.R + a], work[f.size + a] = 0.0, 0.0
         for b in range(count):
@@ -289,10 +306,11 @@ def _subtract(a, d, count, f, work):
 
 @kernel
 def _pivot(done, count, f, memory):
-    """Gauss–Jordan elimination with full pivoting, as far as there are pivots. Returns how many rows are solved."""
+    """Gauss–Jordan elimination with full pivoting, up to the last pivot. Returns the number of solved rows."""
     work, iwork = memory.work, memory.iwork
     m = f.m
     while done < count:
+        # 1. pivot: largest entry relative to its row
         best, row, column = _NO_PIVOT, done, done
         for a in range(done, count):
             for b in range(done, count):
@@ -301,6 +319,7 @@ def _pivot(done, count, f, memory):
                     best, row, column = entry / work[f.size + a], a, b
         if best == _NO_PIVOT:
             break
+        # 2. exchange rows and columns
         for at in (f.P, f.T):
             for b in range(count):
                 work[at + row * m + b], work[at + done * m + b] = work[at + done * m + b], work[at + row * m + b]
@@ -309,6 +328,7 @@ def _pivot(done, count, f, memory):
         for a in range(count):
             work[f.P + a * m + column], work[f.P + a * m + done] = work[f.P + a * m + done], work[f.P + a * m + column]
         iwork[f.column + column], iwork[f.column + done] = iwork[f.column + done], iwork[f.column + column]
+        # 3. scale, and subtract from all others
         reciprocal = 1.0 / work[f.P + done * m + done]
         for b in range(count):
             work[f.P + done * m + b] *= reciprocal

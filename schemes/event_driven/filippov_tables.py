@@ -1,4 +1,4 @@
-"""Tables of event-driven steps of first-order systems in general: what they reserve in the work memory."""
+"""Tables of event-driven steps of first-order systems in general, and their work memory."""
 
 import math
 from typing import NamedTuple
@@ -13,39 +13,42 @@ from nsds.schemes.first_order import newton
 from nsds.schemes.problem.branches import COLUMNS, place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 
-# Of n states and m rows. Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step. States:
-# present, at the end of a step, of samples, of differences; x', x''; forces before M^-1; stages and coefficients of the motion; absolute
-# tolerances. w of all rows, its first two rates, what of w is off at an event; M^-1 B by columns, its product with C, D, the second rates
-# by lambda. Elimination: P, combinations of rows, right side, sizes. Of each row: largest |w| and |lambda|, terms of w,
-# the rate that is rest; values and polynomial of guards; first root in the step and in a section of it. Of each row and mode that it
-# left: last time, two times of flight, the longest, the state then. Numbers: next step, error of the last one, end of an accumulation,
-# time of the last event, step of differences, first and last time at which functions are called.
+# n states, m rows, i states of implicit stages, r their unknowns, s stages, d coefficients, g samples of a guard. An extent is the product
+# of its letters.
 _ARRAYS = {
+    # 1. stiff motions, see `nsds.schemes.event_driven.radau5`; first: x' at the start of a step
     "jac": "in", "newton": "rr", "filter": "in", "z": "r", "g": "r", "sizes": "r", "first": "i",
+    # 2. states: present, at the end of a step, at finite differences, at samples; x', x''; rhs: forces before M^-1; stages k and
+    # polynomial of the motion; absolute tolerances; largest |x| and |x'| so far
     "x": "n", "x_new": "n", "at": "n", "x_sampled": "n", "scratch": "n", "xdot": "n", "xdd": "n", "rhs": "n", "k": "sn", "poly": "dn",
     "atol": "n",
+    # 3. rows. w, its first two rates, off: its deviation from 0 at an event; MB: M^-1 B by columns; CMB: C M^-1 B; second: dw''/dlambda
     "x_size": "n", "xdot_size": "n", "w": "m", "wt": "m", "wtt": "m", "off": "m", "MB": "mn", "CMB": "mm", "D": "mm", "second": "mm",
+    # 4. elimination: P, combinations T of rows, right-hand side R, sizes; largest |w| and |lambda|, terms of w; still: rate that is rest
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
+    # 5. bounds low and high; guards: samples and polynomial, first root in the step and in a section of it, theta
     "low": "m", "high": "m", "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
+    # 6. accumulations, by row and mode that it left: last event, two times of flight, the longest one, s; the state then
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
+    # 7. clock, s: next step, its error, end of an accumulation, last event, step of finite differences, times between which functions may
+    # be called; counts of steps; hand-over to time stepping
     "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "mark": "", "counted": "", "reached": "",
     "stride": "", "handed": "", "handed_to": "",
 }  # fmt: skip
-# Whole numbers. Of each row: mode, also before the event; direct, whether w depends on lambda at once; fired, whether its guard came to
-# zero; near, whether w is next to zero between events; zero, whether it starts from zero; order of the rate that tells lambda; held rows,
-# their places, columns of the elimination.
+# Integers of each row: mode, mode before the event; direct: w depends on lambda; fired: its guard came to zero; near: w is nearly zero
+# between events; zero: it starts from zero; order of the rate that determines lambda; held rows, their places, pivot columns.
 _ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "place", "column")
-# fresh, whether the next step starts anew; pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit;
-# how many rows are held, and how many have guards that are sampled; effort, as of how many steps the last one was.
+# Integers: fresh: the next step restarts; pending: an event is due; frozen: an accumulation is waited for; counts; culprit: row to blame;
+# numbers of held rows and of rows with sampled guards; effort: the last step counts for so many.
 _WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "count", "n_sampled", "effort")
-# Where the problem of all rows lies, by the names that `nsds.schemes.problem.box` knows.
+# The problem of all rows, with the names of `nsds.schemes.problem.box`.
 PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver", *COLUMNS)
 FILIPPOV = table("n", "m", "is_controlled", "is_circuit", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
 
 
 @by_reference
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     rtol: float
@@ -58,7 +61,7 @@ class Options(NamedTuple):
 
 @by_reference
 class Tables(NamedTuple):
-    """What a step reads of one model."""
+    """Tables of one model that a step reads."""
 
     newton: newton.Tables
     flow: np.ndarray  # FILIPPOV, one row
@@ -90,7 +93,7 @@ def place(n, constraints, is_stiff, method, work, iwork):
 
 
 def are_plain(layout, constraints):
-    """Of each row, whether y is ``C x + e`` with numbers, and the law is that of one row with constant bounds."""
+    """For each row, whether y is ``C x + e`` with constant operators, and the law is that of one row with constant bounds."""
     relations = layout.relations
     fixed = np.ones(relations.size, bool)
     for field in ("h", "e", "C", "B", "D", "F", "bounds"):

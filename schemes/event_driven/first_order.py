@@ -1,7 +1,7 @@
 """Event-driven steps of linear first-order systems with constant operators: from one row to the next, or to the next event.
 
-A call of `step` ends at an event, with the state before it; the next call begins with what happens there, and ends with the state after
-it; then the motion goes on.
+A call of `step` ends at an event, with the state before it; the next call begins with the event, and ends with the state after it; then
+the motion continues.
 """
 
 import sys
@@ -83,10 +83,10 @@ from nsds.status import (
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-_VIOLATED = 1e-9  # of the terms of y
-_OFF = 1e-10  # of the terms of y: what is held and further away is so because a source or a switch has stepped
+_VIOLATED = 1e-9  # relative to the terms of y
+_OFF = 1e-10  # relative to the terms of y: held rows deviate by more only after a step of a source or a switch
 _SMALLEST = 5e-324
-_NO_TIME = 2.0**-60  # of a step: what a D settles in that B reaches so soon is no time
+_NO_TIME = 2.0**-60  # of a step: the time in which B reaches what D gives at once, if less, is none
 _BELOW_ZERO = (
     "y is negative, and no lambda makes it 0, which changes its derivatives alone: the state would have to jump, and no jump along B "
     "was found; begin where y is not negative"
@@ -95,7 +95,7 @@ _BELOW_ZERO = (
 
 @by_reference
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     accumulation: float  # of the longest time between events: where it may end
@@ -104,7 +104,7 @@ class Options(NamedTuple):
 
 @by_reference
 class Tables(NamedTuple):
-    """What a step reads of one model."""
+    """Tables of one model that a step reads."""
 
     parts: np.ndarray  # PART, one row a system
     relations: np.ndarray  # RELATION, one row an element of an interaction
@@ -114,12 +114,14 @@ class Tables(NamedTuple):
 
 
 def prepare(records, mem, options, h, method):
-    """Dense operators of all members, and what the choice of modes needs of them."""
+    """Dense operators of all members, and those of the choice of modes."""
+    # 1. systems whose motion is no series have their own tables
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work)
     require_low_degree(_OWNER, records, layout, work)
     if not _is_exact(records, options, layout):
         return filippov.prepare(records, layout, options, h, method, work, iwork)
+    # 2. operators by member
     constants, c = work.array(), layout.constraints
     members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
     n, m = members[0]["A"].shape[0], c.size
@@ -127,15 +129,18 @@ def prepare(records, mem, options, h, method):
     p["n"], p["m"], p["is_controlled"] = n, m, has_controls(records)
     p["n_own"] = (layout.parts["count"] * layout.parts["n"]).sum()
     p["is_driven"] = is_circuit(records)
+    # 3. constants into the work memory, then scratch
     for name in members[0]:
         if name != "spare":
             p[name] = work.store(np.stack([member[name] for member in members]))
     for prefix in ("bounds", "open"):
         p[f"{prefix}_lower"], p[f"{prefix}_upper"] = work.store(layout.lower), work.store(layout.upper)
     place_arrays(p, n, m, work, iwork)
+    # 4. problem of modes, with a dense pattern
     row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
     place_problem(p, Unknowns(None, None, c, None, row, column, None), method, work, iwork)
     place_branches(p, m, work, iwork)
+    # 5. initial contents
     work, iwork, plan = work.array(), iwork.array(np.int64), p[0]
     work[:, plan["spare"] : plan["spare"] + n] = [member["spare"] for member in members]
     iwork[:, plan["direct"] : plan["direct"] + m] = [(member["D"] != 0).any(axis=1) for member in members]
@@ -145,7 +150,7 @@ def prepare(records, mem, options, h, method):
 
 
 def _is_exact(records, options, layout):
-    """Whether operators are constant, sources too or those of a circuit, and laws those of single rows: then motions are series."""
+    """Whether operators are constant, sources constant or of a circuit, and laws those of single rows: then motions are series."""
     parts, relations = layout.parts, layout.relations
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
@@ -175,7 +180,7 @@ def _operators(record, layout, constants, h):
 
 
 def cause_of(records, prepared, m, status):
-    """What a failure of member m is due to, in words; nothing where the status says all."""
+    """Reason for a failure of member m, as text; empty if the status says all."""
     if status == STEP_COLLAPSED:
         return _cause_of_short_steps(records, prepared, m)
     if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE) and not (status == INFEASIBLE and is_circuit(records)):
@@ -196,7 +201,7 @@ def _cause_of_short_steps(records, prepared, m):
     rate = prepared.work[m, plan["rate"] : plan["rate"] + n * n].reshape(n, n)[:n_own, :n_own]
     values, left, right = eig(rate, left=True)
     k = abs(values).argmax()
-    state = int(abs(left[:, k] * right[:, k]).argmax())  # what takes part most, whatever its unit
+    state = int(abs(left[:, k] * right[:, k]).argmax())  # largest participation, whatever its unit
     if is_circuit(records):
         name = records[m]["names"]["state_names"].item().decode().split()[state]
     else:
@@ -209,19 +214,22 @@ def _cause_of_short_steps(records, prepared, m):
 
 @kernel
 def start(t, s, functions, options, memory):
-    """Before the first step: outputs of the state and lambda of the record; modes are found when the first step begins."""
+    """Before the first step: outputs of the state and lambda of the record; modes are determined when the first step begins."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     p = s.flow.plan[0]
+    # 1. state and its size
     gather(s.parts, p.x, memory)
     for j in range(p.n):
         work[p.x_size + j] = 0.0
     note_size(p, work)
+    # 2. modes by lambda of the record
     for i in range(p.m):
         lower, upper, lam = work[p.bounds_lower + i], work[p.bounds_upper + i], mem[s.constraints[i].lam]
         is_high = upper < np.inf and (lower == -np.inf or lower < upper <= lam)
         iwork[p.mode + i] = UPPER if is_high else LOWER if lower > -np.inf else HELD
         iwork[p.fired + i] = 0
-        work[p.l + i] = min(max(lam, lower), upper) if lower > -np.inf and upper < np.inf else 0.0  # relays go on from there
+        # relays continue from there
+        work[p.l + i] = min(max(lam, lower), upper) if lower > -np.inf and upper < np.inf else 0.0
         for j in range(p.n):
             work[p.L + i * p.n + j] = 0.0
         y, _ = output(i, p, work)
@@ -229,6 +237,7 @@ def start(t, s, functions, options, memory):
             y += work[p.D + i * p.m + j] * mem[s.constraints[j].lam]
         if memory.imem[STEP] == 0:
             mem[s.constraints[i].y] = y
+    # 3. sources of circuits, and no history of events
     forget_accumulations(p, memory)
     work[p.corner] = np.inf
     if p.is_driven != 0:
@@ -244,14 +253,16 @@ def start(t, s, functions, options, memory):
 def step(t_new, s, calls, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
-    status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
+    status is EVENT with bits of what happened at an event; PAUSED, with the time in mem, if the next call is to continue.
     """
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     p, t = s.flow.plan[0], mem[T]
+    # 1. the event at which the last call ended
     if is_pending(p, iwork):
         status, bits = _pass(t, s, calls, options, memory)
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
+    # 2. motion, up to t_new or an event
     most = steps_to_pause(p.n)
     for k in range(most):
         if t >= t_new:
@@ -260,6 +271,7 @@ def step(t_new, s, calls, options, memory):
         if crawls(t, options.h, 1, p, memory):
             mem[T] = t
             return TOO_MANY_EVENTS if iwork[p.n_events] > MOST_STILL else STEP_COLLAPSED, k, 0.0
+        # next corner of a source or known time; one next to a row is at it
         work[p.corner] = at_row(work[p.corner], t_new, options.h)
         until, is_event = min(next_stop(t, t_new, options.h, s.times, p, memory), work[p.corner]), False
         if iwork[p.frozen] != 0:
@@ -269,9 +281,11 @@ def step(t_new, s, calls, options, memory):
             t = until if not is_event and h >= until - t else _after(t, h, p, work)
         if t == until:
             work[p.rest] = 0.0
+        # sources at the end of the step: before a corner by the piece that ends there
         if p.is_driven != 0:
             is_before_step = not is_later(work[p.corner], t, options.h)
             set_sources(t, is_before_step, ROUNDED * abs(t), p, s.relations, memory)
+        # an event, or a known time: recorded before it happens
         if is_event or (t >= until and until < t_new):
             iwork[p.pending], mem[T] = AT_EVENT, t
             status = _update(s, memory)
@@ -282,7 +296,7 @@ def step(t_new, s, calls, options, memory):
 
 @tiny
 def _after(t, h, p, work):
-    """``t + h`` without an error that adds up over steps: many events between two rows would lead away from what sources say of time."""
+    """``t + h`` with compensated rounding: over many events between two rows the error would shift sources in time."""
     h += work[p.rest]
     later = t + h
     work[p.rest] = h - (later - t)
@@ -291,16 +305,18 @@ def _after(t, h, p, work):
 
 @kernel
 def _pass(t, s, calls, options, memory):
-    """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
+    """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
     work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
     is_start, is_afresh, bits = iwork[p.pending] == AT_START, iwork[p.pending] == AT_START, 0
     iwork[p.pending] = 0
+    # 1. known times, and the end of an accumulation
     if strikes(t, options.h, s.times, p, iwork):
         bits = TIME_EVENT
     if iwork[p.frozen] != 0 and t >= work[p.tail]:
         bits |= ACCUMULATION
         work[p.tail], iwork[p.frozen] = -np.inf, 0
+    # 2. corner of a source: its step may move held rows off zero
     if not is_start and not is_later(work[p.corner], t, options.h):
         bits |= TIME_EVENT
         drive(t, p, s.relations, memory)
@@ -308,6 +324,7 @@ def _pass(t, s, calls, options, memory):
         can, is_afresh = _let_go(p, memory)
         if not can:
             return IMPULSE, 0
+    # 3. sources at the start; otherwise counts and accumulations
     if is_start:
         if p.is_driven == 0:
             gather_sources(t, s.parts, p.spare, calls.functions, memory)
@@ -319,9 +336,10 @@ def _pass(t, s, calls, options, memory):
             follow_accumulations(t, options.accumulation, p, memory)
     if are_too_many(t, options, p, memory):
         return TOO_MANY_EVENTS, 0
+    # 4. modes; without any there is no motion from here, and a run that continues all the same asks again
     status, found = _switch(is_start, is_afresh, s, calls, memory)
     if status != CONVERGED:
-        iwork[p.pending] = AT_START  # there is no motion from here: a run that goes on all the same asks again
+        iwork[p.pending] = AT_START
         return status, 0
     status = _update(s, memory)
     return status, 0 if is_start and p.is_driven == 0 and (found & JUMP) == 0 else EVENT | bits | found
@@ -329,12 +347,13 @@ def _pass(t, s, calls, options, memory):
 
 @kernel
 def _let_go(p, memory):
-    """Whatever a step of a source, or a switch, has moved off what was held, or off what came to zero, is held no more.
+    """Release rows that a step of a source, or a switch, has moved off zero, held ones and those that came to zero.
 
-    Returns (False where it cannot be let go, whether there was any: then y of all rows is to be looked at afresh).
+    Returns (False if one cannot be released, whether there was any: then y of all rows is evaluated from scratch).
     """
     work, iwork = memory.work, memory.iwork
     is_off = False
+    # 1. constraints of x by held rows without lambda, and fired rows
     for a in range(iwork[p.n_hidden]):
         y, terms = work[p.hidden_constant + a], abs(work[p.hidden_constant + a])
         for j in range(p.n):
@@ -345,6 +364,7 @@ def _let_go(p, memory):
         is_off |= iwork[p.fired + i] != 0 and not _is_at_zero(i, p, memory)
     if not is_off:
         return True, False
+    # 2. release each of them to the bound on its side
     iwork[p.n_hidden] = 0
     for i in range(p.m):
         iwork[p.fired + i] = 1 if iwork[p.fired + i] != 0 and _is_at_zero(i, p, memory) else 0
@@ -365,7 +385,7 @@ def _let_go(p, memory):
 
 @tiny
 def _is_at_zero(i, p, memory):
-    """Whether the guard of a row is zero still: y of one at a bound, the distance of lambda from its bounds of one that is held."""
+    """Whether the guard of a row is still zero: y at a bound, the distance of lambda from its bounds if held."""
     work = memory.work
     if memory.iwork[p.mode + i] == HELD:
         lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
@@ -392,20 +412,23 @@ def _from_masses(p, work):
 
 @kernel
 def _switch(is_start, is_afresh, s, calls, memory):
-    """Put x on what came to zero, and find the modes after that; at the start x may jump. Returns (status, bits of what changed).
+    """Project x onto rows that came to zero, and choose the modes after that; at the start x may jump. Returns (status, bits of changes).
 
-    is_afresh: what was held is so no more for certain, as at the start.
+    is_afresh: formerly held rows are released, as at the start.
     """
     iwork = memory.iwork
     p, bits = s.flow.plan[0], 0
+    # 1. state
     put_on_outputs(s.flow, memory)
     for i in range(p.m):
         iwork[p.before + i] = iwork[p.mode + i]
+    # 2. modes, at the start after a jump if necessary
     status = _find_modes(is_start, is_afresh, s, calls, memory)
     if status == VIOLATED and is_start and jump(s.flow, calls, memory):
         status, bits = _find_modes(is_start, is_afresh, s, calls, memory), JUMP
     if status not in (CONVERGED, INEXACT):
         return status, 0
+    # 3. bits, and the row to blame
     for i in range(p.m):
         mode, before = iwork[p.mode + i], iwork[p.before + i]
         if mode != before:
@@ -416,29 +439,33 @@ def _switch(is_start, is_afresh, s, calls, memory):
 
 @kernel
 def _find_modes(is_start, is_afresh, s, calls, memory):
-    """The modes at x, and the motion in them. Returns a status: VIOLATED, or of circuits IMPULSE, where x would have to jump."""
+    """The modes at x, and the motion in them. Returns a status: VIOLATED, or of circuits IMPULSE, if x would have to jump."""
     work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
     off = VIOLATED if p.is_driven == 0 else IMPULSE
+    # 1. one-sided rows without lambda must not be violated
     for i in range(p.m):
         y, terms = output(i, p, work)
         one_sided = work[p.bounds_upper + i] == np.inf and work[p.bounds_lower + i] > -np.inf
         if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
             iwork[p.culprit] = i
             return off
+    # 2. choice, and motion
     status = choose_modes(is_afresh, s.flow, calls, memory) if p.m > 0 else CONVERGED
     if status == INFEASIBLE:
         iwork[p.culprit] = _lowest(p, work)
         if is_start and p.is_driven == 0:
             return off
     solve_modes(s.flow, memory)
+    # 3. checks: a choice that looks ahead may rely on a future change of a source; rows changed too early get their modes back
     if p.is_driven != 0 and iwork[p.is_doubtful] != 0 and iwork[p.is_off] == 0:
         broken = broken_row(p, memory)
-        if broken >= 0:  # only what a source is to do soon makes a solution: there is none now
+        if broken >= 0:  # a solution only with a future change of a source: there is none now
             iwork[p.culprit] = broken
             return INFEASIBLE
     if not is_afresh and iwork[p.is_off] == 0 and take_back(p, memory):
         solve_modes(s.flow, memory)
+    # 4. held rows that no motion keeps at zero
     if iwork[p.is_off] == LEAVES:
         return INFEASIBLE
     return off if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0) else status
@@ -459,16 +486,19 @@ def _update(s, memory):
     """x, y, lambda and r at the state into mem. Returns a status."""
     mem, work = memory.mem, memory.work
     p, zero = s.flow.plan[0], 0.0
+    # 1. state
     put_on_outputs(s.flow, memory)
     scatter(s.parts, p.x, 0, memory)
+    # 2. outputs and multipliers; y = 0 is reserved for held rows of a circuit
     for i in range(p.m):
         y, lam = work[p.y0 + i], multiplier(i, p, work)
         for j in range(p.n):
             y += work[p.Y + i * p.n + j] * work[p.x + j]
-        if p.is_driven != 0 and y == 0.0:  # 0 is for what is held
+        if p.is_driven != 0 and y == 0.0:
             y = _SMALLEST if memory.iwork[p.mode + i] == LOWER else -_SMALLEST
         mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if memory.iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
         zero += 0.0 * y + 0.0 * lam
+    # 3. r = B lambda; NaN and infinity anywhere
     for a in range(p.n):
         work[p.spare + a] = 0.0
         zero += 0.0 * work[p.x + a]

@@ -37,9 +37,9 @@ from nsds.schemes.problem.rows import VELOCITY
 from nsds.status import CONVERGED, NON_FINITE, SINGULAR_STEP, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step
-_SHORTEST = 2.0**-50  # of the time: a step that is shorter does not get on
-_ROUNDING = 2.0**-54  # of the largest term: later ones of a series are lost
-_OFF = 2.0**-50  # of what cancels: by less nothing is projected
+_SHORTEST = 2.0**-50  # relative to the time: shorter steps make no progress
+_ROUNDING = 2.0**-54  # relative to the largest term: smaller ones of a series are rounding
+_OFF = 2.0**-50  # relative to the terms that cancel: smaller deviations are not projected
 _PROJECTIONS = 3
 
 
@@ -70,20 +70,24 @@ def runge_kutta_step(t, t_end, s, functions, options, memory):
     """
     work = memory.work
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    # 1. slope at the start, unless the last step has given it (first same as last)
     if memory.iwork[f.fresh] != 0:
         load(s, memory, f.x)
         status = _derivative(t, f.x, f.k, s, functions, options, memory)
         memory.iwork[f.fresh] = 0
+    # 2. step size
     _set_tolerances(s, options, work)
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, f.atol, work), 1.0
     h, error, theta = min(work[f.step], t_end - t), math.inf, NO_ROOT
     if f.is_stiff != 0:
         _note_slopes(t, s, functions, options, memory)
+    # 3. attempts until the error is accepted
     for _ in range(_ATTEMPTS):
         foresee(h, s, work)
         status, error = _try_step(t, h, s, functions, options, memory)
         is_shortest = h <= _SHORTEST * max(abs(t), abs(t_end))
+        # guards are evaluated on accepted steps only; one whose slip turns within is halved, so that its reversal is resolved
         if error <= 1.0:
             _set_headings(s, work)
             note_turns(s, memory)
@@ -96,9 +100,11 @@ def runge_kutta_step(t, t_end, s, functions, options, memory):
         else:
             h *= dopri5.factor(error, work[f.error])
         work[f.step] = h
+    # 4. no accepted step: the state at its start is restored
     if not error <= 1.0:
         store(s, memory, f.x)
         return status if status != CONVERGED else STEP_COLLAPSED, t
+    # 5. next step size, slope at the end, and the state at the end or the event
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
@@ -109,9 +115,9 @@ def runge_kutta_step(t, t_end, s, functions, options, memory):
 
 @kernel
 def _set_tolerances(s, options, work):
-    """Absolute tolerances: of coordinates and velocities smaller than 1 relative to the largest of their system so far.
+    """Absolute tolerances: of coordinates and velocities below 1 relative to the largest of their system so far.
 
-    That is also what they would change by in a step if forces and multipliers did not cancel: what is held is rounding of these.
+    That is also their change in a step if forces and multipliers did not cancel: held coordinates are rounding of these.
     """
     f, n, h = s.flow[0], s.flow[0].n // 2, work[s.flow[0].step]
     for i in range(f.n):
@@ -142,7 +148,7 @@ def _try_step(t, h, s, functions, options, memory):
 
 @tiny
 def _set_headings(s, work):
-    """Directions of slip are those at the start of the step again: stages may have gone beyond the end of slip."""
+    """Reset directions of slip to those at the start of the step: stages may have gone beyond the end of slip."""
     f = s.flow[0]
     for i in range(s.newton.constraints.size):
         work[f.direction + i] = work[f.heading + i]
@@ -150,9 +156,10 @@ def _set_headings(s, work):
 
 @kernel
 def _arrive(theta, t, h, t_end, s, functions, options, memory):
-    """Put the state at the end of a step, or at the event in it, into mem, on what is held. Returns the time."""
+    """Put the state at the end of a step, or at the event in it, into mem, projected onto active constraints. Returns the time."""
     work, iwork = memory.work, memory.iwork
     f, n = s.flow[0], s.flow[0].n
+    # 1. time and state; a step to t_end ends there exactly
     iwork[f.first_event] = 0 if theta == NO_ROOT else 1
     t_new = t + theta * h
     if theta == NO_ROOT:
@@ -163,19 +170,23 @@ def _arrive(theta, t, h, t_end, s, functions, options, memory):
         evaluate(n, iwork[f.degree], f.poly, theta, f.x, work)
         iwork[f.fresh] = 1
     store(s, memory, f.x)
+    # 2. contacts of shapes: one that has vanished is an event, and one found by the sweep has fired
     if take_over_contacts(t_new, s, functions, memory):
         iwork[f.first_event] = 1
     if theta != NO_ROOT and s.rigid.collisions.size > 0 and iwork[f.swept] != ABSENT:
         _fire_swept(s, memory)
+    # 3. directions of slip in space follow the motion at the end of each step
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
         if iwork[f.mode + i] == SLIP and s.newton.constraints[i].tangents == 2 and begins_disk(s.newton.constraints[i]):
             turn(i, True, s, memory)
             _note_speed(i, options, s, memory)
+    # 4. rows that other rows begin to move; guards that start from zero in the next step
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
         if _is_moved(i, s, memory):
             iwork[f.first_event] = iwork[f.fired + i] = 1
         work[f.heading + i] = work[f.direction + i]
         iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, memory) else 0
+    # 5. projection: drift of positions and velocities is at most that of one step
     if iwork[f.n_equations] > 0:
         is_moved = theta != NO_ROOT and f.is_linear == 0 and put_on_gaps(t_new, s, functions, options, memory)
         if put_on_constraints(t_new, s, functions, options, memory) or is_moved:
@@ -186,7 +197,7 @@ def _arrive(theta, t, h, t_end, s, functions, options, memory):
 
 @tiny
 def _is_moved(i, s, memory):
-    """Whether others that hold a bounded row have begun to move it."""
+    """Whether other active rows have begun to move a held bounded row."""
     f, c = s.flow[0], s.newton.constraints[i]
     if memory.iwork[f.mode + i] != REDUNDANT or c.lower == ABSENT:
         return False
@@ -195,16 +206,16 @@ def _is_moved(i, s, memory):
 
 @tiny
 def foresee(h, s, work):
-    """Contacts with meshes are looked for as far as motion may close them in a time h."""
+    """Set the time within which motion may close contacts with meshes, so that they are detected: h."""
     if s.rigid.bodies.size > 0:
         work[s.rigid.plan[0].horizon] = h
 
 
 @kernel
 def take_over_contacts(t, s, functions, memory):
-    """Slots of shapes take over the contacts that are found at the state in mem. Returns whether a closed one is not there any more.
+    """Assign the contacts found at the state in mem to slots of shapes. Returns whether a closed one has vanished.
 
-    What is new has no flights and impacts behind it; what is not there is open.
+    New ones have no history of flights and impacts; vanished ones are open.
     """
     work, iwork = memory.work, memory.iwork
     rigid, f, is_lost = s.rigid, s.flow[0], False
@@ -213,6 +224,7 @@ def take_over_contacts(t, s, functions, memory):
     renew_contacts(f.mode, rigid, functions, memory)
     for k in range(rigid.rows.size):
         row = rigid.rows[k]
+        # slots that have another contact than before, or none
         for l in range(rigid.interactions[k].m if row.collision != ABSENT and iwork[row.state] != SAME else 0):
             i = iwork[row.number + l]
             is_lost |= iwork[row.state] == LOST and iwork[f.mode + i] != FREE
@@ -252,7 +264,7 @@ def _note_speed(i, options, s, memory):
 
 @tiny
 def _still_rests(i, s, memory):
-    """Whether a row that has begun to slip is still slower than what counts as rest."""
+    """Whether a row that has begun to slip is still slower than the speed of rest."""
     f, c = s.flow[0], s.newton.constraints[i]
     if memory.iwork[f.mode + i] != SLIP or not (c.component == 0 or begins_disk(c)):
         return False
@@ -261,13 +273,14 @@ def _still_rests(i, s, memory):
 
 @kernel
 def put_on_gaps(t, s, functions, options, memory):
-    """Project the positions in mem onto ``y = 0`` of the gaps that have come to zero, together with what is held, where both can be.
+    """Project the positions in mem onto ``y = 0`` of the gaps that have come to zero, together with active constraints, if possible.
 
-    Held rows alone would move the others off it again, by more than flights are high at the end of an accumulation. Returns whether it
-    has changed.
+    Active constraints alone would move the others off it again, by more than the height of flights at the end of an accumulation.
+    Returns whether it has changed.
     """
     iwork = memory.iwork
     f, m, joins, changed = s.flow[0], s.newton.constraints.size, False, False
+    # 1. these gaps count as held for the projection
     for i in range(m):
         c = s.newton.constraints[i]
         iwork[f.before + i] = iwork[f.mode + i]
@@ -277,11 +290,13 @@ def put_on_gaps(t, s, functions, options, memory):
     if not joins:
         return False
     list_rows(s, memory)
+    # 2. Newton's iteration
     for _ in range(_PROJECTIONS):
         evaluate_operators(t, ACTIVE, s, functions, options, memory)
         if not (factorise_independent(s, memory) and correct(False, s, memory)):
             break
         changed = True
+    # 3. restore the modes and their operators
     for i in range(m):
         iwork[f.mode + i] = iwork[f.before + i]
     list_rows(s, memory)
@@ -291,9 +306,9 @@ def put_on_gaps(t, s, functions, options, memory):
 
 @kernel
 def put_on_constraints(t, s, functions, options, memory):
-    """Project the state in mem onto what is held: positions onto ``y = 0``, then velocities onto ``H v + rate = 0``, along M^-1 B.
+    """Project the state in mem onto active constraints: positions onto ``y = 0``, then velocities onto ``H v + rate = 0``, along M^-1 B.
 
-    Returns whether it has changed. Nothing does where what is held is singular.
+    Returns whether it has changed. Singular active constraints are left as they are.
     """
     changed, is_regular = False, True
     for _ in range(_PROJECTIONS):
@@ -308,7 +323,7 @@ def put_on_constraints(t, s, functions, options, memory):
 
 @tiny
 def _refresh(t, s, functions, options, memory):
-    """Operators of what is held at the state in mem, where they change. Returns whether that is regular."""
+    """Update operators of active constraints at the state in mem, if they change. Returns whether they are regular."""
     if s.flow[0].is_linear != 0:
         return True
     evaluate_operators(t, ACTIVE, s, functions, options, memory)
@@ -317,10 +332,11 @@ def _refresh(t, s, functions, options, memory):
 
 @kernel
 def correct(at_velocity, s, memory):
-    """One step of a projection of positions, or of velocities; False where nothing is off by more than rounding."""
+    """One step of a projection of positions, or of velocities; False if nothing deviates by more than rounding."""
     iwork = memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     is_off = False
+    # 1. deviations of the active equations; bounded forces have velocities only
     for e in range(iwork[f.n_equations]):
         i = iwork[p.active + iwork[f.row + e]]
         c, y, size = form.constraints[i], 0.0, 0.0
@@ -330,6 +346,7 @@ def correct(at_velocity, s, memory):
             y, size = position(c, form.entries, memory), lengths(c, form.entries, memory)
         is_off |= abs(y) > _OFF * size
         memory.work[f.rhs + e] = y
+    # 2. correction along M^-1 B
     if is_off:
         solve_rows(s, memory)
         for i in range(p.n_dofs):
@@ -341,19 +358,22 @@ def correct(at_velocity, s, memory):
 
 @kernel
 def series_step(t, t_end, s, functions, options, memory):
-    """One step of a linear motion by its Taylor series, as `runge_kutta_step`; its length is such that nothing but rounding is lost."""
+    """One step of a linear motion by its Taylor series, as `runge_kutta_step`; its length is such that truncation is rounding."""
     work, iwork = memory.work, memory.iwork
     f, n = s.flow[0], s.flow[0].n
+    # 1. operators of the modes, which are constant in a step
     if iwork[f.fresh] != 0:
         load(s, memory, f.x)
         iwork[f.fresh] = 0
         if not factorise(s, memory):
             return SINGULAR_STEP, t
+    # 2. step size; a known jump of forces ends it
     wanted = work[f.step] if work[f.step] > 0.0 else work[f.limit]
     h, is_accurate, beyond, bad, across = min(wanted, t_end - t), False, 0.0, 0.0, 0.0
     foretold = next_jump(t, f, memory)
     is_foretold = foretold < t + h
     h = foretold - t if is_foretold else h
+    # 3. polynomials of forces, then the series; a jump inside is bracketed by the last bad and the first good length
     for _ in range(_ATTEMPTS):
         missing, is_bad = missing_in_forces(t, h, s, functions, options, memory)
         if is_bad:
@@ -371,9 +391,11 @@ def series_step(t, t_end, s, functions, options, memory):
         work[f.step] = h
     if not is_accurate:
         return NON_FINITE, t
+    # 4. first event
     evaluate(n, iwork[f.degree], f.poly, 1.0, f.x_new, work)
     theta = series_event(s, memory)
-    if across > 0.0 and theta == NO_ROOT:  # behind the jump steps are as long as before
+    # 5. next step size; after a jump steps are as long as before
+    if across > 0.0 and theta == NO_ROOT:
         work[f.step], work[f.resume] = across, wanted
         iwork[f.foretold] += 1 if is_foretold else 0
         note_jump(t + h, f, memory)
@@ -403,22 +425,25 @@ def _force_of_order(j, s, memory):
 
 @kernel
 def _expand(h, s, memory):
-    """Taylor series of the motion over a step: ``q_{j+1} = h v_j / (j + 1)``, ``v_{j+1} = h a_j / (j + 1)``; lambda_j likewise as a_j.
+    """Taylor series of the motion over a step: ``q_{j+1} = h v_j / (j + 1)``, ``v_{j+1} = h a_j / (j + 1)``; lambda_j from a_j.
 
-    False where it does not converge to rounding. Out: poly, lam_poly, degree.
+    False if it does not converge to rounding. Out: poly, lam_poly, degree.
     """
     work, iwork = memory.work, memory.iwork
     form, f, p, n, m = s.newton, s.flow[0], s.newton.plan[0], s.flow[0].n // 2, s.newton.constraints.size
+    # 1. sizes of the leading terms
     for i in range(f.n):
         work[f.poly + i] = work[f.x + i]
     q_size, v_size, lam_size = _largest(f.poly, n, work), _largest(f.poly + n, n, work), 0.0
     degree, small, least, orders = 0, 0, iwork[f.force_degree], 0
     for j in range(SERIES_DEGREE):
         orders = j + 1
+        # 2. acceleration of order j, with the forces of the held rows
         _force_of_order(j, s, memory)
         apply_inverses(form.bodies, p.f, p.acc, p.scratch, memory)
         if iwork[f.count] > 0:
             hold(p.acc, j == 0, s, memory)
+        # forces of order j, and the next order of the motion
         lam = 0.0
         for a in range(iwork[f.count]):
             work[f.lam_poly + j * m + iwork[p.active + a]] = work[p.z + a]
@@ -426,6 +451,7 @@ def _expand(h, s, memory):
         x, x_next, share = f.poly + j * f.n, f.poly + (j + 1) * f.n, h / (j + 1.0)
         for i in range(n):
             work[x_next + i], work[x_next + n + i] = share * work[x + n + i], share * work[p.acc + i]
+        # 3. stop after two orders of rounding, since even or odd terms may vanish, but not before the order of the forces
         q, v = _largest(x_next, n, work), _largest(x_next + n, n, work)
         q_size, v_size, lam_size = max(q_size, q), max(v_size, v), max(lam_size, lam)
         if q > _ROUNDING * q_size or v > _ROUNDING * v_size:
@@ -437,7 +463,8 @@ def _expand(h, s, memory):
             if (small >= 2 or (q == 0.0 and v == 0.0)) and j >= least:
                 break
     iwork[f.degree] = degree
-    for a in range(iwork[f.count] if degree >= orders else 0):  # forces have one order less than the motion
+    # forces have one order less than the motion
+    for a in range(iwork[f.count] if degree >= orders else 0):
         work[f.lam_poly + orders * m + iwork[p.active + a]] = 0.0
     return orders < SERIES_DEGREE and q_size + v_size + lam_size < math.inf
 

@@ -1,4 +1,4 @@
-"""Accelerations and the forces of what is held, at a state in mem: ``M a = F + H^T lambda`` with ``H a + curvature = 0``.
+"""Accelerations and the forces of held rows, at a state in mem: ``M a = F + H^T lambda`` with ``H a + curvature = 0``.
 
 Rows are HELD, SLIP or FREE (`nsds.schemes.event_driven.tables`); the multipliers of the HELD ones solve a dense system,
 
@@ -30,12 +30,12 @@ from nsds.schemes.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND, clamped
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _STANDING = 1e-100  # of the coordinates, per unit of time
-_WAY = 2.0**-8  # of the coordinates, between the points of a difference along the motion
+_WAY = 2.0**-8  # of the coordinates: distance between the points of a difference along the motion
 _NO_PIVOT = 1e-11  # of the terms of a row
-_MOMENT, _OF_ROW = 2.0**-10, 0.25  # s, and of the time between rows: the same where time counts
+_MOMENT, _OF_ROW = 2.0**-10, 0.25  # s, and of the time between rows: the same for rows that depend on time
 _AT_REST = 1e-10  # of the largest speeds so far
-_OF_ERROR = 0.1  # of the error of a step: what it leaves of a speed that has come to zero
-_OF_ERROR_IN_SPACE = 10.0  # the same in space, where a slip that is slower than that has the direction of the error
+_OF_ERROR = 0.1  # of the error of a step: the part that remains of a speed that has come to zero
+_OF_ERROR_IN_SPACE = 10.0  # the same in space, where a slower slip has the direction of the error
 
 
 @kernel
@@ -44,6 +44,7 @@ def list_rows(s, memory):
     iwork = memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     n, m = 0, 0
+    # FREE and compliant rows have no unknown; SLIP rows are coupled to their normal
     for i in range(form.constraints.size):
         acts = iwork[f.mode + i] != FREE
         memory.imem[form.constraints[i].active] = 1 if acts else 0
@@ -58,6 +59,7 @@ def list_rows(s, memory):
             n += 1
     iwork[f.count], iwork[f.n_equations], iwork[f.fresh] = n, m, 1
     iwork[f.depends] = ABSENT
+    # the pattern belongs to this list; operators have to be assembled again
     if n > 0:
         extract_pattern(p, n, form.W_row, form.W_column, iwork)
         transpose_pattern(p, n, iwork)
@@ -76,13 +78,15 @@ def assemble_rows(n, s, memory):
 
 @kernel
 def _gather_matrix(s, memory):
-    """The matrix of the HELD rows, with the sums of its rows' magnitudes in work[size:]."""
+    """Matrix of the HELD rows, with the sums of its rows' magnitudes in work[size:]."""
     work, iwork = memory.work, memory.iwork
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     m = iwork[f.n_equations]
+    # 1. operators of the listed rows
     assemble_rows(iwork[f.count], s, memory)
     for k in range(m * m):
         work[f.matrix + k] = 0.0
+    # 2. held rows; friction of slip follows its normal, so its column is added to that of the normal
     for e in range(m):
         a = iwork[f.row + e]
         for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
@@ -95,6 +99,7 @@ def _gather_matrix(s, memory):
                 normal = iwork[f.equation + iwork[p.local + i - c.component]]
                 if normal != ABSENT:
                     work[f.matrix + e * m + normal] -= work[c.mu] * work[f.direction + i] * work[p.W + k]
+    # 3. row sums, the scale of pivots
     for e in range(m):
         work[f.size + e] = 0.0
         for k in range(m):
@@ -103,9 +108,9 @@ def _gather_matrix(s, memory):
 
 @kernel
 def factorise(s, memory):
-    """Inverse of the matrix of the HELD rows, see `dependent.invert` of equations that depend on each other; False where it is singular.
+    """Inverse of the matrix of the HELD rows, see `dependent.invert` for linearly dependent equations; False if it is singular.
 
-    That is also where more equations depend on each other than just before: there a mechanism may leave its branch.
+    That includes more linearly dependent equations than just before: there a mechanism may leave its branch.
     """
     iwork = memory.iwork
     f = s.flow[0]
@@ -114,33 +119,38 @@ def factorise(s, memory):
     if iwork[f.count] == 0:
         return True
     _gather_matrix(s, memory)
+    # plain inverse, unless dependence is known
     if known <= 0 and invert_in_place(iwork[f.n_equations], f.matrix, f.size, memory, f.pivots):
         iwork[f.depends] = 0
     elif known == 0:
         return False
+    # rank-revealing inverse; the plain one has destroyed the matrix
     else:
         if known < 0:
             _gather_matrix(s, memory)
         if not dependent.invert(s, memory):
             return False
+        # a new dependence is an event for the caller, not a property of the mechanism
         if 0 < known < iwork[f.depends]:
             iwork[f.depends] = known
             return False
+    # contacts among which the force can be shifted
     find_shifts(s, memory)
     return True
 
 
 @kernel
 def mark_redundant(s, memory):
-    """Contacts that others hold already become REDUNDANT, with their friction: those whose pivot is rounding.
+    """Contacts whose motion is determined by others become REDUNDANT, with their friction: those whose pivot is rounding.
 
-    Of rows that follow from each other those that lean do so, then those of rolling and of bounded forces, then those that are spared;
-    equations never do.
+    Of linearly dependent rows those that lean are dropped first, then those of rolling and of bounded forces, then those that are spared;
+    equations never.
     """
     work, iwork = memory.work, memory.iwork
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     _gather_matrix(s, memory)
     m = iwork[f.n_equations]
+    # passes in the order of preference: equations first, so that they keep their pivots
     for k in range((2 + LEANS) * m):
         e = k % m
         i = iwork[p.active + iwork[f.row + e]]
@@ -148,6 +158,7 @@ def mark_redundant(s, memory):
         if (0 if is_equation else 3 if rolls(constraints[i]) or constraints[i].lower != ABSENT else 1 + iwork[f.spared + i]) != k // m:
             continue
         pivot = work[f.matrix + e * m + e]
+        # no pivot left: determined by the rows eliminated so far
         if iwork[f.mode + i] == REDUNDANT or not abs(pivot) > _NO_PIVOT * work[f.size + e]:
             if is_equation:
                 continue
@@ -155,7 +166,8 @@ def mark_redundant(s, memory):
             for k in range(i + 1, i + rows_of(constraints[i]) if constraints[i].component == 0 else i + 1):
                 iwork[f.mode + k] = REDUNDANT
             continue
-        for r in range(m):  # rows that are done are not looked at again
+        # eliminate; finished rows are not visited again
+        for r in range(m):
             factor = work[f.matrix + r * m + e] / pivot
             for l in range(m if r != e else 0):
                 work[f.matrix + r * m + l] -= factor * work[f.matrix + e * m + l]
@@ -163,7 +175,7 @@ def mark_redundant(s, memory):
 
 @kernel
 def factorise_independent(s, memory):
-    """Inverse of the matrix of the rows that are HELD, where some follow from others without these; False where it is singular."""
+    """Inverse of the matrix of the independent HELD rows; False if it is singular."""
     list_rows(s, memory)
     if factorise(s, memory):
         return True
@@ -174,7 +186,7 @@ def factorise_independent(s, memory):
 
 @kernel
 def jams(s, memory):
-    """Whether a contact slips into itself: ``W_nn - mu sum direction W_nt <= 0``, Painlevé's case, after `factorise`."""
+    """Painlevé's case: a slipping contact with ``W_nn - mu sum direction W_nt <= 0``, after `factorise`."""
     work, iwork = memory.work, memory.iwork
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     for a in range(iwork[f.count]):
@@ -182,6 +194,7 @@ def jams(s, memory):
         c = constraints[i]
         if iwork[f.mode + i] == HELD and c.component == 0 and c.tangents > 0:
             effect, slips = 0.0, False
+            # acceleration of the gap by a unit of normal force with its friction
             for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
                 b = iwork[p.active + iwork[p.sub_column + k]]
                 if b == i:
@@ -236,7 +249,7 @@ def solve_rows(s, memory):
 
 @tiny
 def _slip_with(s, memory):
-    """Friction of what slips, ``-mu lambda_n direction``."""
+    """Friction of slipping rows, ``-mu lambda_n direction``."""
     work, iwork = memory.work, memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
     for a in range(iwork[f.count]):
@@ -268,6 +281,7 @@ def hold(out, is_whole, s, memory):
     n = iwork[f.count]
     if n == 0:
         return
+    # 1. right-hand side: acceleration of each row without multipliers, with given forces
     for e in range(iwork[f.n_equations]):
         a = iwork[f.row + e]
         c = form.constraints[iwork[p.active + a]]
@@ -277,10 +291,12 @@ def hold(out, is_whole, s, memory):
         for k in range(iwork[p.sub_row + a] if is_whole else 0, iwork[p.sub_row + a + 1] if is_whole else 0):
             r += work[p.W + k] * given_force(iwork[p.active + iwork[p.sub_column + k]], s, memory)
         work[f.rhs + e] = r
+    # 2. multipliers; of statically indeterminate friction the distribution is chosen
     solve_rows(s, memory)
     if iwork[f.n_shifts] > 0:
         share(is_whole, s, memory)
         _slip_with(s, memory)
+    # 3. given forces, and accelerations by all
     for a in range(n if is_whole else 0):
         i = iwork[p.active + a]
         if form.constraints[i].lower != ABSENT and iwork[f.mode + i] != HELD:
@@ -333,7 +349,7 @@ def evaluate_rows(t, which, s, functions, options, memory):
 
 @tiny
 def _mark_acting(s, memory):
-    """Mark the rows that act, by which relations are chosen: in a row of the record only those are marked that are HELD."""
+    """Mark acting rows, by which relations are chosen: in a row of the record only HELD ones are marked."""
     for i in range(s.newton.constraints.size if s.rigid.bodies.size == 0 else 0):
         memory.imem[s.newton.constraints[i].active] = 1 if memory.iwork[s.flow[0].mode + i] != FREE else 0
 
@@ -393,16 +409,18 @@ def turn(i, anywhere, s, memory):
 
 @kernel
 def curve(t, moment, which, r, f, p, functions, memory):
-    """``d/dt (H v + rate)`` at constant v of a relation, into r.curvature: differences of fourth order along the motion.
+    """``d/dt (H v + rate)`` at constant v of a relation, into r.curvature: finite differences of fourth order along the motion.
 
-    Of ``H v + rate``, where the user gives them, else second ones of y. moment: between the points, where y depends on time.
+    Of ``H v + rate``, if the user gives them, else second differences of y. moment: between the points, if y depends on time.
     """
+    # 1. inactive relations are skipped
     mem, work = memory.mem, memory.work
     acts = False
     for i in range(r.m):
         acts |= memory.imem[r.active + i] != 0
     if which == ACTIVE and not acts:
         return
+    # 2. motion relative to the coordinates; at rest without rate the curvature is 0
     fastest, size = 0.0, 1.0
     for j in range(r.n):
         q = coordinate(r, j)
@@ -412,6 +430,7 @@ def curve(t, moment, which, r, f, p, functions, memory):
         for i in range(r.m):
             work[r.curvature + i] = 0.0
         return
+    # 3. distance of the points: a share of the coordinates, or a time, one-sided next to a known time
     by_rates = r.h_function == ABSENT or (r.H_function != ABSENT and (r.rate == ABSENT or r.h_t_function != ABSENT))
     if r.rate != ABSENT and not by_rates:
         size = max(size, _distance(r, work))
@@ -420,6 +439,7 @@ def curve(t, moment, which, r, f, p, functions, memory):
     if r.rate != ABSENT:
         s = min(s, moment)
         side = side_of(t, s, f, work)
+    # 4. differences, and the arguments at the point itself
     if by_rates:
         _difference_of_rates(t, s, side, r, p, functions, memory)
     else:
@@ -430,7 +450,7 @@ def curve(t, moment, which, r, f, p, functions, memory):
 
 @tiny
 def _distance(r, work):
-    """How far the coordinates are from y = 0, about: where a belt has run far, y is rounded to that."""
+    """Approximate distance of the coordinates from y = 0: where a belt has run far, y is rounded to that."""
     most = 0.0
     for i in range(r.m):
         slope = 0.0
@@ -443,6 +463,7 @@ def _distance(r, work):
 @kernel
 def _difference_of_outputs(t, s, side, r, functions, p, memory):
     """``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)``, or from one side, see `SECOND`."""
+    # the value at the point itself, with the coefficient of its place
     mem, work = memory.mem, memory.work
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for i in range(r.m):
@@ -463,7 +484,7 @@ def _difference_of_outputs(t, s, side, r, functions, p, memory):
 
 @kernel
 def _difference_of_rates(t, s, side, r, p, functions, memory):
-    """``(8 (w(s) - w(-s)) - w(2 s) + w(-2 s)) / (12 s)`` of ``w = H v + rate``, or from one side, see `FIRST`; the rate stays."""
+    """``(8 (w(s) - w(-s)) - w(2 s) + w(-2 s)) / (12 s)`` of ``w = H v + rate``, or one-sided, see `FIRST`; the rate is restored."""
     mem, work = memory.mem, memory.work
     m, n, changes = r.m, r.n, r.H_function != ABSENT
     for i in range(m):
@@ -475,6 +496,7 @@ def _difference_of_rates(t, s, side, r, p, functions, memory):
         for j in range(n):
             q = coordinate(r, j)
             work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
+        # H and rate at the moved point, v fixed
         if changes:
             derivative(t + k * s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
         if r.rate != ABSENT:
@@ -486,6 +508,7 @@ def _difference_of_rates(t, s, side, r, p, functions, memory):
             work[r.curvature + i] += weight * w
     for i in range(m):
         work[r.curvature + i] /= s
+    # the rate at the point itself again
     if r.rate != ABSENT:
         for j in range(n):
             work[r.x + j] = mem[coordinate(r, j)]

@@ -1,12 +1,12 @@
-"""Guards: what must stay positive while the motion is smooth, and the first of them that does not.
+"""Guards: functions that are positive while the motion is smooth, and the first of them that comes to zero.
 
-Of an open contact the gap; of a closed one its force, and where it sticks the distance to the cone of friction; of what slips its speed
-along the direction of slip; of a bounded force that holds the distances to its bounds; of compliant rows what `choose` says of them
-(`nsds.schemes.event_driven.compliance`). A guard that starts from zero, in so many orders as `zeros` says, is an event only after it has
+Of an open contact the gap; of a closed one its force, and while it sticks the distance to the friction cone; of a slip its speed
+along the direction of slip; of a bounded force that holds the distances to its bounds; of compliant rows the one that `choose` gives
+(`nsds.schemes.event_driven.compliance`). A guard that starts from zero, in as many orders as `zeros` says, is an event only after it has
 left zero.
 
-Of two shapes the least gap counts besides, whichever contact has it: where that is now one, now another, and where bodies move so fast that
-they might pass each other between two samples. Then it is followed by steps of what it cannot lose faster (conservative advancement).
+Of two shapes the least gap counts besides, whichever contact has it: for shapes whose contact point jumps, and for bodies so fast that they
+might pass each other between two samples. Then it is followed by steps that no gap can lose faster (conservative advancement).
 """
 
 import math
@@ -26,21 +26,21 @@ from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.disks import begins_disk, unit_of
 from nsds.schemes.sides import clamped
 
-_NO_FORCE = 1e-10  # of the largest force: what is smaller starts from zero
-_ROUNDING = 2.0**-44  # of the largest lengths so far that cancelled in a gap
-_BEFORE, _SMALL_PART = 2.0**-48, 2.0**-10  # of the time: from where the end of a step is approached, if that is less of the step
-_TOGETHER = 1e-13  # of the step: guards that come to zero in that time do so at once
+_NO_FORCE = 1e-10  # relative to the largest force: smaller values start from zero
+_ROUNDING = 2.0**-44  # relative to the largest lengths so far that cancelled in a gap
+_BEFORE, _SMALL_PART = 2.0**-48, 2.0**-10  # relative to the time: distance from which the end of a step is approached; part of the step
+_TOGETHER = 1e-13  # of the step: guards that come to zero within that time do so simultaneously
 _APART, _SECANTS = 1e-3, 6  # points of the first secant, in theta; how many are drawn
-_ON_CONE = 1.0 - 1e-6  # of what a contact can carry
-_SOONER = 1e-9  # of the step: by how much less a gap of shapes must come to zero before a guard of a row to count besides
-_LOOKS, _HALVINGS = 200_000, 200  # at a gap between two samples; in the search for where it is zero
-_TOUCHES = 1e-12  # of the lengths in a gap: less is none
+_ON_CONE = 1.0 - 1e-6  # of the capacity of a contact
+_SOONER = 1e-9  # of the step: margin by which a gap of shapes must come to zero before a guard of a row to count
+_LOOKS, _HALVINGS = 200_000, 200  # evaluations of a gap between two samples; bisections for its zero
+_TOUCHES = 1e-12  # relative to the lengths in a gap: smaller ones are none
 _NONE, _GAP, _FORCE, _CONE, _SLIP, _BOUNDS, _SOFT = range(7)
 
 
 @tiny
 def _guard_of(i, s, iwork):
-    """What kind of guard row i has."""
+    """Kind of the guard of row i."""
     c, mode = s.newton.constraints[i], iwork[s.flow[0].mode + i]
     if is_compliant(c):
         return _NONE if c.bilateral != 0 else _SOFT
@@ -55,10 +55,11 @@ def _guard_of(i, s, iwork):
 
 @kernel
 def _linear_guard(i, at_velocity, s, memory):
-    """Polynomial of a gap, or of a speed along the direction of slip, of a linear relation, into guard_poly."""
+    """Polynomial of the gap, or of the speed along the direction of slip, of a linear relation, into guard_poly."""
     work = memory.work
     form, f = s.newton, s.flow[0]
     c, shift = form.constraints[i], f.n // 2 if at_velocity else 0
+    # 1. coefficients by those of the motion, with the size of their terms
     for j in range(memory.iwork[f.degree] + 1):
         g, size = 0.0, 0.0
         for k in range(c.entry, c.entry_end):
@@ -67,6 +68,7 @@ def _linear_guard(i, at_velocity, s, memory):
             size += abs(term)
         work[f.guard_poly + j] = g
         work[f.length + i] = max(work[f.length + i], size if not at_velocity else 0.0)
+    # 2. constant term, and sign by the direction of slip
     if at_velocity:
         work[f.guard_poly] += 0.0 if c.rate == ABSENT else work[c.rate]
         for j in range(memory.iwork[f.degree] + 1):
@@ -87,7 +89,7 @@ def _leaves(values, degree, i, s, work):
 
 @tiny
 def _starts(i, degree, s, memory):
-    """Whether a speed that is zero at the start of a step becomes more than that of rest: what slips in theory may be held by others."""
+    """Whether a speed that is zero at the start of a step exceeds that of rest: a theoretical slip may be held by other contacts."""
     f, size = s.flow[0], 0.0
     for j in range(degree + 1):
         size += abs(memory.work[f.guard_poly + j])
@@ -96,9 +98,9 @@ def _starts(i, degree, s, memory):
 
 @kernel
 def _root_of_force(degree, scale, s, work):
-    """First root of a guard of forces in guard_poly; one that starts from zero counts once it has left it, and never if it does not.
+    """First root of a guard of forces in guard_poly; one that starts from zero counts after it has left it, or never.
 
-    What falls by rounding before it rises starts from zero, too: bodies at rest that begin to press on each other.
+    One that falls by rounding before it rises starts from zero, too: bodies at rest that begin to press on each other.
     """
     f, zeros, nothing = s.flow[0], 0, _NO_FORCE * scale
     if abs(work[f.guard_poly]) <= nothing:
@@ -114,7 +116,7 @@ def _root_of_force(degree, scale, s, work):
 
 @kernel
 def _zeros_of(i, at_velocity, s, memory):
-    """How many of the first coefficients of a guard in guard_poly are zero; where three are, those that are rounding count, too."""
+    """Number of leading coefficients of a guard in guard_poly that are zero; with three, those that are rounding count, too."""
     work = memory.work
     form, f = s.newton, s.flow[0]
     zeros, c, shift, is_zero = memory.iwork[f.zeros + i], form.constraints[i], f.n // 2 if at_velocity else 0, True
@@ -129,20 +131,23 @@ def _zeros_of(i, at_velocity, s, memory):
 
 @kernel
 def series_event(s, memory):
-    """The first event in a step of a linear motion, whose guards are polynomials: theta, or NO_ROOT. Out: root of each guard."""
+    """First event in a step of a linear motion, whose guards are polynomials: theta, or NO_ROOT. Out: root of each guard."""
     work = memory.work
     f, m = s.flow[0], s.newton.constraints.size
     scale, best, degree = work[f.force], NO_ROOT, memory.iwork[f.degree]
     for i in range(m):
         kind, root = _guard_of(i, s, memory.iwork), NO_ROOT
+        # gaps and speeds: if they move at all
         if kind in (_GAP, _SLIP):
             _linear_guard(i, kind == _SLIP, s, memory)
             if _starts(i, degree, s, memory) if kind == _SLIP else _leaves(f.guard_poly, degree, i, s, work):
                 root = first_root(degree, f.guard_poly, _zeros_of(i, kind == _SLIP, s, memory), 0.0, 1.0, work)
+        # forces
         elif kind == _FORCE:
             for j in range(degree + 1):
                 work[f.guard_poly + j] = work[f.lam_poly + j * m + i]
             root = _root_of_force(degree, scale, s, work)
+        # friction and bounds, on both sides: linear, as the product of both margins would double the degree
         elif kind in (_CONE, _BOUNDS):
             for side in (-1.0, 1.0):
                 _margin(i, side, degree, s, work)
@@ -175,23 +180,28 @@ def _margin(i, side, degree, s, work):
 
 @kernel
 def first_event(t, h, s, functions, options, memory):
-    """The first event in a step whose motion dense output gives: theta, or NO_ROOT. Out: root of each guard.
+    """First event in a step of which there is dense output: theta, or NO_ROOT. Out: root of each guard.
 
     Gaps of linear relations are polynomials; other guards are interpolated from their values at some points of the step.
     """
     work, iwork = memory.work, memory.iwork
     constraints, f = s.newton.constraints, s.flow[0]
+    # 1. samples, if some guard is not a polynomial of the motion
     if _has_sampled_guard(s, iwork):
         _sample(t, h, s, functions, options, memory)
+    # 2. first root of each guard
     scale, best, which = work[f.force], NO_ROOT, ABSENT
     for i in range(constraints.size):
         kind, root = _guard_of(i, s, iwork), NO_ROOT
+        # a gap that jumps between contacts is left to the sweep below
         if kind == _GAP and iwork[f.changes + i] != 0:
             pass
+        # a linear gap is a polynomial
         elif kind == _GAP and constraints[i].h == ABSENT:
             _linear_guard(i, False, s, memory)
             if _leaves(f.guard_poly, iwork[f.degree], i, s, work):
                 root = first_root(iwork[f.degree], f.guard_poly, iwork[f.zeros + i], 0.0, 1.0, work)
+        # gaps, speeds and margins: interpolated from samples
         elif kind in (_GAP, _SLIP, _SOFT):
             for j in range(GUARD_DEGREE + 1 if kind != _SLIP else 0):
                 work[f.length + i] = max(work[f.length + i], abs(work[f.guard_value + i * (GUARD_DEGREE + 1) + j]))
@@ -199,6 +209,7 @@ def first_event(t, h, s, functions, options, memory):
             if kind != _SLIP and iwork[f.zeros + i] == 1:  # the rate of the gap at the start is known
                 work[f.guard_value + i * (GUARD_DEGREE + 1)] = h * work[f.opening + i]
             root = NO_ROOT if stays else _sampled_root(i, iwork[f.zeros + i], kind, s, work)
+        # forces, cones, bounds
         elif kind != _NONE:
             interpolate_guard(f.guard_value + i * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
             square = scale if kind == _FORCE else (unit_of(constraints[i], work) * scale) ** 2
@@ -206,15 +217,17 @@ def first_event(t, h, s, functions, options, memory):
         work[f.root + i] = root
         if root < best:
             best, which = root, i
+    # 3. polish the earliest by evaluations of the guard itself, since interpolation is less accurate than the motion
     _note_fired(best, s, memory)
     if which != ABSENT and (_guard_of(which, s, iwork) != _GAP or constraints[which].h != ABSENT):
         best = _polish(best, which, t, h, s, functions, options, memory)
+    # 4. gaps of shapes as a whole
     return min(best, _sweep(best, h, s, functions, memory))
 
 
 @kernel
 def _sweep(best, h, s, functions, memory):
-    """Where two shapes come to touch before theta = best, though no guard of a row says so; else best. Out: swept, and fired."""
+    """Time at which two shapes touch before theta = best, without a guard of a row; else best. Out: swept, and fired."""
     iwork = memory.iwork
     f, first = s.flow[0], ABSENT
     for k in range(s.rigid.rows.size):
@@ -233,9 +246,9 @@ def _sweep(best, h, s, functions, memory):
 
 @kernel
 def _first_touch(first, end, h, s, functions, memory):
-    """First theta < end at which the least gap of two shapes that holds nothing comes to zero, as samples tell; NO_ROOT where it does not.
+    """First theta < end at which the least gap of two shapes without impulse comes to zero, by samples; NO_ROOT without one.
 
-    Between two samples it is looked at where they do not exclude that it is zero, its rate being bounded.
+    Between two samples it is evaluated again unless they exclude a zero, as its rate is bounded.
     """
     work = memory.work
     row = s.rigid.rows[first]
@@ -245,13 +258,16 @@ def _first_touch(first, end, h, s, functions, memory):
             return NO_ROOT
         high, gap_high = GUARD_NODES[node], work[row.least_at + node]
         rate = h * max(work[row.rate_at + node - 1], work[row.rate_at + node])
-        is_fast = rate * (high - theta) > max(work[row.thin], gap)  # the gap at high may be that behind a mesh, which has no inside
+        # the next sample may be behind a mesh, which has no inside: then the gap there proves nothing
+        is_fast = rate * (high - theta) > max(work[row.thin], gap)
+        # 1. conservative advancement: by no more than the gap over its largest rate
         for _ in range(_LOOKS):
             further = theta + max(gap, work[row.thin]) / rate if is_fast else high
             if further >= high:
                 further, gap_further = high, gap_high
             else:
                 gap_further = _least_at(further, first, s, functions, memory)
+            # 2. bisection in the step in which it changes sign
             if gap_further < -nothing:
                 return _crossing(theta, gap, further, gap_further, nothing, first, s, functions, memory)
             theta, gap = further, gap_further
@@ -262,7 +278,7 @@ def _first_touch(first, end, h, s, functions, memory):
 
 @kernel
 def _crossing(low, gap_low, high, gap_high, nothing, first, s, functions, memory):
-    """Where the least gap of two shapes is zero between low, where it is positive or leaves zero, and high, where it is negative."""
+    """Zero of the least gap of two shapes between low, where it is positive or leaves zero, and high, where it is negative."""
     share, side = 0.5, 0
     for _ in range(_HALVINGS):
         if gap_low > nothing:  # regula falsi, an end that stays has half of its gap (Illinois)
@@ -291,7 +307,7 @@ def _least_at(theta, first, s, functions, memory):
 
 @tiny
 def least_length(first, s, memory):
-    """What is no gap between two shapes, by the first of their slots."""
+    """Largest gap between two shapes that counts as zero, by the first of their slots."""
     size = 0.0
     for k in range(first, first + s.rigid.rows[first].many):
         size = max(size, memory.work[s.flow[0].length + memory.iwork[s.rigid.rows[k].number]])
@@ -315,6 +331,7 @@ def _sampled_root(i, zeros, kind, s, work):
     A speed that starts from zero counts from the speed of rest on: below that it is rounding.
     """
     f, values, begin = s.flow[0], s.flow[0].guard_value + i * (GUARD_DEGREE + 1), 0.0
+    # speed: from the sample at which it exceeds that of rest
     if kind == _SLIP:
         in_space, first = s.newton.constraints[i].tangents == 2, 0  # there the speed of rest has been subtracted
         rest = 0.0 if in_space else work[f.slip + i]
@@ -322,6 +339,7 @@ def _sampled_root(i, zeros, kind, s, work):
         while first < GUARD_DEGREE and least <= work[values + first] <= rest:
             first += 1
         begin = GUARD_NODES[first]
+    # gap: divide by theta^zeros; at theta = 0 by its limit, or by extrapolation, as only the rate is known there
     else:
         for j in range(1, GUARD_DEGREE + 1):
             for _ in range(zeros):
@@ -342,12 +360,13 @@ def time_in_step(t, theta, h):
 
 @kernel
 def _sample(t, h, s, functions, options, memory):
-    """Values of all guards at GUARD_NODES of the step."""
+    """Sample all guards at GUARD_NODES of the step."""
     work, iwork = memory.work, memory.iwork
     constraints, rows, f = s.newton.constraints, s.rigid.rows, s.flow[0]
     for k in range(rows.size):
         if rows[k].collision != ABSENT:
             iwork[rows[k].changed] = 0
+    # 1. state, forces and gaps at each node
     for node in range(GUARD_DEGREE + 1):
         at = time_in_step(t, GUARD_NODES[node], h)
         evaluate(f.n, iwork[f.degree], f.poly, GUARD_NODES[node], f.x_sampled, work)
@@ -355,11 +374,13 @@ def _sample(t, h, s, functions, options, memory):
         if iwork[f.count] > 0 or f.is_compliant != 0:
             accelerate(at, s, functions, options, memory)
         evaluate_gaps(at, s, functions, memory)
+        # 2. values of the guards, and least gaps of pairs of shapes
         for i in range(constraints.size):
             work[f.guard_value + i * (GUARD_DEGREE + 1) + node] = _value_of(i, s, memory)
         for k in range(rows.size):
             if rows[k].collision != ABSENT and rows[k].first == k:
                 work[rows[k].least_at + node], work[rows[k].rate_at + node] = work[rows[k].least], work[rows[k].rate]
+    # 3. pairs whose nearest contact has changed between nodes
     for k in range(rows.size):
         if rows[k].collision != ABSENT:
             iwork[f.changes + iwork[rows[k].number]] = iwork[rows[rows[k].first].changed]
@@ -386,7 +407,7 @@ def evaluate_gaps(t, s, functions, memory):
 
 @tiny
 def _value_of(i, s, memory):
-    """Value of a guard at the state in mem."""
+    """Value of the guard of row i at the state in mem."""
     mem, work = memory.mem, memory.work
     form, f, kind = s.newton, s.flow[0], _guard_of(i, s, memory.iwork)
     c = form.constraints[i]
@@ -396,13 +417,16 @@ def _value_of(i, s, memory):
         return work[f.margin + i]
     if kind == _FORCE:
         return mem[c.lam]
+    # distance to the cone as a difference of squares: smooth, also where friction is 0
     if kind == _CONE:
         limit = work[c.mu] * mem[form.constraints[i - c.component].lam]
         other = mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
         return limit * abs(limit) - mem[c.lam] ** 2 - other * other
+    # product of both distances; a missing bound is no factor
     if kind == _BOUNDS:
         below, above = mem[c.lam] - work[c.lower], work[c.upper] - mem[c.lam]
         return above if below > 1e300 else below if above > 1e300 else below * above
+    # speed along the direction of slip, from the speed of rest on
     if kind == _SLIP:
         u, v, _ = slip_of(i, s, memory)
         if c.tangents < 2:
@@ -462,7 +486,7 @@ def _rest_of(i, s, memory):
 
 @kernel
 def turns(theta, t, h, s, functions, options, memory):
-    """Whether a contact in space whose slip seems to be reversed in a step is not at rest then: it turns, faster than the step can tell.
+    """Whether the slip of a contact in space is reversed within a step without rest: it turns, faster than the step resolves.
 
     So it does, too, where it is reversed at the end (`note_turns`) and has never been at rest: stages may all be beyond the turn.
     """
@@ -482,7 +506,7 @@ def turns(theta, t, h, s, functions, options, memory):
 
 @kernel
 def start_together(s, memory):
-    """Where what one contact carries comes to its cone, others that share it stand on theirs: these guards have come to zero, too.
+    """If the force of one contact reaches its cone, redundant contacts that share it are on theirs: their guards have come to zero, too.
 
     In: lambda at the event in mem.
     """
@@ -496,7 +520,7 @@ def start_together(s, memory):
 
 @tiny
 def _load(i, s, memory):
-    """Friction over what a disk that sticks can have; i: its first row. 0 of other rows."""
+    """Friction relative to the capacity of a sticking disk; i: its first row. 0 of other rows."""
     mem = memory.mem
     form, mode = s.newton, memory.iwork[s.flow[0].mode + i]
     c = form.constraints[i]

@@ -1,10 +1,10 @@
-"""An interval that cannot be followed event by event, handed over to time stepping: Moreau's midpoint rule, explicit in the forces,
+"""Hand-over of an interval that cannot be followed by events to time stepping: Moreau's midpoint rule, explicit in the forces,
 
     q_m = q + h/2 v,      M(q_m) (v+ - v) = h F(t_m, q_m, v) + H^T P,      q+ = q_m + h/2 v+,
     0 <= H v+ + e H v  ⟂  P >= 0      of the contacts whose gap at q_m is closed, with friction and laws of impacts as at an event.
 
-Forces do no work in it beyond ``F (q+ - q)``. What rests at its end closes, and the motion goes on event by event. Intervals are short,
-and longer where one follows soon after another (`nsds.schemes.event_driven.clock.note_length`).
+Forces do no work in it beyond ``F (q+ - q)``. Contacts at rest at its end close, and the motion continues by events. Intervals are short,
+and longer if one follows soon after another (`nsds.schemes.event_driven.clock.note_length`).
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from nsds.schemes.mechanics.tables import FREE, HELD
 from nsds.schemes.sides import open_window
 from nsds.status import CONVERGED, NON_FINITE, TIME_EVENT
 
-_INTERVALS = 64  # one after the other, at most; they reach the next row long before
+_INTERVALS = 64  # in a row, at most; they reach the next row long before
 
 
 @kernel
@@ -44,15 +44,16 @@ def begin_anew(t, s, memory):
 
 @kernel
 def hand_over(t, until, why, s, calls, options, memory):
-    """From the state in mem on, by steps in time, until modes are found, or to the time until; why: the status that it is due to.
+    """From the state in mem on, by steps in time, until modes are found, or to the time until; why: the status that is the reason.
 
-    Returns (status, bits of what happened at the end, time there, length of a step). That is 0 where modes were found; else impulses of
-    the last step are in p.total, and the end is pending.
+    Returns (status, bits of what happened at the end, time there, length of a step). That is 0 if modes were found; else impulses of the
+    last step are in p.total, and the end is pending.
     """
     work = memory.work
     f, h = s.flow[0], 0.0
     work[f.tail] = -np.inf
     note_length(t, why, options.h, f, work)
+    # 1. intervals of increasing length
     for _ in range(_INTERVALS):
         end, bits = end_of_interval(t, until, f, work), 0
         h = (end - t) / SUBSTEPS
@@ -62,9 +63,11 @@ def hand_over(t, until, why, s, calls, options, memory):
             if not is_solved(status):
                 return status, 0, t, h
         t = work[f.handed_to] = end
+        # 2. known time at the end
         if strikes(t, options.h, s.times, f, memory.iwork):
             bits = TIME_EVENT
             open_window(t, options.h, s.times, f, memory)
+        # 3. state on the closed contacts, and modes there
         _put_on_contacts(t, s, calls.functions, options, memory)
         load(s, memory, f.x)
         status, found = handle(t, s, calls, options, memory)
@@ -76,6 +79,7 @@ def hand_over(t, until, why, s, calls, options, memory):
         lengthen(t, True, options.h, f, work)
         if t >= until:
             break
+    # 4. no modes up to `until`: one more step, whose impulses are recorded there
     begin_anew(t, s, memory)
     list_rows(s, memory)
     memory.iwork[f.pending] = AT_START
@@ -105,7 +109,7 @@ def _step(t, h, s, calls, options, memory):
 
 @kernel
 def _put_on_contacts(t, s, functions, options, memory):
-    """Project the positions onto the gaps that are closed, and those that this closes. Out: fired, 1 of these."""
+    """Project the positions onto closed gaps, and those that this closes. Out: fired, 1 of these."""
     f, constraints, n, n_before = s.flow[0], s.newton.constraints, 0, -1
     take_over_contacts(t, s, functions, memory)
     while n > n_before:

@@ -1,7 +1,7 @@
 """Event-driven steps of Lagrangian systems: from one row to the next, or to the next event.
 
-A call of `step` ends at an event, with the state before it; the next call begins with what happens there (`handle`), and ends with the
-state after it; then the motion goes on.
+A call of `step` ends at an event, with the state before it; the next call begins with the event (`handle`), and ends with the state after
+it; then the motion continues.
 """
 
 import sys
@@ -75,7 +75,7 @@ EVENT_ROWS = True
 _OWNER = "event_driven"
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 1.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
-_SUNK = 1e-6  # of all lengths: a gap that is negative by more where it comes to zero has jumped
+_SUNK = 1e-6  # of all lengths: a gap that is more negative when it comes to zero has jumped
 _GAP_JUMPS = (
     "its gap jumps from positive to negative, or bodies overlap at the start, and no motion of bodies follows: make it continuous in time "
     "and state, and move apart what overlaps"
@@ -84,22 +84,26 @@ _SINGULAR = "the masses, or the equations of what is held, are singular at this 
 
 
 def prepare(records, mem, options, h, method):
-    """Tables of the Newton form, whose pieces evaluate, and those of the flow."""
+    """Tables of the Newton form, which evaluates functions, and those of the flow."""
+    # 1. model
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, _OWNER, h, h, has_impact_laws=True)
     _require_treated(records, layout)
     layout = layout._replace(constraints=state_coefficients(layout.constraints))
     words = newton.Options(h, **EXPLICIT)
     constraints = layout.constraints
+    # 2. flow: sizes of its arrays
     n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
     compliant = np.where(constraints["level"] == POSITION, constraints["coupling_end"] - constraints["coupling"], 0).max(initial=0)
     is_stiff = options["flow"].item() == b"radau"
     flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, is_stiff, work, iwork, int(compliant))
     exact = _is_exact(options, layout)
+    # 3. Newton form, and the flags of the flow
     prepared = newton.prepare(records, layout, words, method, work, iwork)
     flow["is_linear"], flow["is_controlled"] = exact, has_controls(records)
     prepared.iwork[:, flow["relation"][0] : flow["relation"][0] + constraints.size] = _relations_of(prepared.tables)
     number_blocks(prepared, flow, max(constraints.size, 1))
+    # 4. a linear motion is a series, whose step is limited by the fastest frequency
     if exact:
         prepared.work[:, flow["limit"][0]] = _REACH / _fastest(records, layout)
         prepared.iwork[:, flow["has_forces"][0]] = (layout.parts["fext_function"] != ABSENT).any()
@@ -109,7 +113,7 @@ def prepare(records, mem, options, h, method):
 
 
 def _relations_of(tables):
-    """Of each constraint the number of its relation in the table, ABSENT where it is linear."""
+    """Number of the relation of each constraint, ABSENT if it is linear."""
     found = np.full(tables.constraints.size, ABSENT)
     for k, r in enumerate(tables.relations):
         lam = tables.constraints["lam"]
@@ -118,14 +122,14 @@ def _relations_of(tables):
 
 
 def with_flow(prepared, flow, rigid, options, words):
-    """What is prepared of the Newton form, with the tables of the flow, and of rigid bodies, and options."""
+    """Prepared tables of the Newton form, with those of the flow, of rigid bodies, and options."""
     numbers = numbers_of(options)
     tables = Tables(prepared.tables, flow, np.sort(options["time_events"]), rigid)
     return prepared._replace(tables=tables, options=Options(words.h, words, **numbers))
 
 
 def _require_treated(records, layout):
-    """Refuse a ydot that depends on an impulse, and what is compliant in some directions and rigid in others."""
+    """Refuse a ydot that depends on an impulse, and contacts compliant in some directions and rigid in others."""
     c = layout.constraints
     refused = (c["level"] != POSITION) & (c["coupling"] != c["coupling_end"])
     if refused.any():
@@ -153,7 +157,7 @@ def _is_exact(options, layout):
 
 
 def _fastest(records, layout):
-    """Of each member a bound of the rates of its motion: the square root of ``|M^-1 K|``, and ``|M^-1 C|``, in units of the masses."""
+    """Bound of the rates of the motion of each member: the square root of ``|M^-1 K|``, and ``|M^-1 C|``, in units of the masses."""
     rates = np.zeros(records.size)
     for name, part in zip(layout.part_names, layout.parts, strict=True):
         fields = records[name].reshape(records.size, -1)
@@ -170,7 +174,7 @@ def _fastest(records, layout):
 
 
 def cause_of(records, prepared, m, status):
-    """What a failure of member m is due to, in words; nothing where the status says all."""
+    """Reason for a failure of member m, as text; empty if the status says all."""
     if status == SINGULAR_STEP:
         return _SINGULAR
     if status not in (TOO_MANY_EVENTS, PAINLEVE, VIOLATED) or not prepared.layout.owners:
@@ -181,14 +185,15 @@ def cause_of(records, prepared, m, status):
 
 @kernel
 def start(t, s, functions, options, memory):
-    """Before the first step: outputs of the state; what holds it is found when the first step begins.
+    """Before the first step: outputs of the state; its modes are determined when the first step begins.
 
-    CAPACITY where a record has no room for the contacts that its shapes can have.
+    CAPACITY if a record has no room for the contacts that its shapes can have.
     """
     work = memory.work
     if s.rigid.plan[0].is_short != 0:
         return CAPACITY
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    # 1. scales, and no history of events
     keep_state(form.parts, form.elements, p, memory)
     for i in range(form.constraints.size):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
@@ -198,8 +203,10 @@ def start(t, s, functions, options, memory):
     begin_anew(t, s, memory)
     wind_up(t, options.h, s.times, f, memory)
     open_window(t, options.h, s.times, f, memory)
-    work[f.t_low] = -np.inf if work[f.t_low] == t else work[f.t_low]  # differences of what is smooth may reach before the start
+    # finite differences of smooth functions may reach before the start
+    work[f.t_low] = -np.inf if work[f.t_low] == t else work[f.t_low]
     list_rows(s, memory)
+    # 2. contacts and outputs
     forget_contacts(s.rigid, memory.iwork)
     take_over_contacts(t, s, functions, memory)
     _update(t, 0, s, functions, options, memory)
@@ -209,9 +216,9 @@ def start(t, s, functions, options, memory):
 
 @kernel
 def opening(t, s, calls, options, memory):
-    """Modes and forces of the first row, after `start`; just those of compliant rows where an impact is there.
+    """Modes and forces of the first row, after `start`; only those of compliant rows if there is an impact.
 
-    What fails here does so in the first step, too.
+    What fails here also fails in the first step.
     """
     functions = calls.functions
     f = s.flow[0]
@@ -233,14 +240,16 @@ def opening(t, s, calls, options, memory):
 def step(t_new, s, calls, options, memory):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the flow, residual).
 
-    status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
+    status is EVENT with bits of what happened at an event; PAUSED, with the time in mem, if the next call is to continue.
     """
     functions, mem, iwork = calls.functions, memory.mem, memory.iwork
     f, t, n = s.flow[0], mem[T], 0
     result, has_ended, most = CONVERGED, False, steps_to_pause(f.n)
+    # 1. the event at which the last call ended
     if is_pending(f, iwork):
         status, bits = _pass(t, s, calls, options, memory)
         result, has_ended = status | bits, status != CONVERGED or bits != 0
+    # 2. motion, up to t_new, an event, or a pause in which the caller checks for interrupts
     while not has_ended:
         if t >= t_new:
             iwork[f.n_events], has_ended = 0, True
@@ -260,11 +269,13 @@ def step(t_new, s, calls, options, memory):
                 result, t = runge_kutta_step(t, until, s, functions, options, memory)
             if result != CONVERGED:
                 mem[T], has_ended = t, True
+            # the state before the event is recorded; the next call handles it
             elif iwork[f.first_event] != 0 or (t >= until and until < t_new):
                 iwork[f.pending], mem[T], has_ended = AT_EVENT, t, True
                 result = _update(t, 0, s, functions, options, memory)
                 start_together(s, memory)
                 result = EVENT if result == CONVERGED else result
+    # 3. failures that time stepping may pass
     if _goes_on(result, options, s, iwork):
         result = _step_in_time(t_new, result, s, calls, options, memory)
     list_contacts(s, memory)
@@ -292,17 +303,19 @@ def _goes_on(status, options, s, iwork):
 
 @kernel
 def _pass(t, s, calls, options, memory):
-    """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
+    """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
     f, constraints = s.flow[0], s.newton.constraints
     is_start, bits = iwork[f.pending] == AT_START, 0
     iwork[f.pending] = 0
+    # 1. known times, and the end of an accumulation
     if strikes(t, options.h, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
         open_window(t, options.h, s.times, f, memory)
     if work[f.tail] <= t and work[f.tail] > -np.inf:
         bits |= ACCUMULATION
         work[f.tail] = -np.inf
+    # 2. counts, the row to blame, and gaps that have jumped
     if not is_start:
         count_event(t, options.h, f, memory)
         for i in range(constraints.size):
@@ -314,10 +327,12 @@ def _pass(t, s, calls, options, memory):
                 return VIOLATED, 0
     if are_too_many(t, options, f, memory):
         return TOO_MANY_EVENTS, 0
+    # 3. contacts of shapes at the start, then impact and modes
     if is_start:
         take_over_contacts(t, s, calls.functions, memory)
     load(s, memory, f.x)
     status, found = handle(t, s, calls, options, memory)
+    # no modes: the state is restored for time stepping
     if not is_solved(status):
         if options.hybrid != NEVER:
             store(s, memory, f.x)

@@ -1,7 +1,7 @@
-"""Forces that are functions of time, over a step of a linear motion: as polynomials of theta, and where they jump.
+"""Forces that are functions of time, over a step of a linear motion: polynomials of theta, and detection of their jumps.
 
-Where a jump is, a hundred values of the forces tell, or more. Jumps that come again after one time, as the corners of a cam do, are
-foretold, each from the last one: then it takes 3 values more than the step up to it, and where there is none this costs no more.
+Locating a jump takes a hundred values of the forces or more. Jumps that recur periodically, as at the corners of a cam, are predicted from
+the last one: then a step takes 3 values more, and without a jump nothing more.
 """
 
 import math
@@ -14,13 +14,13 @@ from nsds.schemes.event_driven.guards import time_in_step
 from nsds.schemes.event_driven.tables import JUMPS
 from nsds.schemes.sides import clamped
 
-_ACCURATE = 1e-13  # of what is missing in the interpolation of a force, over the step for which it counts
+_ACCURATE = 1e-13  # interpolation error of a force, over the step for which it counts
 _UNIT = 2.0**-52
-JUMP = 1e-5  # missing in a polynomial: a jump is looked for
-_DIFFERS = 1e-6  # of the largest value, from the polynomial: beyond a jump
-_CLOSER, _HALVINGS = 3, 64  # of the stretch with a jump, until polynomials are carried on into it; and further ones
+JUMP = 1e-5  # error of a polynomial: a jump is searched
+_DIFFERS = 1e-6  # relative to the largest value, from the polynomial: beyond a jump
+_CLOSER, _HALVINGS = 3, 64  # bisections of the interval with a jump by polynomials; and further ones by values
 _APART = 4.0  # units in the last place: nothing lies between
-_ASIDE = 16.0  # of these distances: by how much a jump may be off the time for which it was foretold
+_ASIDE = 16.0  # of these distances: deviation of a jump from its predicted time
 
 
 @tiny
@@ -33,20 +33,22 @@ def _shortest(t, h):
 def missing_in_forces(t, h, s, functions, options, memory):
     """Polynomials of the forces over the step into f.force_poly, up to theta^force_degree.
 
-    Over a step across a jump, which is as short as times can tell, they are straight lines; of a jump at the start of a step they are
-    what is behind it. Returns (what is missing in them, relative;
-    whether that is too much).
+    Over a step across a jump, which is as short as times resolve, they are linear; of a jump at the start of a step they have the values
+    after it. Returns (relative error, whether it is too large).
     """
     work, iwork = memory.work, memory.iwork
+    # 1. constant forces have degree 0
     f, form = s.flow[0], s.newton
     if iwork[f.has_forces] == 0:
         iwork[f.force_degree] = 0
         return 0.0, False
+    # 2. values at the nodes, the first one after a jump at the start
     n, missing, is_across = f.n // 2, 0.0, h <= _shortest(t, h)
     for j in range(FORCE_DEGREE + 1):
         if not is_across or j % FORCE_DEGREE == 0:
             at = time_in_step(t, FORCE_NODES[j], h) + (_shortest(t, h) if j == 0 and not is_across else 0.0)
             _forces_at(clamped(at, f, work), f.force_value + j * n, form.parts, form.elements, functions, memory)
+    # 3. polynomials: a line across a jump, else interpolation
     if is_across:
         for i in range(n):
             work[f.force_poly + i] = work[f.force_value + i]
@@ -85,10 +87,10 @@ def _forces_at(t, out, parts, elements, functions, memory):
 
 @kernel
 def before_jump(t, h, beyond, s, functions, options, memory):
-    """Where between h and ``beyond`` forces jump: (length of a step that ends before, of another one across), or (h, 0) if they do not.
+    """Locate the jump of forces between h and ``beyond``: (length of a step that ends before, of another one across), or (h, 0) without.
 
-    Polynomials are good up to h and not up to ``beyond``. The stretch between is halved, first by polynomials, then by single values beside
-    the last good one, down to rounding of times. Out: polynomials over the step of the first length.
+    Polynomials are accurate up to h and not up to ``beyond``. The interval between is bisected, first by polynomials, then by single values
+    next to the last accurate one, down to rounding of times. Out: polynomials over the step of the first length.
     """
     for _ in range(_CLOSER):
         middle = 0.5 * (h + beyond)
@@ -121,13 +123,15 @@ def _narrowed(t, h, low, high, s, functions, memory):
 
 @kernel
 def at_foretold_jump(t, h, missing, s, functions, options, memory):
-    """As `before_jump`, where one was foretold for ``t + h``, up to which polynomials are good; else it is looked for nearby.
+    """As `before_jump`, for a jump predicted at ``t + h``, up to which polynomials are accurate; else it is searched nearby.
 
-    missing: in the polynomials. Where that is a jump, it is so near that this step lies across it.
+    missing: error of the polynomials. If that indicates a jump, it is so near that this step crosses it.
     """
     shortest = _shortest(t, h)
+    # 1. the step crosses it already
     if missing > JUMP or h <= shortest:
         return h, shortest
+    # 2. bracket: before the predicted time, or after it, by widening intervals
     if _is_beyond(t, h, h, s, functions, memory):
         low, high = max(0.0, h - _ASIDE * shortest), h
     else:
@@ -136,6 +140,7 @@ def at_foretold_jump(t, h, missing, s, functions, options, memory):
             low, high = high, h + _ASIDE * shortest
             if not _is_beyond(t, h, high, s, functions, memory):
                 return h, 0.0
+    # 3. bisection, and the step that ends before the jump
     low, high = _narrowed(t, h, low, high, s, functions, memory)
     if low != h and missing_in_forces(t, low, s, functions, options, memory)[1]:
         missing_in_forces(t, h, s, functions, options, memory)
@@ -151,7 +156,7 @@ def forget_jumps(p, memory):
 
 @kernel
 def next_jump(t, p, memory):
-    """When forces will jump next, if they do again what they did a recurrence ago; infinite where nothing is foretold."""
+    """Time of the next jump of forces, if they recur; infinite without prediction."""
     iwork = memory.iwork
     while iwork[p.foretold] < iwork[p.n_jumps]:
         time = memory.work[p.jumped_at + iwork[p.foretold]] + memory.work[p.recurrence]
@@ -163,10 +168,11 @@ def next_jump(t, p, memory):
 
 @kernel
 def note_jump(t, p, memory):
-    """Forces have jumped at t. If nothing is foretold, look whether the last jumps have come again twice, all after the same time.
+    """Note a jump of forces at t. Without prediction, check whether the last jumps have recurred twice, all after the same time.
 
     p is a row of a table with the columns jumped_at and recurrence of the work memory, n_jumps and foretold of the integer one.
     """
+    # 1. list of times; a full one keeps its later half
     work, iwork = memory.work, memory.iwork
     n = iwork[p.n_jumps]
     if n == JUMPS:
@@ -176,8 +182,10 @@ def note_jump(t, p, memory):
             work[p.jumped_at + k] = work[p.jumped_at + n + k]
     work[p.jumped_at + n] = t
     iwork[p.n_jumps], last = n + 1, p.jumped_at + n
+    # 2. a prediction that still holds is kept
     if work[p.recurrence] < math.inf and iwork[p.foretold] < n:
         return
+    # 3. shortest cycle of jumps that has come three times
     iwork[p.foretold], work[p.recurrence] = n + 1, math.inf
     for cycle in range(1, n // 3 + 1):
         time, is_same = work[last] - work[last - cycle], True
@@ -190,7 +198,7 @@ def note_jump(t, p, memory):
 
 @kernel
 def _is_beyond(t, h, length, s, functions, memory):
-    """Whether a force at ``t + length`` is another than the polynomials over the step h say, carried on."""
+    """Whether a force at ``t + length`` differs from the continued polynomials of the step h."""
     work = memory.work
     f = s.flow[0]
     n, differs = f.n // 2, False

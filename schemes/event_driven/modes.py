@@ -1,13 +1,13 @@
 """Modes of linear first-order systems ``x' = A x + s + B lambda``, ``y = C x + D lambda + e``, and the affine motion in a mode.
 
-A row is LOWER or UPPER, lambda at that bound and ``y >= 0`` or ``y <= 0``; or HELD, ``y = 0`` and lambda between its bounds: a diode that
-conducts, a relay that slides. Which they are at a state is what one implicit Euler step says whose length h is next to nothing: it is the
+A row is LOWER or UPPER, lambda at that bound and ``y >= 0`` or ``y <= 0``; or HELD, ``y = 0`` and lambda between its bounds: a
+conducting diode, a sliding relay. The modes at a state are those of one implicit Euler step of vanishing length h: the
 rational complementarity problem (Heemels, Schumacher, Weiland 2000) at the frequency 1/h,
 
     w = (D + h C G B) lambda + (C x + e) + h C G (A x + s),   G = (I - h A)^-1,      w and lambda by the law
 
-with ``C x + e`` of rows that came to zero put to zero. Where the modes that it chooses end at once, terms of higher order decide, which are
-rounding at that h: the next choice takes a longer one. In a mode, y = 0 of the HELD rows is differentiated until lambda follows from it,
+with ``C x + e`` of rows that came to zero set to zero. If the modes that it chooses end at once, terms of higher order decide, which are
+rounding at that h: the next choice takes a longer one. In a mode, y = 0 of the HELD rows is differentiated until lambda is determined,
 which gives ``lambda = L x + l`` and ``x' = (A + B L) x + s + B l``.
 """
 
@@ -28,65 +28,73 @@ from nsds.status import CONVERGED, INFEASIBLE
 LOWER, UPPER, HELD = range(3)
 LEAVES = 2  # of is_off: held rows are at 0 now, and sources move them off it
 SERIES_DEGREE = 24
-LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that tells the modes, in the shortest times of the system
-# Of n states and m rows. Operators, with M^-1; raw_B without it; near_x, near_s, near_lam: what of x, s and lambda is in w of the choice of
-# modes, for each of its lengths. State, source, coefficients of the motion, and of a guard. Elimination: rows and their columns of lambda,
-# of x, constants, sizes; constant input. In a mode: L, l, Y = C + D L, y0; rate and constant of the motion. The largest |x| so far, and the
-# terms that each coefficient of the motion could have, which tell what rounding is. Of long steps: length, that whose matrix is inverted,
-# t unknowns of all stages. Of each row and mode that it left: last time, two times
-# of flight, the longest, and the state then. Numbers: next step, end of an accumulation, time of the last event; rest, what t has lost by
-# rounding since it was that of a row.
+LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that decides the modes, in the shortest times of the system
+# n states, m rows, p coefficients of a series, t unknowns of all stages of a long step. An extent is the product of its letters.
 _ARRAYS = {
+    # 1. system. A, B, C, D, e with M^-1; raw_B without it; mass: M; near_x, near_s, near_lam: operators of w in the choice of modes, for
+    # each of the `LENGTHS`
     "A": "nn", "B": "nm", "raw_B": "nm", "C": "mn", "D": "mm", "mass": "nn", "e": "m", "near_x": "mn", "near_s": "mn",
+    # 2. motion. x, s: state and source; poly of x: Taylor coefficients, guard: of one guard
+    # 3. elimination of the HELD rows, P lambda + X x + K = 0; size: largest terms of P
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
+    # 4. mode. lambda = L x + l, y = Y x + y0, x' = rate x + constant; x_size: largest |x| so far; c_size: sizes of the terms of each
+    # coefficient of the series, the scale of rounding
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
-    "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
+    # 5. accumulations, by row and mode that it left: last event, two times of flight, the longest one, the state then
+    "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
+    # 6. clock, s: next step, end of an accumulation, last event, count of steps, rest: rounding error of t; hand-over to time stepping
+    "step": "", "tail": "", "event": "",
     "mark": "", "counted": "", "reached": "", "stride": "", "rest": "", "handed": "", "handed_to": "", "corner": "",
-    "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m", "long": "", "inverted": "",
-    "stages": "tt", "stage_size": "t", "stage_value": "t",
+    # 7. chosen: lambda of the last choice; hidden: held rows without lambda, which x obeys
+    "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
+    # 8. long steps by collocation: length, length whose matrix is inverted, matrix of the stages
+    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
 }  # fmt: skip
-# Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
-# zero; near, whether y is next to zero between events; row and column in the elimination. pending, whether an event is; frozen, whether
-# an accumulation is waited for; counts; culprit.
+# Integers of each row: mode, mode before the event; direct: y depends on lambda at once (D); fired: its guard came to zero; near: y is
+# nearly zero between events; row, column: pivots of the elimination.
 _ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
+# Integers: pending: an event is due; frozen: an accumulation is waited for; counts of events and steps; culprit: row to blame.
 _WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden", "is_doubtful")
-# Of circuits: n_own of the states are the system's, those of sources follow; bounds of lambda while switches are open; the next corner.
+# The problem of modes and its solver.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(
+    # sizes; of circuits n_own states are the system's and those of sources follow
     "n",
     "m",
     "n_stages",
     "n_own",
     "is_driven",
     "is_controlled",
+    # arrays, see above
     *_ARRAYS,
     *_ROWS,
     *_WHOLE,
     *_PROBLEM,
     *COLUMNS,
+    # collocation; bounds of lambda, and bounds while switches are open
     "stage_pivots",
     "bounds_lower",
     "bounds_upper",
     "open_lower",
     "open_upper",
 )
-_ON_IT = 1e-12  # of the largest terms of y: what is smaller is zero
-_NEAR_IT = 16.0 * _ON_IT  # what soon will be, where events come again closer together
-_NO_VALUE = 1e-13  # of the terms of a guard: what is smaller starts from zero
-_ROUNDED = 1e-10  # of them: what is below zero by less than this is so by the rounding of a choice of modes, and starts from zero, too
-_NO_SLOPE = 1e-9  # of the terms of its derivatives
+_ON_IT = 1e-12  # relative to the largest terms of y: smaller values are zero
+_NEAR_IT = 16.0 * _ON_IT  # nearly zero, when events follow each other closely
+_NO_VALUE = 1e-13  # relative to the terms of a guard: smaller values start from zero
+_ROUNDED = 1e-10  # likewise: smaller negative values are rounding of a choice of modes, and start from zero, too
+_NO_SLOPE = 1e-9  # relative to the terms of its derivatives
 _NO_CHANGE, _MOST_CHANGE = 1e-14, 1e-9  # of its terms, where nothing moves: what it changes by less in a step; ten times as much each time
-_ENOUGH = 1e-8  # residual with which modes are tried where rounding of W decides between them; wrong ones end at once, and others are tried
-_SHORT = 1e-4  # of the time in which B changes what D gives at once: the first step of which a jump is the limit
+_ENOUGH = 1e-8  # residual at which modes are tried if rounding of W decides between them; wrong ones end at once, and others are tried
+_SHORT = 1e-4  # relative to the time in which B changes what D gives at once: the first step whose limit is a jump
 _STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
 _VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
-_OFF = 1e-9  # of the terms of what is held: how far it may be from 0
-_BROKEN = 1e-3  # of the terms of y or lambda: what a choice that looks ahead leaves broken is no law
-_NO_SIZE = 1e-140  # of a state: what is smaller is 0, up to what a projection leaves
+_OFF = 1e-9  # relative to the terms of held rows: largest deviation from 0
+_BROKEN = 1e-3  # relative to the terms of y or lambda: a larger violation by a choice that looks ahead is no solution
+_NO_SIZE = 1e-140  # of a state: smaller values are 0, up to the error of a projection
 _NOTHING = 1e-14
 _NO_PIVOT = 1e-11
 _NO_ENTRY = 1e-13
-_TOGETHER = 1e-13  # of a step: guards that come to zero in that time do so at once
+_TOGETHER = 1e-13  # of a step: guards that come to zero within that time do so simultaneously
 _EPS = 2.0**-54
 _ATTEMPTS = 200
 
@@ -101,7 +109,7 @@ class Flow(NamedTuple):
 
 
 def place_arrays(p, n, m, work, iwork):
-    """Reserve what is not stored in advance."""
+    """Reserve the arrays that are not stored in advance."""
     p["n_stages"] = STAGES * n if n <= LARGEST else 0
     sizes = {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3, "t": int(p["n_stages"][0])}
     work.place(p, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items() if name not in STORED})
@@ -149,33 +157,39 @@ def note_near(p, memory):
 
 @kernel
 def choose_modes(is_afresh, flow, calls, memory):
-    """The modes that the state goes on in, from those before unless it ``is_afresh``. Returns the status of the problem.
+    """Choose the modes after the present state, from the previous ones unless it ``is_afresh``. Returns the status of the problem.
 
-    Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row. Where rounding of W leaves no point,
-    a longer step makes more of what decides; is_doubtful: a shorter one had no point.
+    Its unknowns are the changes of lambda, so that constants cancel in no row. If rounding of W leaves no solution, a longer step
+    amplifies the decisive terms; is_doubtful: a shorter one had no solution.
     """
     solver_options, work, iwork = calls.solver_options, memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
     iwork[p.is_doubtful] = 0
+    # 1. lambda so far, and options; terms of 1e-9 decide, so the tolerance is strict
     _note_multipliers(p, memory)
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
+    # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         _state_choice(length, is_afresh, p, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
         status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact, memory)
-        if status == INFEASIBLE and iwork[p.n_still] >= longest:  # what is nearest to a point that there is not has ended at once
+        # 3. at the longest step the nearest point of an infeasible problem has ended at once
+        if status == INFEASIBLE and iwork[p.n_still] >= longest:
             return status
-        if status != CONVERGED:  # switches may have moved lambda so far that what decides is rounding of its terms
+        # 4. from the guess of all at their bounds: switches may have moved lambda so far that rounding of its terms decides
+        if status != CONVERGED:
             work[p.rounding] = _start_again(p, work)
             status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, strict, memory)
             work[p.rounding] = 0.0
-        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):  # what is left to decide is rounding of W
+        # 5. a small residual: rounding of W decides between modes, and any of them is tried
+        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
             status = CONVERGED
         if status == CONVERGED:
             break
         if status == INFEASIBLE:
             iwork[p.is_doubtful] = 1
+    # 6. modes by the bounds that the solution is at; equal bounds leave the sign of y
     for i in range(m):
         work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
         z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
@@ -202,16 +216,19 @@ def _note_multipliers(p, memory):
 
 @kernel
 def _state_choice(length, is_afresh, p, memory):
-    """W, q, bounds and a first guess of the problem whose step has one of the `LENGTHS`."""
+    """W, q, bounds and first guess of the problem whose step has the length ``LENGTHS[length]``."""
     work, iwork = memory.work, memory.iwork
     m, n = p.m, p.n
     near_x, near_s, near_lam = p.near_x + length * m * n, p.near_s + length * m * n, p.near_lam + length * m * m
+    # 1. W
     for k in range(m * m):
         work[p.W + k] = work[p.D + k] + work[near_lam + k]
     iwork[p.isolver] = 0  # another matrix
+    # 2. q by row, with the sizes of its terms
     for i in range(m):
         y, terms = output(i, p, work)
         lower, upper = work[p.bounds_lower + i], work[p.bounds_upper + i]
+        # rows without D: y is zero, or keeps its sign for the step, which fixes lambda at the other bound
         if iwork[p.direct + i] == 0:
             is_zero = iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD or abs(y) <= _ON_IT * terms
             if is_zero:
@@ -220,41 +237,48 @@ def _state_choice(length, is_afresh, p, memory):
                 upper = lower
             elif y < 0.0 and upper < math.inf:
                 lower = upper
+        # rows with D, from scratch: by the previous lambda
         elif is_afresh:
             for k in range(m):
                 y += work[p.D + i * m + k] * work[p.K + k]
                 terms += abs(work[p.D + i * m + k] * work[p.K + k])
+        # y of fired and held rows is zero by definition, not by evaluation
         elif iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD:
             y = 0.0
-        else:  # as the modes before say, so that rows that differ from held ones by nothing do so here
+        # by the previous modes, so that rows that differ from held ones by nothing do so here
+        else:
             y, terms = work[p.y0 + i], abs(work[p.y0 + i])
             for j in range(n):
                 y += work[p.Y + i * n + j] * work[p.x + j]
                 terms += abs(work[p.Y + i * n + j]) * work[p.x_size + j]
         terms = terms if y != 0.0 else 0.0
+        # 3. change by the implicit step: state, source, multipliers
         for j in range(n):
             of_x, of_s = work[near_x + i * n + j] * work[p.x + j], work[near_s + i * n + j] * work[p.s + j]
             y, terms = y + of_x + of_s, terms + abs(of_x) + abs(of_s)
         for k in range(m):
             of_lam = work[near_lam + i * m + k] * work[p.K + k]
             y, terms = y + of_lam, terms + abs(of_lam)
-        y = y if abs(y) > _NOTHING * terms else 0.0  # rounding, which a solver would take for data
+        # rounding would be data to the solver
+        y = y if abs(y) > _NOTHING * terms else 0.0
         work[p.q + i], work[p.lower + i], work[p.upper + i] = y, lower - work[p.K + i], upper - work[p.K + i]
         work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
 
 
 @kernel
 def jump(flow, calls, memory):
-    """``x += B p`` where no lambda makes y what it must be: p of an implicit step, ``h lambda``, as h goes to 0. False where there is none.
+    """Jump ``x += B p`` if no lambda gives the required y: p is the limit of ``h lambda`` of an implicit step, h to 0. False without limit.
 
-    ``0 <= p  ⟂  C (x + B p) + e + D p / h >= 0``, and p = 0 of bounded multipliers, with three h, each half of the one before: of what p
-    differs by from its limit two orders go.
+    ``0 <= p  ⟂  C (x + B p) + e + D p / h >= 0``, and p = 0 of bounded multipliers, with three h, each half of the one before:
+    Richardson extrapolation removes two orders of the error.
     """
     solver_options, work = calls.solver_options, memory.work
+    # 1. scale of h: the time in which B changes y as much as D
     p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
     for k in range(m * m):
         of_D, of_B = max(of_D, abs(work[p.D + k])), max(of_B, abs(_driven(k // m, k % m, p, work)))
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    # 2. three problems, and their extrapolation to h = 0
     for halvings in range(3):
         stiffness = of_B / (_SHORT * of_D) * 2.0**halvings if of_D > 0.0 else 0.0
         for i in range(m):
@@ -266,9 +290,11 @@ def jump(flow, calls, memory):
         status = solve(m, flow.W_row, flow.W_column, p.W, p, calls.solver, strict, False, memory)
         if status != CONVERGED and not work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
             return False
+        # weights of the extrapolation 1, 1/2, 1/4
         weight = (1.0 if halvings == 0 else -6.0 if halvings == 1 else 8.0) / 3.0
         for i in range(m):
             work[p.chosen + i] = (work[p.chosen + i] if halvings > 0 else 0.0) + weight * work[p.z + i]
+    # 3. jump, and modes by p
     most = 0.0
     for i in range(m):
         most = max(most, abs(work[p.chosen + i]))
@@ -279,6 +305,7 @@ def jump(flow, calls, memory):
         is_held = abs(work[p.chosen + i]) > _VERGE * most
         low, high = work[p.bounds_lower + i] > -math.inf, work[p.bounds_upper + i] < math.inf
         memory.iwork[p.mode + i] = LOWER if low and not is_held else UPPER if high and not is_held else HELD
+    # 4. motion in these modes; a projection gives all digits
     solve_modes(flow, memory)
     put_on_outputs(flow, memory)  # from a jump in digits that count to one in all of them
     return True
@@ -309,17 +336,20 @@ def _start_again(p, work):
 
 @kernel
 def solve_modes(flow, memory):
-    """Put lambda and y as functions of x, and the motion, of the present modes into L, l, Y, y0, rate and constant."""
+    """Express lambda, y and the motion of the present modes by x: L, l, Y, y0, rate and constant."""
     work, iwork = memory.work, memory.iwork
     p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
+    # 1. eliminate lambda of the held rows
     count = _eliminate(p, memory)
     if p.is_driven != 0 and count < _count_held(p, iwork):
         count = _hold_more(count, p, memory)
+    # 2. rows at bounds
     for i in range(m):
         mode = iwork[p.mode + i]
         work[p.l + i] = work[p.bounds_lower + i] if mode == LOWER else work[p.bounds_upper + i] if mode == UPPER else 0.0
         for j in range(n):
             work[p.L + i * n + j] = 0.0
+    # 3. redundant held rows keep the lambda of the choice; the others follow from x
     held = _count_held(p, iwork) if p.is_driven != 0 else count
     for b in range(count, held):
         work[p.l + iwork[p.column + b]] = work[p.chosen + iwork[p.column + b]]
@@ -332,6 +362,7 @@ def solve_modes(flow, memory):
             work[p.L + i * n + j] = -work[p.X + a * n + j]
     if p.is_driven != 0:
         _without_rounding(p.l, p.L, p, work)
+    # 4. substitute into outputs and motion; in circuits rounding of large sources is removed first
     _substitute(m, p.e, p.C, p.D, p.y0, p.Y, p, work)
     if p.is_driven != 0:
         _without_rounding(p.y0, p.Y, p, work)
@@ -341,9 +372,9 @@ def solve_modes(flow, memory):
 
 @kernel
 def take_back(p, memory):
-    """Give rows their modes back that were changed too early: whose guard had not come to zero, and that break the law now.
+    """Restore the modes of rows that were changed too early: whose guard had not come to zero, and that violate the law now.
 
-    A choice looks ahead by a step, in which y or lambda may get there. Of rows that D decides. Returns whether there are any.
+    A choice looks ahead by a step, in which y or lambda may get there. For rows with D. Returns whether there are any.
     """
     iwork = memory.iwork
     are_back = False
@@ -368,7 +399,7 @@ def broken_row(p, memory):
 
 @tiny
 def _breaks_law(i, share, p, memory):
-    """Whether y, or lambda of a held row, is beyond its bound by more than a share of its terms."""
+    """Whether y, or lambda of a held row, is beyond its bound by more than share times its terms."""
     work = memory.work
     mode = memory.iwork[p.mode + i]
     matrix, constant = (p.L, p.l) if mode == HELD else (p.Y, p.y0)
@@ -399,7 +430,7 @@ def _without_rounding(constant, matrix, p, work):
 
 @tiny
 def _count_held(p, iwork):
-    """How many rows are HELD."""
+    """Number of HELD rows."""
     count = 0
     for i in range(p.m):
         count += 1 if iwork[p.mode + i] == HELD else 0
@@ -408,14 +439,15 @@ def _count_held(p, iwork):
 
 @kernel
 def _hold_more(count, p, memory):
-    """Where held rows are redundant, hold rows at a bound whose y is 0, too, if lambda of the others then follows.
+    """If held rows are redundant, hold rows at a bound with y = 0, too, provided that lambda of the others is then determined.
 
-    So a part of a circuit that floats moves with the diode that is about to conduct. Returns what `_eliminate` does.
+    So a floating part of a circuit moves with the diode that is about to conduct. Returns the count of `_eliminate`.
     """
     work, iwork = memory.work, memory.iwork
     largest = 0.0
     for i in range(p.m):
         largest = max(largest, abs(work[p.q + i]))
+    # one more row at a time, undone unless it makes a redundant row independent
     for i in range(p.m):
         mode, missing = iwork[p.mode + i], _count_held(p, iwork) - count
         if missing == 0:
@@ -452,21 +484,24 @@ def _substitute(count, known, state, gain, constant, matrix, p, work):
 
 @kernel
 def _eliminate(p, memory):
-    """``P lambda + X x + K = 0`` of the HELD rows solved for lambda. Returns how many of them say something: those come first.
+    """Solve ``P lambda + X x + K = 0`` of the HELD rows for lambda. Returns the number of independent rows, which come first.
 
-    Out: lambda of iwork[p.column + a] is ``-X_a x - K_a``. Rows without lambda are differentiated; what then is still without is redundant.
+    Out: lambda of iwork[p.column + a] is ``-X_a x - K_a``. Rows without lambda are differentiated; those still without one are redundant.
     """
     work, iwork = memory.work, memory.iwork
     n, m, count = p.n, p.m, 0
+    # 1. held rows
     for i in range(m):
         if iwork[p.mode + i] == HELD:
             iwork[p.row + count], iwork[p.column + count] = i, i
             count += 1
+    # 2. input by sources and by rows at their bounds
     for a in range(n):
         f = work[p.s + a]
         for i in range(m):
             f += _at_bound(i, p, memory) * work[p.B + a * m + i]
         work[p.input + a] = f
+    # 3. rows, with lambda of the others at their bounds
     for a in range(count):
         i = iwork[p.row + a]
         work[p.K + a] = work[p.e + i]
@@ -477,8 +512,10 @@ def _eliminate(p, memory):
         for b in range(count):
             work[p.P + a * m + b] = work[p.D + i * m + iwork[p.column + b]]
         _measure(a, count, p, work)
+    # 4. pivots of D
     done = _pivot(0, count, p, memory)
     _note_what_is_off(done, count, p, memory)
+    # 5. rows without lambda: differentiate, at most n times (relative degree), and pivot again
     for order in range(n):
         if done == count:
             break
@@ -492,7 +529,7 @@ def _eliminate(p, memory):
 
 @tiny
 def _at_bound(i, p, memory):
-    """lambda of a row at a bound, 0 of one that is held."""
+    """lambda of a row at a bound, 0 of a held row."""
     mode = memory.iwork[p.mode + i]
     return memory.work[p.bounds_lower + i] if mode == LOWER else memory.work[p.bounds_upper + i] if mode == UPPER else 0.0
 
@@ -507,7 +544,7 @@ def _measure(a, count, p, work):
 
 @kernel
 def _note_what_is_off(done, count, p, memory):
-    """Keep held rows without lambda, which x obeys, and note if one is off by more than rounding: only a jump of x would mend that."""
+    """Keep held rows without lambda, which constrain x, and note if one is off by more than rounding: only a jump of x corrects that."""
     work, iwork = memory.work, memory.iwork
     largest = 0.0
     iwork[p.n_hidden] = count - done
@@ -526,13 +563,15 @@ def _note_what_is_off(done, count, p, memory):
 
 @kernel
 def _note_what_leaves(done, count, p, memory):
-    """Note if a source moves a held row off 0 that no lambda holds, not as a rate either: a loop of sources that contradict each other."""
+    """Note if a source moves a held row off 0 which no lambda can hold, nor its rate: a loop of contradicting sources."""
     work, iwork = memory.work, memory.iwork
     n, largest = p.n, 0.0
+    # sizes of the terms of x'
     for j in range(n):
         work[p.spare + j] = abs(work[p.input + j])
         for k in range(n):
             work[p.spare + j] += abs(work[p.A + j * n + k]) * work[p.x_size + k]
+    # rates of the remaining rows, relative to the largest terms
     for i in range(p.m):
         terms = 0.0
         for j in range(n):
@@ -548,15 +587,17 @@ def _note_what_leaves(done, count, p, memory):
 
 @kernel
 def _differentiate(a, done, count, p, memory):
-    """Row a, which has no lambda, becomes its derivative, less what the rows that are solved say."""
+    """Replace row a, which has no lambda, by its derivative, minus its part along the solved rows."""
     work = memory.work
     n, m = p.n, p.m
     constant, size = 0.0, 0.0
+    # 1. X x' = X (A x + input)
     for j in range(n):
         work[p.spare + j] = 0.0
         constant += work[p.X + a * n + j] * work[p.input + j]
         for k in range(n):
             work[p.spare + j] += work[p.X + a * n + k] * work[p.A + k * n + j]
+    # 2. coefficients X B of lambda, with rounding set to 0: a pivot must not be rounding
     for b in range(count):
         entry, terms = 0.0, 0.0
         for k in range(n):
@@ -565,6 +606,7 @@ def _differentiate(a, done, count, p, memory):
             terms += abs(term)
         work[p.P + a * m + b] = entry if abs(entry) > _NO_PIVOT * terms else 0.0
         size = max(size, terms)
+    # 3. store, and subtract the solved rows
     work[p.K + a] = constant
     for j in range(n):
         work[p.X + a * n + j] = work[p.spare + j]
@@ -575,7 +617,7 @@ def _differentiate(a, done, count, p, memory):
 
 @kernel
 def _subtract(a, k, count, p, work):
-    """Take row k, whose pivot is 1, from row a until its entry there is 0; what is rounding of either becomes 0."""
+    """Subtract row k, whose pivot is 1, from row a until its entry there is 0; rounding of either becomes 0."""
     factor, n, m = work[p.P + a * p.m + k], p.n, p.m
     if factor == 0.0:
         return
@@ -595,10 +637,11 @@ def _difference(a, b):
 
 @kernel
 def _pivot(done, count, p, memory):
-    """Gauss–Jordan elimination with full pivoting, as far as there are pivots. Returns how many rows are solved."""
+    """Gauss–Jordan elimination with full pivoting, up to the last pivot. Returns the number of solved rows."""
     work, iwork = memory.work, memory.iwork
     n, m = p.n, p.m
     while done < count:
+        # 1. pivot: largest entry relative to the size of its row, so that rows of any scale compete
         best, row, column = 0.0, done, done
         for a in range(done, count):
             for b in range(done, count):
@@ -607,6 +650,7 @@ def _pivot(done, count, p, memory):
                     best, row, column = entry / work[p.size + a], a, b
         if best == 0.0:
             break
+        # 2. exchange rows and columns
         for b in range(count):
             work[p.P + row * m + b], work[p.P + done * m + b] = work[p.P + done * m + b], work[p.P + row * m + b]
         for j in range(n):
@@ -617,6 +661,7 @@ def _pivot(done, count, p, memory):
         for a in range(count):
             work[p.P + a * m + column], work[p.P + a * m + done] = work[p.P + a * m + done], work[p.P + a * m + column]
         iwork[p.column + column], iwork[p.column + done] = iwork[p.column + done], iwork[p.column + column]
+        # 3. scale, and subtract from all others
         reciprocal = 1.0 / work[p.P + done * m + done]
         for b in range(count):
             work[p.P + done * m + b] *= reciprocal
@@ -635,20 +680,23 @@ def _pivot(done, count, p, memory):
 def move(h_most, flow, memory):
     """One step of the motion in the present modes, at most h_most, or to the first event in it. Returns (h, whether an event ends it).
 
-    The motion is its Taylor series, to rounding: x at theta is ``sum_j c_j theta^j``; h is as long as the last terms are lost. Many short
-    steps are one of collocation, which may be longer than h_most.
+    The motion is its Taylor series, to rounding: x at theta is ``sum_j c_j theta^j``; h is as long as the last terms are rounding. Many
+    short steps are replaced by one of collocation, which may be longer than h_most.
     """
     work = memory.work
     p, n = flow.plan[0], flow.plan[0].n
+    # 1. polynomials of the motion
     h = take_long_step(h_most, SERIES_DEGREE, p, memory)
     is_long = h > 0.0
     if not is_long:
         h = _short_step(h_most, p, work)
+    # 2. first root of the guards
     end = min(h_most / h, 1.0) if is_long else 1.0
     theta = _first_event(end, p, memory)
     is_event = theta != NO_ROOT
     if not is_event:
         theta = end
+    # 3. state there
     if is_long:
         move_to(theta, p, work)
     for a in range(0 if is_long else n):
@@ -675,11 +723,12 @@ def _short_step(h_most, p, work):
 
 @kernel
 def _series(h, p, work):
-    """Coefficients of the motion over h. Returns by what h might be longer; below 1 the last terms still count."""
+    """Coefficients of the motion over h. Returns the factor by which h may grow; below 1 the last terms still count."""
     n, growth = p.n, 1e3
     for a in range(n):
         work[p.poly + a] = work[p.x + a]
         work[p.c_size + a] = work[p.x_size + a] if a >= p.n_own else abs(work[p.x + a])
+    # 1. coefficients, and sizes of their terms
     for j in range(SERIES_DEGREE):
         for a in range(n):
             c = work[p.constant + a] if j == 0 else 0.0
@@ -689,6 +738,7 @@ def _series(h, p, work):
                 size += abs(work[p.rate + a * n + b]) * work[p.c_size + j * n + b]
             work[p.poly + (j + 1) * n + a] = c * h / (j + 1)
             work[p.c_size + (j + 1) * n + a] = size * h / (j + 1)
+    # 2. the last two terms of each state against its largest one
     for a in range(n):
         largest = 0.0
         for j in range(SERIES_DEGREE):
@@ -704,24 +754,28 @@ def _series(h, p, work):
 
 @kernel
 def _first_event(end, p, memory):
-    """The first theta, up to end, at which a guard comes to zero, or NO_ROOT. Out: which do so, in iwork[p.fired:]."""
+    """First theta, up to end, at which a guard comes to zero, or NO_ROOT. Out: the guards that do, in iwork[p.fired:]."""
     work, iwork = memory.work, memory.iwork
     best, no_change = NO_ROOT, min(_NO_CHANGE * 10.0 ** iwork[p.n_still], _MOST_CHANGE) if iwork[p.n_still] > 0 else 0.0
     for i in range(p.m):
         work[p.w + i] = NO_ROOT
+        # equal bounds: lambda is given, and y free
         mode = iwork[p.mode + i]
         if work[p.bounds_lower + i] == work[p.bounds_upper + i]:
             continue
+        # a row at a bound: y
         if mode != HELD:
             work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, end, no_change, p, work)
             best = min(best, work[p.w + i])
             continue
+        # a held row: lambda at either bound
         at, lower, upper = p.L + i * p.n, work[p.bounds_lower + i], work[p.bounds_upper + i]
         if lower > -math.inf:
             work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, end, no_change, p, work)
         if upper < math.inf:
             work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, end, no_change, p, work))
         best = min(best, work[p.w + i])
+    # guards that come to zero together are one event
     for i in range(p.m):
         iwork[p.fired + i] = 1 if best != NO_ROOT and work[p.w + i] <= best + _TOGETHER else 0
     return best
@@ -729,18 +783,23 @@ def _first_event(end, p, memory):
 
 @kernel
 def _root(row, sign, constant, bound, end, no_change, p, work):
-    """First root of ``sign (row x + constant - bound)`` along the motion; coefficients that are rounding count as zero at the start."""
+    """First root of ``sign (row x + constant - bound)`` along the motion; initial coefficients that are rounding count as zero.
+
+    A guard that has just fired is zero by rounding only: its leading coefficients are dropped, so that it does not fire again.
+    """
     zeros, is_start, size = 0, True, 0.0
     for j in range(SERIES_DEGREE + 1):
         g = constant - bound if j == 0 else 0.0
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
         reach = 0.0
         for a in range(p.n):
+            # coefficient of order j, the size of its terms, and the largest size that these can have
             c = work[p.poly + j * p.n + a]
             g += work[row + a] * c
             terms += abs(work[row + a]) * (work[p.x_size + a] if j == 0 else abs(c))
             reach += abs(work[row + a]) * work[p.c_size + j * p.n + a]
         g *= sign
+        # the value, and derivatives as long as all lower ones are zero
         if j == 0:
             is_start, size = -_ROUNDED * terms <= g <= max(_NO_VALUE, no_change) * terms, terms
         else:
@@ -752,7 +811,7 @@ def _root(row, sign, constant, bound, end, no_change, p, work):
 
 @kernel
 def put_on_outputs(flow, memory):
-    """Move x onto what it obeys in the present modes, and onto ``C x + e = 0`` of rows that came to zero: what is off is rounding."""
+    """Project x onto the constraints of the modes, and onto ``C x + e = 0`` of rows that came to zero, which only rounding violates."""
     work, iwork = memory.work, memory.iwork
     p = flow.plan[0]
     for _ in range(2):

@@ -33,13 +33,13 @@ A = np.array(
 ERROR = np.array([-(13 + 7 * _S) / 3, (-13 + 7 * _S) / 3, -1 / 3])
 GAMMA = 30.0 / (6.0 + 81.0 ** (1 / 3) - 9.0 ** (1 / 3))  # the real eigenvalue of A^-1
 _ITERATIONS = 10  # of Newton's method, at most
-_SLOPE = 2.0**-26  # of a component, or of the size below which its absolute tolerance counts: difference for its slope
-_LOOSE, _UNITS = 0.03, 10.0  # of the tolerance: what Newton's method may miss; units in the last place that it cannot
+_SLOPE = 2.0**-26  # step of finite differences, of a component, or of the size below which its absolute tolerance counts
+_LOOSE, _UNITS = 0.03, 10.0  # of the tolerance: error of Newton's method; units in the last place that it cannot resolve
 _DIVERGES = 0.99  # ratio of two changes
 
 
 def _note_slopes(t, s, functions, options, memory):
-    """Slopes of x' at the start of a step, by differences from x' in work[k:], into work[jac:]; wrong ones make Newton's method slow."""
+    """Slopes of x' at the start of a step, by differences from x' in work[k:], into work[jac:]; errors only slow Newton's method."""
     work = memory.work
     f, n = s.flow[0], s.flow[0].n
     for j in range(n):
@@ -54,12 +54,14 @@ def _note_slopes(t, s, functions, options, memory):
 def _take_step(t, h, s, functions, options, memory):
     """A step from work[x:], with x' there in work[k:] and its slopes in work[jac:]: the state in x_new, x' in LAST of k, and dense output.
 
-    Returns (status, error relative to the tolerances, infinite where a stage fails or the equations are not solved).
+    Returns (status, error relative to the tolerances, infinite if a stage fails or the equations are not solved).
     """
     work = memory.work
     f, n, last, status = s.flow[0], s.flow[0].n, 0.0, CONVERGED
+    # 1. matrices
     if not _prepare(n, h, f, memory):
         return CONVERGED, math.inf
+    # 2. simplified Newton for the stages, from 0
     for a in range(n):
         work[f.first + a] = work[f.k + a]
     for i in range(STAGES * n):
@@ -76,15 +78,18 @@ def _take_step(t, h, s, functions, options, memory):
         if is_done or diverges or status != CONVERGED:
             break
         last = size
+    # 3. end of the step; k[0] is x' at the start again, which the stages have overwritten
     for a in range(n):
         work[f.k + a] = work[f.first + a]
         work[f.x_new + a] = work[f.x + a] + work[f.z + 2 * n + a]
     if not is_done or status != CONVERGED:
         return status, math.inf
+    # 4. dense output, slope at the end, error
     _dense_output(n, f, work)
     status = derivative(time_in_step(t, 1.0, h), f.x_new, f.k + LAST * n, s, functions, options, memory)  # noqa: F821
     error = _error_of_step(n, h, f.k, options.rtol, f, work)
-    if error > 1.0:  # of what is stiff the estimate is too large: filtered once more
+    # the estimate is too large for stiff components: it is filtered a second time
+    if error > 1.0:
         for a in range(n):
             work[f.x_sampled + a] = work[f.x + a] + work[f.g + a]
         derivative(t, f.x_sampled, f.first, s, functions, options, memory)  # noqa: F821
@@ -94,9 +99,10 @@ def _take_step(t, h, s, functions, options, memory):
 
 @kernel
 def _prepare(n, h, p, memory):
-    """Inverses of ``I - h A ⊗ J`` and ``gamma / h I - J``; False where one is singular."""
+    """Inverses of ``I - h A ⊗ J`` and ``gamma / h I - J``; False if one is singular."""
     work = memory.work
     m = 3 * n
+    # 1. matrix of the stages
     for i in range(m):
         work[p.sizes + i] = 0.0
         for j in range(m):
@@ -105,6 +111,7 @@ def _prepare(n, h, p, memory):
             work[p.sizes + i] += abs(value)
     if not invert_in_place(m, p.newton, p.sizes, memory, p.stage_pivots):
         return False
+    # 2. filter of the error
     for i in range(n):
         work[p.sizes + i] = 0.0
         for j in range(n):
@@ -146,9 +153,9 @@ def _is_solved(size, last, rtol):
 
 @kernel
 def _error_of_step(n, h, first, rtol, p, work):
-    """Root mean square of the errors of all components, in the norm of the tolerances; in work[p.g:], too, itself.
+    """Root mean square of the errors of all components, in the norm of the tolerances; the errors themselves in work[p.g:].
 
-    first: offset of x' at the start of the step, or, filtered once more, at the start moved by the error.
+    first: offset of x' at the start of the step, or, for the second filter, at the start moved by the error.
     """
     s = 0.0
     for a in range(n):

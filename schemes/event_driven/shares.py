@@ -1,9 +1,9 @@
-"""Forces of tangents that follow from each other, as of feet that stick on a line: what moves does not tell who carries how much.
+"""Distribution of friction among linearly dependent sticking constraints (statically indeterminate), which the motion does not determine.
 
-Changes of forces that change no acceleration are added to a solution, ``lambda + sum_k s_k S_k``: those by which the sum of
-``|lambda_t|^2 / w`` is least, ``w = mu lambda_n`` of each contact, then those by which the largest ``|lambda_t| / w`` is least. So a
-contact comes to its cone only when the others cannot help it, and its force is against the slip that begins there. Along one shift at a
-time: of several shifts the largest may be larger than it need be.
+Changes of forces that change no acceleration are added to a solution, ``lambda + sum_k s_k S_k``: those with the least sum of
+``|lambda_t|^2 / w``, ``w = mu lambda_n`` of each contact, then those with the least maximum of ``|lambda_t| / w``. So a contact reaches its
+cone only when the others cannot relieve it, and its force is opposite to the slip that begins there. One shift at a time: with several
+shifts the maximum need not be the least.
 """
 
 from nsds._jit import kernel, tiny
@@ -11,17 +11,17 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.mechanics.tables import HELD, REDUNDANT
 from nsds.schemes.problem.disks import begins_disk, unit_of
 
-_SWEEPS, _SAME = 400, 1e-14  # over the shifts at most, until none changes more than that of the largest force
+_SWEEPS, _SAME = 400, 1e-14  # over the shifts at most, until none changes more than that part of the largest force
 _MORE_SWEEPS = 8
-_NOTHING = 1e-20  # of the squares of what a shift changes
-_HALVINGS = 56  # of the way between what is best for one contact and for another
-_CARRIES = 1e-6  # of the largest force: contacts that carry less get next to nothing of what tangents share
-_LEAST = 1e-200  # force, where there is none at all
+_NOTHING = 1e-20  # relative to the squares of the changes by a shift
+_HALVINGS = 56  # bisections between the optima of two contacts
+_CARRIES = 1e-6  # of the largest force: contacts that carry less get nearly no share of friction
+_LEAST = 1e-200  # force, if there is none at all
 
 
 @kernel
 def find_shifts(s, memory):
-    """Changes of forces that change no acceleration, one of each tangent that is REDUNDANT in a contact that carries: 1 of it, and
+    """Changes of forces without acceleration, one of each tangent that is REDUNDANT in a contact that carries: 1 of it, and
 
         -A^-1 W_k   of the HELD rows
 
@@ -54,10 +54,10 @@ def _sticks(a, s, iwork):
 
 @kernel
 def share(is_whole, s, memory):
-    """Shares of what tangents carry that follow from each other. In and out: multipliers in work[p.z:].
+    """Distribute friction among linearly dependent tangents. In/out: multipliers in work[p.z:].
 
-    is_whole: whether they are forces, of which the normal ones say what contacts can carry; of linear motions coefficients of higher order
-    are shared likewise, and only such that squares are least, which is linear in them.
+    is_whole: whether they are forces, whose normal components limit the friction; coefficients of higher order of linear motions are
+    distributed likewise, but by least squares only, which is linear in them.
     """
     iwork = memory.iwork
     f = s.flow[0]
@@ -109,7 +109,7 @@ def _of_shift(k, a, f, memory):
 
 @kernel
 def _shift(way, k, s, memory):
-    """``lambda + way S_k``."""
+    """``lambda + way S_k``: move along a shift."""
     f, p = s.flow[0], s.newton.plan[0]
     for a in range(memory.iwork[f.count]):
         memory.work[p.z + a] += way * _of_shift(k, a, f, memory)
@@ -117,7 +117,7 @@ def _shift(way, k, s, memory):
 
 @kernel
 def _to_least_squares(k, s, memory):
-    """How far along a shift ``sum |lambda_t|^2 / w`` is least."""
+    """Distance along a shift at which ``sum |lambda_t|^2 / w`` is least."""
     work, iwork = memory.work, memory.iwork
     f, p, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0
     for a in range(iwork[f.count]):
@@ -131,12 +131,14 @@ def _to_least_squares(k, s, memory):
 
 @kernel
 def _to_least_load(k, s, memory):
-    """How far along a shift the largest ``|lambda_t| / w`` is least: between where it is for one contact and for another."""
+    """Distance along a shift at which the largest ``|lambda_t| / w`` is least: between the optima of two contacts."""
     least, low, high = _NOTHING * _most_bent(k, s, memory), 0.0, 0.0
+    # 1. optimum of each contact alone
     for a in range(memory.iwork[s.flow[0].count]):
         _, slope, bend = _load(0.0, k, a, s, memory)
         if bend > least:
             low, high = min(low, -slope / bend), max(high, -slope / bend)
+    # 2. bisection by the slope of the largest load, which is a convex function
     for _ in range(_HALVINGS if low < high else 0):
         way, largest, rises = 0.5 * (low + high), -1.0, 0.0
         for a in range(memory.iwork[s.flow[0].count]):

@@ -1,4 +1,4 @@
-"""The state of all bodies: (q, v) behind one another in the work memory, and as the record has it."""
+"""State of all bodies: (q, v) consecutive in the work memory, and as fields of the record."""
 
 from nsds._jit import kernel
 from nsds.schemes.mechanics.bodies import copy_state, displace

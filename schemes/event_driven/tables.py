@@ -1,4 +1,4 @@
-"""Tables and options of event-driven Lagrangian systems: what they have besides those of the Newton form."""
+"""Tables and options of event-driven Lagrangian systems, beside those of the Newton form."""
 
 from typing import NamedTuple
 
@@ -13,57 +13,80 @@ from nsds.schemes.mechanics.tables import Rigid
 
 SERIES_DEGREE = 24  # of the Taylor series of a linear motion
 _ATOL = 1e-12  # in the units of the states, or, of what is small, of the largest so far
-JUMPS = 64  # of forces, at most, whose times are remembered
-LEANS = 3  # in spared: a contact that bounded forces keep where it is
-# of the motion: x = (q, v) of all coordinates, n of them, at the start, the end and inside a step; stages k; poly, the
-# motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact; of each coordinate
-# acc_size, the same at the last state, and of x atol, absolute tolerances, and x_size, the largest so far; jumped_at, when forces
-# have jumped lately.
-_MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free", "acc_size", "atol", "x_size", "jumped_at")
-# Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
-# without contact; slow, below which it is at rest, slip, the same for the guard, and creep, up to which what begins to slip in space keeps
-# its direction; direction of slip, at the start of a step (heading), and before the event; last, the time of the last impact, and two times
-# of flight before that; approach, the speed before an impact; opening, ydot after an event; of compliant rows margin, the value of the
-# guard, opening and bend, its derivatives, and soft, scratch; right side and row sums of the problem of
-# forces; of a run of slow impacts, when it began and when its first half ended, and the largest speeds in both halves; carried, what the
-# friction of a contact can be; of equations that may depend on each other weight, scale and side, see
-# `nsds.schemes.event_driven.dependent`; kept, the force of a bounded row before the event.
+JUMPS = 64  # of forces, at most, whose times are stored
+LEANS = 3  # in spared: a contact in equilibrium under bounded forces
+# The motion: x = (q, v) of all coordinates, n of them.
+_MOTION = (
+    # x, x_new, x_sampled (n): at the start, the end and inside a step; k: stages; poly: motion as polynomials of theta; force_value,
+    # force_poly: forces that depend on time
+    "x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly",
+    # acc_free, acc_size: accelerations without contact, and those of the last state; atol: absolute tolerances; x_size: largest |x| so
+    # far; jumped_at: times of the last jumps of forces, s
+    "acc_free", "acc_size", "atol", "x_size", "jumped_at",
+)  # fmt: skip
+# Of each constraint.
 _ROWS = (
-    "root", "length", "speed", "pull", "slow", "slip", "creep", "direction", "heading", "direction_before", "last", "flight",
-    "flight_before", "approach", "opening", "rhs", "size", "run_start", "run_middle", "run_first", "run_second", "carried",
-    "margin", "bend", "soft", "weight", "scale", "side", "kept",
+    # root: first root of its guard, theta; length, speed, pull: largest terms so far of y, ydot and of the acceleration without contact
+    "root", "length", "speed", "pull",
+    # slow: speed below which it is at rest; slip: the same for the guard; creep: up to which slip that begins in space keeps its direction
+    "slow", "slip", "creep",
+    # direction of slip; at the start of a step (heading), and before the event
+    "direction", "heading", "direction_before",
+    # last: time of the last impact; two times of flight before that, s; approach: speed before an impact; opening: ydot after an event
+    "last", "flight", "flight_before", "approach", "opening",
+    # right-hand side and row sums of the problem of forces
+    "rhs", "size",
+    # run of slow impacts: its start and middle, s, and the largest speeds in both halves; carried: largest friction of a contact
+    "run_start", "run_middle", "run_first", "run_second", "carried",
+    # compliant rows. margin: value of the guard; opening, bend: its derivatives; soft: scratch
+    "margin", "bend", "soft",
+    # equations that may be linearly dependent, see `nsds.schemes.event_driven.dependent`; kept: force of a bounded row before the event
+    "weight", "scale", "side", "kept",
 )  # fmt: skip
 # Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, shifts of forces, and the matrix of a
 # compliant element.
 _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift", "soft_matrix")
-# Numbers: the next step of the flow, and, where it crosses a jump of forces, that to resume with; the error of the last; tail, when an
-# accumulation ends; limit, of steps; event, when the last one was; force, the largest lambda so far; mark, a time from which
-# steps are counted, counted, events; reached, the time of the last step, and stride, the longest so far; recurrence, the time after which
-# jumps of forces come again, infinite where that is not known; handed, the length of the interval that was last handed over to time
-# stepping, and handed_to, its end; t_low and t_high, between which functions are called.
-_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark", "counted", "reached", "stride", "recurrence",
-            "handed", "handed_to", "t_low", "t_high")  # fmt: skip
-# In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
-# zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
-# row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
-# list that have shifts; relation, that of a compliant row, ABSENT where y is linear; listed, whether it is in the record's list; turned,
-# whether its slip is reversed at the end of a step; left_out, whether it is an equation that follows from others; block, the first row of
-# its block of equations; changes, whether its gap is now that of one contact of two shapes, now of another.
-_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted", "relation", "listed",
-               "turned", "left_out", "block", "changes")  # fmt: skip
-# Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
-# than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
-# time; steps since the mark; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that
-# it is due to; n_jumps, times in jumped_at; foretold, the one of them that comes again next; force_degree, of the polynomials of forces;
-# depends, how many equations followed from others when the matrix was last factorised, ABSENT before; swept, of the shapes that meet at
-# the end of the step the first slot, ABSENT where a guard of a row ends it.
-_WHOLE = (
-    "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "n_steps", "has_forces",
-    "first_event", "culprit", "n_jumps", "foretold", "force_degree", "depends", "swept",
+# Scalars.
+_NUMBERS = (
+    # step: next step of the flow; resume: the one after a jump of forces; error: of the last step; tail: end of an accumulation; limit:
+    # longest step; event: time of the last one; force: largest lambda so far
+    "step", "resume", "error", "tail", "limit", "event", "force",
+    # mark: time from which steps are counted; counted: events; reached: time of the last step; stride: longest one so far
+    "mark", "counted", "reached", "stride",
+    # recurrence: period of jumps of forces, infinite if unknown; handed, handed_to: length and end of the interval that was last handed
+    # over to time stepping; t_low, t_high: times between which functions may be called
+    "recurrence", "handed", "handed_to", "t_low", "t_high",
 )  # fmt: skip
-# Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step.
+# Integers of each constraint.
+_WHOLE_ROWS = (
+    # mode; zeros: orders in which its guard starts from zero; fired: it has come to zero; keep: active in a problem; before: mode before
+    # the event
+    "mode", "zeros", "fired", "keep", "before",
+    # equation: number of an active row in the matrix; row: the reverse; pivots; spared: others carry load in its place; run: slow impacts
+    # in a row
+    "equation", "row", "pivots", "spared", "run",
+    # shifted: place in the list of shifts; relation: that of a compliant row, ABSENT if y is linear; listed: in the list of the record
+    "shifted", "relation", "listed",
+    # turned: its slip is reversed at the end of a step; left_out: linearly dependent equation; block: first row of its block of equations;
+    # changes: its gap is that of different contacts of two shapes within the step
+    "turned", "left_out", "block", "changes",
+)  # fmt: skip
+# Integers.
+_WHOLE = (
+    # numbers of active rows, of HELD ones, of shifts; degree of poly; fresh: the state is not that of the last step; pending: an event is
+    # due; next_time: of those known in advance
+    "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time",
+    # events since the last row, and at one time; steps since the mark; has_forces: forces depend on time; first_event: the step ends at one
+    "n_events", "n_still", "n_steps", "has_forces", "first_event",
+    # culprit: row that an event is due to; n_jumps: times in jumped_at; foretold: the one that recurs next; force_degree: of force_poly
+    "culprit", "n_jumps", "foretold", "force_degree",
+    # depends: number of linearly dependent equations at the last factorisation, ABSENT before; swept: first slot of the shapes that meet at
+    # the end of the step, ABSENT if a guard of a row ends it
+    "depends", "swept",
+)  # fmt: skip
+# Scratch of `nsds.schemes.event_driven.radau5`, and x' at the start of a step.
 _STIFF = ("jac", "newton", "filter", "z", "g", "sizes", "first", "stage_pivots")
-# These are no places: whether all matrices are constant, forces may jump at rows, there are compliant rows, and the motion is stiff.
+# The last four are flags: all matrices are constant, forces may jump at rows, there are compliant rows, the motion is stiff.
 FLOW = table(
     "n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, *_STIFF, "is_linear", "is_controlled", "is_compliant", "is_stiff"
 )
@@ -71,7 +94,7 @@ FLOW = table(
 
 @by_reference
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     newton: newton.Options
@@ -116,6 +139,6 @@ def place_flow(n_dofs, n_state, n_constraints, is_stiff, work, iwork, compliant=
 
 
 def numbers_of(options):
-    """What kernels read of the options, as floats."""
+    """Options that kernels read, as floats."""
     numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
     return numbers | {"atol": numbers["atol"] or _ATOL, "is_scaled": float(numbers["atol"] == 0.0)}

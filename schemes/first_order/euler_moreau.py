@@ -1,4 +1,4 @@
-"""Euler–Moreau time stepping of first-order systems ([Notes], chapter 9): options, and which form of the step a system gets.
+"""Euler–Moreau time stepping of first-order systems ([Notes], chapter 9): options, and choice of the form of the step.
 
     M x_{k+1} = M x_k + h theta f_{k+1} + h (1-theta) f_k + h gamma r_{k+1} + h (1-gamma) r_k      theta–gamma scheme         (9.5)
     M x_{k+1} = M x_k + h theta f_{k+1} + h (1-theta) f_k + h r_{k+gamma}                          full theta–gamma scheme    (9.6)

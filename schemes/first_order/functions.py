@@ -12,7 +12,7 @@ from nsds.schemes.linear_algebra import subtract_product
 from nsds.status import INFEASIBLE, advice
 
 CONTRADICTION = "a source of voltage is short-circuited, or one of current has no path left"  # in a circuit
-_OFF = 0.1  # of the largest violation: devices that are further off contradict what is given
+_OFF = 0.1  # of the largest violation: devices with a larger one contradict what is given
 
 
 @tiny
@@ -21,10 +21,12 @@ def source(t, part, e, x, functions, memory, out):
     mem, work = memory.mem, memory.work
     n, n_u, shift = part.n, part.n_u, e * part.stride
     z, nothing = view(mem, part.z + shift, part.n_z), view(mem, 0, 0)
+    # 1. constant or function b
     for i in range(n):
         work[out + i] = 0.0 if part.b == ABSENT else mem[part.b + shift + i]
     if part.b_function != ABSENT:
         call_function(functions, part.b_function + e, (t, x, nothing, z, view(work, out, n)))
+    # 2. controls, with a constant or variable T
     if n_u > 0:
         T = part.T + e * n * n_u
         if part.T_function != ABSENT:
@@ -45,6 +47,7 @@ def rate(t, part, e, x, spare, functions, memory, out):
     mem, work = memory.mem, memory.work
     n = part.n
     at_x = view(work, x, n)
+    # sources first; then f by a function, A by a function, or a stored A
     source(t, part, e, at_x, functions, memory, out)
     if part.f_function != ABSENT:
         z, nothing = view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
@@ -64,10 +67,11 @@ def rate(t, part, e, x, spare, functions, memory, out):
 
 @kernel
 def rate_jacobian(t, part, e, x, at_x, spare, functions, memory):
-    """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x is what `rate` gave at x. Work: spare (2 n)."""
+    """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x: `rate` at x. Work: spare (2 n)."""
     work = memory.work
     n = part.n
     A = part.A_work + e * n * n
+    # 1. the user's Jacobian, which does not contain the controls
     is_given = part.jac_f_function != ABSENT
     is_whole = is_given and part.u_function == ABSENT and part.T_function == ABSENT
     if is_given:
@@ -75,6 +79,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, memory):
         call_function(functions, part.jac_f_function + e, (t, view(work, x, n), nothing, z, view(work, A, n * n)))
     if is_given and not is_whole:
         source(t, part, e, view(work, x, n), functions, memory, at_x)
+    # 2. finite differences of the rest
     for j in range(0 if is_whole else n):
         x_j = work[x + j]
         work[x + j] = x_j + FORWARD_STEP * max(1.0, abs(x_j))
@@ -94,10 +99,12 @@ def relation_values(t, r, functions, memory):
     """h and g of a relation at its arguments x and lam; of a linear one also its operators that are functions of time."""
     work = memory.work
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z)
+    # 1. a nonlinear relation gives both itself
     if r.h_function != ABSENT:
         call_function(functions, r.h_function, (t, x, lam, z, view(work, r.h, r.m)))
         call_function(functions, r.g_function, (t, x, lam, z, view(work, r.g, r.n)))
         return
+    # 2. operators that are functions of time
     m, n, n_z = r.m, r.n, r.n_z
     if r.C_function != ABSENT:
         call_function(functions, r.C_function, (t, x, lam, z, view(work, r.C, m * n)))
@@ -109,6 +116,7 @@ def relation_values(t, r, functions, memory):
         call_function(functions, r.F_function, (t, x, lam, z, view(work, r.F, m * n_z)))
     if r.e_function != ABSENT:
         call_function(functions, r.e_function, (t, x, lam, z, view(work, r.h, m)))
+    # 3. y = C x + D lambda + F z + e, r = B lambda
     for i in range(m):
         s = work[r.base + i] + (work[r.h + i] if r.e_function != ABSENT else 0.0)
         for j in range(n):
@@ -142,6 +150,7 @@ def evaluate_bounds(t, relations, constraints, p, functions, memory):
     """Bounds of lambda that are functions of time, into the problem p of all rows. Returns whether any has changed."""
     work = memory.work
     nothing, changed = view(memory.mem, 0, 0), False
+    # 1. functions
     for a in range(relations.size):
         r = relations[a]
         if r.bounds_function != ABSENT:
@@ -150,6 +159,7 @@ def evaluate_bounds(t, relations, constraints, p, functions, memory):
                 r.bounds_function,
                 (t, nothing, view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z), view(work, r.bounds, 2 * r.m)),
             )
+    # 2. their values by row
     for i in range(constraints.size):
         c = constraints[i]
         if c.low != ABSENT:
@@ -159,7 +169,7 @@ def evaluate_bounds(t, relations, constraints, p, functions, memory):
 
 
 def blame(records, prepared, m):
-    """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
+    """Name of the function that gave NaN or infinity at the state of member m, as text; empty if none does."""
     layout, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
     nothing, t = np.zeros(0), records["t"][m].item()
 
@@ -169,6 +179,7 @@ def blame(records, prepared, m):
     def words(name, field):
         return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
 
+    # 1. functions of parts
     for name, part in zip(layout.part_names, layout.parts, strict=True):
         x, z = mem[part["q"] : part["q"] + part["n"]], mem[part["z"] : part["z"] + part["n_z"]]
         n, n_u = part["n"], part["n_u"]
@@ -176,6 +187,7 @@ def blame(records, prepared, m):
         for field, size in sizes.items():
             if is_broken(part[field + "_function"], x, nothing, z, size=size):
                 return words(name, field)
+    # 2. functions of relations
     for name, r in zip(layout.relation_names, layout.relations, strict=True):
         x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
         for field, size in (("h", r["m"]), ("g", r["n"]), ("e", r["m"])):
@@ -185,7 +197,7 @@ def blame(records, prepared, m):
 
 
 def cause_of(records, prepared, m, status):
-    """Which devices of a circuit no voltages and currents suit, in words; nothing of other failures."""
+    """Devices of a circuit that contradict each other at all voltages and currents, as text; empty for other failures."""
     if status != INFEASIBLE or all(kind != NAMES for _, kind, *_ in model_of(records)):
         return ""
     devices = records["devices"][m]

@@ -5,8 +5,8 @@ With a uniform relative degree r, ``z_1 = y = C x + e`` and its derivatives ``z_
     dz_i = z_{i+1} dt + dnu_i  (i < r),      dz_r = (...) dt + C A^(r-1) B dnu_r
 
 with measures ``0 <= dnu_i ⟂ z_i+ >= 0`` where ``z_1, ..., z_{i-1} <= 0`` before, else ``dnu_i = 0``. In x, a jump of z_i alone is one
-along ``U_i`` with ``C A^(j-1) U_i = delta_ij`` in the span of ``B, A B, ..., A^(r-1) B``: what y does not see stays. Backward Euler with
-one LCP a step:
+along ``U_i`` with ``C A^(j-1) U_i = delta_ij`` in the span of ``B, A B, ..., A^(r-1) B``: components that y does not observe stay.
+Backward Euler with one LCP a step:
 
     x_{k+1} = x_k + h (A x_{k+1} + s_{k+1}) + sum_{i<r} U_i mu_i + B mu_r,      0 <= mu_i ⟂ z_{i,k+1} >= 0, or mu_i = 0
 
@@ -31,28 +31,37 @@ from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.tables import Unknowns, place_problem
 from nsds.status import CONVERGED, EARLY_SOURCE, NON_FINITE
 
-# One row per unknown of the LCP, the highest derivative of all outputs first: of which constraint it is, and which derivative less one.
+# One row per unknown of the LCP, the highest derivative of all outputs first: its constraint, and the order of the derivative minus one.
 UNKNOWN = table("constraint", "order", "y", "lam")
-# n: all states, side by side. State at both ends of a step, source s and the new one; what of x and s is in the new x (n, n). Rows by
-# unknown (m r, n): what of x and s is in z, and in its value after a free step; constants, units. Directions (n, m r): of jumps in a step,
-# of z alone, of the input r. Then z less what x is in it, z at the start of a step, and the magnitudes of its terms.
+# n states, m outputs, r relative degree, k = m r unknowns.
 PLAN = table(
-    "n", "n_outputs", "degree", "varies", "x", "x_new", "s", "s_new", "from_x", "from_s", "Z", "Z_s", "step_x", "step_s", "base", "unit",
-    "jump", "correction", "input", "offset", "value", "scale",
+    # sizes; varies: sources change
+    "n", "n_outputs", "degree", "varies",
+    # state at both ends of a step (n); source s and the new one (n)
+    "x", "x_new", "s", "s_new",
+    # from_x, from_s (n, n): x_{k+1} without jumps, from x and s
+    "from_x", "from_s",
+    # Z, Z_s (k, n): z from x and s; step_x, step_s (k, n): the same after a free step; base (k): constants; unit (k): powers of h
+    "Z", "Z_s", "step_x", "step_s", "base", "unit",
+    # jump (n, k): directions of jumps in a step; correction (n, k): of z alone; input (n, k): of r
+    "jump", "correction", "input",
+    # offset (k): z without its part from x; value (k): z at the start of a step; scale (k): sizes of its terms
+    "offset", "value", "scale",
+    # LCP and its solver
     "W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver",
 )  # fmt: skip
-_SNAP = 1e-13  # of the terms of z_i and of its change in a step: what is smaller is zero
-_HIDDEN = 1e-12  # of the terms: what is smaller does not reach a derivative of y
+_SNAP = 1e-13  # relative to the terms of z_i and of its change in a step: smaller values are zero
+_HIDDEN = 1e-12  # relative to the terms: smaller ones do not reach a derivative of y
 
 
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
 
 
 class Tables(NamedTuple):
-    """What a step reads of one model."""
+    """Tables of one model that a step reads."""
 
     parts: np.ndarray  # PART, one row a system
     relations: np.ndarray  # RELATION, one row an element of an interaction
@@ -63,7 +72,8 @@ class Tables(NamedTuple):
 
 
 def prepare(records, mem, options, h, method):
-    """Directions of jumps, what a step makes of x and s, and the matrix of the LCP, dense and for all members."""
+    """Directions of jumps, propagation of x and s by a step, and the matrix of the LCP, dense and for all members."""
+    # 1. model, and the matrices of each member
     owner, work, iwork = "higher_order_sweeping", Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work)
     _require_complementarity(owner, layout)
@@ -71,11 +81,13 @@ def prepare(records, mem, options, h, method):
     members = [_matrices(owner, records[m : m + 1], layout, constants[m], h) for m in range(records.size)]
     if len({member.degree for member in members}) > 1:
         raise ValueError(f"{owner}: all members of an ensemble must have one relative degree, got {[member.degree for member in members]}")
+    # 2. unknowns, from the highest derivative down
     m, n, degree = c.size, members[0].from_x.shape[0], members[0].degree
     unknowns = np.zeros(m * degree, UNKNOWN)
     unknowns["constraint"], unknowns["order"] = np.tile(np.arange(m), degree), np.repeat(np.arange(degree)[::-1], m)
     for column in ("y", "lam"):
         unknowns[column] = c[column][unknowns["constraint"]]
+    # 3. LCP with a dense pattern
     parts, k = layout.parts, unknowns.size
     plan = np.zeros(1, PLAN)
     plan["n"], plan["n_outputs"], plan["degree"] = n, m, degree
@@ -83,6 +95,7 @@ def prepare(records, mem, options, h, method):
     work.place(plan, x=n, x_new=n, s=n, s_new=n, offset=k, value=k, scale=k)
     row, column = np.arange(k + 1) * k, np.tile(np.arange(k), k)
     place_problem(plan, Unknowns(None, None, unknowns, None, row, column, None), method, work, iwork)
+    # 4. matrices into the work memory
     for field in Matrices._fields[1:-1]:
         plan[field] = work.store(np.stack([getattr(member, field) for member in members]))
     work, p = work.array(), plan[0]
@@ -92,7 +105,7 @@ def prepare(records, mem, options, h, method):
 
 
 class Matrices(NamedTuple):
-    """What the plan names, of one member; rows and columns of unknowns from the highest derivative down."""
+    """Matrices named by the plan, of one member; rows and columns of unknowns from the highest derivative down."""
 
     degree: int
     from_x: np.ndarray
@@ -110,29 +123,35 @@ class Matrices(NamedTuple):
 
 
 def _matrices(owner, record, layout, constants, h):
-    """`Matrices` of a member, after its relative degree was found and checked."""
+    """`Matrices` of a member, after its relative degree has been determined and checked."""
     from scipy.linalg import block_diag
 
+    # 1. relative degree, and dense operators
     sparse = operators(record, layout, constants)
     degree = _uniform_degree(owner, layout, degrees(*sparse).of_outputs)
     C, A, B, _ = (operator.toarray() for operator in sparse)
     mass = block_diag(*inverse_masses(record, layout))
     n, m = B.shape
+    # 2. Z: derivatives of y from x; K spans the directions of jumps
     orders = range(degree - 1, -1, -1)
     Z = np.vstack([C @ np.linalg.matrix_power(A, i) for i in orders])
     K = np.hstack([np.linalg.matrix_power(A, i) @ B for i in range(degree)])
     _require_positive(owner, layout, Z[:m] @ B)
+    # 3. directions in which exactly one z_i jumps
     correction = K @ np.linalg.inv(Z @ K)
+    # 4. backward Euler
     try:
         implicit = np.linalg.inv(np.eye(n) - h * A)
     except np.linalg.LinAlgError:
         raise ValueError(f"{owner}: the iteration matrix M - h A is singular (h = {h:g})") from None
+    # 5. multipliers are measures; powers of h give them the units of z
     unit = np.repeat([h ** (degree - i) for i in orders], m)
     jumps = np.hstack([B, correction[:, m:]]) * unit
     from_s = h * implicit @ mass
     jump = implicit @ jumps
     base = np.concatenate([np.zeros((degree - 1) * m), constants[layout.constraints["base"]]])
-    Z_s = np.vstack([Z[m:] @ mass, np.zeros((m, n))])  # of s in z_i is what of z_{i-1} is in s
+    # s enters z_i as it enters the derivative of z_{i-1}
+    Z_s = np.vstack([Z[m:] @ mass, np.zeros((m, n))])
     rate = np.linalg.solve(mass, jumps) / h
     W = Z @ jump / unit[:, None]
     return Matrices(degree, implicit, from_s, Z, Z_s, Z @ implicit, Z @ from_s, base, unit, jump, correction, rate, W)
@@ -209,17 +228,21 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     work = memory.work
     p, k = s.plan[0], s.unknowns.size
+    # 1. state; a controller may have changed u since the last step
     gather(s.parts, p.x, memory)
-    is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, calls.functions, memory)  # a controller may have changed u
+    is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, calls.functions, memory)
     for i in range(k):
         work[p.value + i], work[p.scale + i] = _output(i, p, p.x, work)
+    # 2. sources at the end: a jump of s below order r - 1 would need its derivatives
     if p.varies != 0:
         is_hidden &= _follow_sources(t_new, s, calls.functions, memory)
+    # 3. LCP
     status, n_iter, residual = CONVERGED, 0, 0.0
     if k > 0:
         _state_problem(s.unknowns, p, memory)
         status = solve(k, s.W_row, s.W_column, p.W, p, calls.solver, calls.solver_options, False, memory)
         n_iter, residual = int(work[p.info]), work[p.info + 1]
+    # 4. end of the step
     zero = _end_motion(s, memory)
     if zero != 0.0:
         status = NON_FINITE
@@ -230,9 +253,9 @@ def step(t_new, s, calls, options, memory):
 
 @kernel
 def _follow_sources(t, s, functions, memory):
-    """``s = b + T u`` of all bodies at t, and what of it is in each z_i. False where its change is in a derivative below order r - 1.
+    """Sources ``s = b + T u`` of all bodies at t, and their part in each z_i. False if they change in a derivative below order r - 1.
 
-    ``z_i = C A^(i-1) x + C A^(i-2) s`` as long as its change is in none of lower order: derivatives of s are not known.
+    ``z_i = C A^(i-1) x + C A^(i-2) s`` as long as s does not change in lower orders: derivatives of s are not known.
     """
     work = memory.work
     p, n, is_hidden = s.plan[0], s.plan[0].n, True
@@ -283,9 +306,10 @@ def _state_problem(unknowns, p, memory):
 
 @inlined
 def _end_motion(s, memory):
-    """x at the end of the step, placed on what is zero; y, lambda and r. Returns 0, NaN where something is not finite."""
+    """x at the end of the step, projected onto zero z_i; y, lambda and r. Returns 0, or NaN if something is not finite."""
     work = memory.work
     p, n, k, zero = s.plan[0], s.plan[0].n, s.unknowns.size, 0.0
+    # 1. x with the jumps
     for j in range(n):
         x = 0.0
         for i in range(n):
@@ -294,6 +318,7 @@ def _end_motion(s, memory):
             x += work[p.jump + j * k + i] * work[p.z + i]
         work[p.x_new + j] = x
         zero += 0.0 * x
+    # 2. z_i that are zero up to rounding are made zero, so that the next step sees contact
     for i in range(k):
         work[p.value + i], _ = _output(i, p, p.x_new, work)
     for i in range(k):
@@ -307,6 +332,7 @@ def _end_motion(s, memory):
             memory.mem[s.unknowns[i].y] = z
         if s.unknowns[i].order == p.degree - 1:
             memory.mem[s.unknowns[i].lam] = work[p.z + i]
+    # 3. state and input into the record
     scatter(s.parts, p.x_new, 0, memory)
     for j in range(n):
         work[p.x_new + j] = 0.0

@@ -1,16 +1,16 @@
-"""The one-step problem with a constant matrix, tried with the sides of the last step before a solver is called.
+"""The one-step problem with a constant matrix, tried with the basis of the last step before a solver is called.
 
-Where the same unknowns stay between their bounds, the solution is ``z = s + S q`` with S and s prepared when that set was new. It is taken
-only if every sign is right; S depends on nothing but the multipliers of the last step, so that a restarted run has the same bits.
+If the same unknowns stay between their bounds, the solution is ``z = s + S q`` with S and s prepared when that basis was new. It is
+accepted only if every sign is right; S depends only on the multipliers of the last step, so that a restarted run has the same bits.
 """
 
 from nsds._jit import inlined, kernel, view
 from nsds.schemes.linear_algebra import invert_in_place
 from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
 
-LARGEST = 16  # unknowns; beyond, preparing S at each switch costs more than it saves
-NO_BASIS = -1  # in place of the first side
-UNDERFLOW = 1e-290  # less than this is compared with this
+LARGEST = 16  # unknowns; above, preparing S at each switch costs more than it saves
+NO_BASIS = -1  # in place of the state of the first unknown: no basis is known
+UNDERFLOW = 1e-290  # least denominator
 
 
 @inlined
@@ -19,6 +19,7 @@ def try_last_basis(n, p, W_row, W_column, memory):
     work, iwork = memory.work, memory.iwork
     q, z, w, lower, upper, S, s, side = p.q, p.z, p.w, p.lower, p.upper, p.S, p.s, p.side
     right = iwork[side] != NO_BASIS
+    # 1. candidate: basic unknowns by S, the others at their bounds
     for i in range(n):
         z_i = work[s + i]
         if iwork[side + i] == BASIC:
@@ -26,6 +27,7 @@ def try_last_basis(n, p, W_row, W_column, memory):
                 z_i += work[S + i * n + j] * work[q + j]
             right &= work[lower + i] <= z_i <= work[upper + i]
         work[z + i] = z_i
+    # 2. w and its residual; signs of w of unknowns at a bound
     merit = 0.0
     for i in range(n):
         w_i = work[q + i]
@@ -45,10 +47,11 @@ def try_last_basis(n, p, W_row, W_column, memory):
 
 @kernel
 def keep_basis(n, plan, W_row, W_column, memory):
-    """Prepare S and s for the sides of z, unless they are prepared already; without a regular basis there are none."""
+    """Prepare S and s for the basis of z, unless it is the prepared one; with a singular basis there is none."""
     work, iwork = memory.work, memory.iwork
     p = plan[0]
     lower, upper, side, now = p.lower, p.upper, p.side, p.member
+    # 1. basis of z, and whether it has changed
     choose_sides(view(work, lower, n), view(work, upper, n), view(work, p.z, n), view(iwork, now, n), False)
     changed = iwork[side] == NO_BASIS
     for i in range(n):
@@ -56,6 +59,7 @@ def keep_basis(n, plan, W_row, W_column, memory):
         iwork[side + i] = iwork[now + i]
     if not changed:
         return
+    # 2. matrix of the basic unknowns, by their pattern
     n_basic = 0
     for i in range(n):
         if iwork[side + i] == BASIC:
@@ -80,6 +84,7 @@ def keep_basis(n, plan, W_row, W_column, memory):
                 work[inverse + a * n_basic + b] = work[p.W + k]
                 terms += abs(work[p.W + k])
         work[size + a] = terms
+    # 3. inverse: S = -W_BB^-1
     if not invert_in_place(n_basic, inverse, size, memory, p.pivots):
         iwork[side] = NO_BASIS
         return
@@ -88,6 +93,7 @@ def keep_basis(n, plan, W_row, W_column, memory):
         for b in range(n_basic):
             j = iwork[p.member + b]
             work[S + i * n + j] = -work[inverse + a * n_basic + b]
+    # 4. s: bounds, and their effect on basic unknowns
     for a in range(n_basic):
         i = iwork[p.member + a]
         s_i = 0.0

@@ -31,17 +31,24 @@ from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, NON_FINITE
 
-# Of each part: G, the product G A where it is kept, source at t_k, and ``G s`` where the source is constant.
+# For each part: G, the product G A if it is stored, source at t_k, and ``G s`` if the source is constant.
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
 PLAN = table(
-    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver", "rhs", "solution", "scratch", "x_old",
-    "driven", "rounding", "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "pivots", "keeps_basis", *COLUMNS,
+    # one-step problem and solver
+    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver",
+    # scratch of one body; x_old: states at the start; driven: bounds are functions of time; rounding: of q
+    "rhs", "solution", "scratch", "x_old", "driven", "rounding", "dofs",
+    # timed: outputs depend on time; controlled: controls are present; n_cone: multipliers of cones
+    "timed", "controlled", "n_cone",
+    # basis of the last step, see `nsds.schemes.first_order.last_basis`
+    "S", "s", "inverse", "side", "pivots", "keeps_basis",
+    *COLUMNS,
 )  # fmt: skip
 _LARGEST_PRODUCT = 64
 
 
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     source_weight: float  # of the newer source
@@ -51,7 +58,7 @@ class Options(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a step reads of one model; constraints, with what they refer to, are in the order of the one-step problem."""
+    """Tables of one model that a step reads; constraints, with their entries, are in the order of the one-step problem."""
 
     parts: np.ndarray  # PART, one row a system
     operators: np.ndarray  # OPERATOR, one row a system
@@ -68,23 +75,27 @@ class Tables(NamedTuple):
 def prepare(records, layout, inverses, options, method, work, iwork):
     """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
 
-    inverses: of each part, (kind, what `invert` returns) of G.
+    inverses: for each part, (kind, result of `invert`) of G.
     """
     parts = layout.parts
+    # 1. G, G A, and memory for sources
     operators = np.zeros(parts.size, OPERATOR)
     for part, operator, name, inverse in zip(parts, operators, layout.part_names, inverses, strict=True):
         store_inverse(operator, inverse, work, iwork)
         operator["product"] = _product(records[name], part, *inverse[:2], work)
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
+    # 2. one-step problem
     bodies = bodies_of(parts, operators)
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(parts, unknowns, method, work, iwork)
     plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
-    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [parts["u"] != ABSENT]  # u: by a controller, or between steps
+    # 3. flags; u may be changed by a controller, or between steps
+    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [parts["u"] != ABSENT]
     operators["constant"] = ~np.any(changing, axis=0)
     plan["driven"] = (layout.relations["bounds_function"] != ABSENT).any()
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
+    # 4. bounds, and the matrix, once: it does not depend on the state
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     s = Tables(parts, operators, layout.relations, constraints, layout.entries, layout.inputs, unknowns.couplings, plan, unknowns.row,
@@ -97,13 +108,13 @@ def prepare(records, layout, inverses, options, method, work, iwork):
 
 
 def inverse_of_part(records, part, name, h, theta):
-    """(kind, what `invert` returns) of ``(M/h - theta A)^-1`` for the elements of a linear part."""
+    """(kind, result of `invert`) of ``(M/h - theta A)^-1`` for the elements of a linear part."""
     terms = [(1.0 / h, "M"), (-theta, "A")]
     return inverse_of(records, part, name, terms, f"M - h theta A is singular (h = {h:g}, theta = {theta:g})")
 
 
 def _product(records, part, kind, data, work):
-    """Where ``G A`` is stored; ABSENT for sparse and large matrices, which are multiplied one after the other."""
+    """Offset of ``G A``; ABSENT for sparse and large matrices, which are multiplied in sequence."""
     n, shape = part["n"].item(), (*data.shape[:2],)
     fields = records.reshape(records.shape[0], -1)
     if kind == DIAGONAL:
@@ -135,6 +146,7 @@ def start(t, s, functions, options, memory):
     """Before the first step: sources at t, increments of constant ones, outputs of the state."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     constraints, entries, couplings, p = s.constraints, s.entries, s.couplings, s.plan[0]
+    # 1. sources, and G s of constant ones
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
@@ -142,6 +154,7 @@ def start(t, s, functions, options, memory):
             source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, memory, s_k)
             data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
             apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, s_k, o.increment + e * part.n, p.scratch)
+    # 2. outputs of the state
     _evaluate_outputs(t, s.relations, functions, memory)
     for i in range(constraints.size):
         c = constraints[i]
@@ -153,6 +166,7 @@ def start(t, s, functions, options, memory):
                 y += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
         if c.y != ABSENT and memory.imem[STEP] == 0:
             mem[c.y] = y
+    # 3. whether the problem may have several solutions; basis by lambda of the record, unless it is an unstable one
     iwork[p.open] = -1
     note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, memory)
     if p.keeps_basis != 0:
@@ -173,12 +187,15 @@ def step(t_new, s, calls, options, memory):
     functions, mem, work, iwork = calls.functions, memory.mem, memory.work, memory.iwork
     constraints, entries, inputs, W_row, W_column, p = s.constraints, s.entries, s.inputs, s.W_row, s.W_column, s.plan[0]
     h, input_weight, output_weight = options.h, options.input_weight, options.output_weight
+    # 1. free motion
     _free_motion(t_new, s.parts, s.operators, p, functions, options, memory)
     status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
+    # 2. vector q
     if n > 0:
         if p.timed != 0:
             _evaluate_outputs(t_new - (1.0 - output_weight) * h, s.relations, functions, memory)
+        # h + C x at the point of the relation
         q, z, w = p.q, p.z, p.w
         for i in range(n):
             c = constraints[i]
@@ -193,6 +210,7 @@ def step(t_new, s, calls, options, memory):
                 q_i += work[entry.coefficient] * x
             work[q + i] = q_i
             zero += 0.0 * q_i
+        # 3. basis of the last step, else a solver
         found = False
         if p.driven != 0 and evaluate_bounds(t_new, s.relations, constraints, p, functions, memory) and p.keeps_basis != 0:
             iwork[p.side] = NO_BASIS
@@ -206,6 +224,7 @@ def step(t_new, s, calls, options, memory):
                 work[z + i] = mem[constraints[i].lam]
             status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
+        # 4. multipliers, outputs and input
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, z, w, work)
         for i in range(n):
@@ -217,6 +236,7 @@ def step(t_new, s, calls, options, memory):
                 mem[c.y] = work[w + i]
             for k in range(c.input, c.input_end):
                 mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
+        # 5. basis for the next step; an unstable solution must not be kept
         if not found and p.keeps_basis != 0:
             keep_basis(n, s.plan, W_row, W_column, memory)
             iwork[p.side] = NO_BASIS if iwork[p.unstable] != 0 else iwork[p.side]
@@ -242,7 +262,7 @@ def _largest_terms(output_weight, constraints, entries, p, memory):
 
 @inlined
 def _free_motion(t_new, parts, operators, p, functions, options, memory):
-    """``x <- x_free``, ``r <- 0``; x_k is kept where the relation needs it."""
+    """``x <- x_free``, ``r <- 0``; x_k is kept if the relation needs it."""
     mem, work = memory.mem, memory.work
     h, theta, lag = options.h, options.source_weight, options.source_lag
     input_weight, output_weight = options.input_weight, options.output_weight
@@ -250,6 +270,7 @@ def _free_motion(t_new, parts, operators, p, functions, options, memory):
     for a in range(parts.size):
         part, o = parts[a], operators[a]
         n = part.n
+        # 1. right-hand side: sources and the last input
         for e in range(part.count):
             q = part.q + e * part.stride
             data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
@@ -263,6 +284,7 @@ def _free_motion(t_new, parts, operators, p, functions, options, memory):
                 _weighted_source(t_new - lag, t_new - h, theta, p.controlled, part, o, e, functions, memory, rhs)
                 for i in range(n):
                     work[rhs + i] += (1.0 - input_weight) * mem[q + n + i]
+            # 2. G times it; with a stored product G A the rest is a constant increment, if sources are
             if o.product == ABSENT:
                 for i in range(n):
                     work[solution + i] = mem[q + i]
@@ -277,6 +299,7 @@ def _free_motion(t_new, parts, operators, p, functions, options, memory):
                     work[solution + i] += work[o.increment + e * n + i]
             if o.product != ABSENT:
                 _add_product(o.kind, n, o.product + e * o.data_stride, q, solution, memory)
+            # 3. new state
             for i in range(n):
                 mem[q + i] += work[solution + i]
                 mem[q + n + i] = 0.0
@@ -315,7 +338,7 @@ def _weighted_source(t, t_old, theta, controlled, part, o, e, functions, memory,
 
 @inlined
 def _end_motion(weight, has_input, parts, operators, p, memory):
-    """``x <- x_free + weight G r``. Returns False when x or r is not finite."""
+    """``x <- x_free + weight G r``. Returns False if x or r is not finite."""
     mem, work = memory.mem, memory.work
     zero = 0.0
     for a in range(parts.size):

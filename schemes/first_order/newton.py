@@ -9,7 +9,7 @@ Each iteration solves the system linearised at ``(x^a, lambda^a)``, with ``A = d
     w = (input output C G B + D) lambda + h(x^a, lambda^a) + output C (x_p - x^a) - D lambda^a           (9.35)
     x^{a+1} = x_p + input G B lambda^{a+1}                                                               (9.30)
 
-until R and ``y - h(x, lambda)`` vanish. Bodies that a relation with K joins are solved for together.
+until R and ``y - h(x, lambda)`` vanish. Bodies joined by a relation with K are solved for together.
 """
 
 import math
@@ -40,23 +40,29 @@ from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
-_LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
-_NEARLY = 0.01  # of what makes a one-step problem INEXACT: the residual up to which a step that does not converge is
+_LEAST_TOL = 2.0**-47  # of residuals relative to the terms that cancel: smaller ones are rounding
+_NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
-_UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
+_UNDERFLOW = 1e-290  # least denominator of relative errors, so that decaying states do not divide by 0
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
-# One row per group of bodies that are solved for together: where M/h lies if its matrix changes, else ABSENT.
+# One row per group of bodies that are solved for together: offset of M/h if its matrix changes, else ABSENT.
 GROUP = table("mass")
+# N states of all elements.
 PLAN = table(
+    # one-step problem and solver; scratch of one group
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
-    "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "driven",
-    "n_cone", "at_once", *COLUMNS,
+    # rounding of q; x: scratch; x_old, r_old (N): at the start; f, f_old (N): right-hand sides of iterate and start; residual R (N);
+    # size (N): sizes of its terms; dx (N): correction
+    "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots",
+    # flags: controls, bounds by functions of time; number of multipliers of cones; at_once: one unknown is solved without a call
+    "controlled", "driven", "n_cone", "at_once",
+    *COLUMNS,
 )  # fmt: skip
 
 
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     theta: float
@@ -68,7 +74,7 @@ class Options(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a step reads of one model; degrees of freedom are numbered by groups, constraints in the order of the one-step problem."""
+    """Tables that a step reads; degrees of freedom are numbered by groups, constraints in the order of the one-step problem."""
 
     parts: np.ndarray  # PART, one row a system
     elements: np.ndarray  # ELEMENT, one row an element of a system
@@ -87,7 +93,7 @@ class Tables(NamedTuple):
 
 
 def prepare(records, layout, options, method, work, iwork):
-    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory."""
+    """Number the degrees of freedom by groups, invert constant matrices, and reserve the work memory."""
     parts, relations = layout.parts, layout.relations
     elements, bodies, groups = _groups(records, layout, options.h, options.theta, work, iwork)
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
@@ -108,6 +114,7 @@ def prepare(records, layout, options, method, work, iwork):
 def _groups(records, layout, h, theta, work, iwork):
     """Tables of elements, and of groups of bodies with one matrix each: (elements, bodies, groups)."""
     parts, relations = layout.parts, layout.relations
+    # 1. elements, and groups of elements joined by relations with K
     elements = np.zeros(parts["count"].sum(), ELEMENT)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
@@ -116,10 +123,12 @@ def _groups(records, layout, h, theta, work, iwork):
     joining = relations[relations["K"] != ABSENT]
     ends = [np.searchsorted(first, joining[f"dof_{side}"], side="right") - 1 for side in ("first", "second")]
     label = _components(elements.size, *ends)
+    # 2. groups whose matrix changes
     changes = (parts["f_function"] != ABSENT) | (parts["A_function"] != ABSENT)
     varying = np.zeros(elements.size, bool)
     varying[label[changes[elements["part"]]]] = True
     varying[label[ends[0]]] = True
+    # 3. numbering by groups
     order = np.argsort(label, kind="stable")
     elements["body"] = label
     elements["dof"][order] = np.cumsum(n[order]) - n[order]
@@ -128,6 +137,7 @@ def _groups(records, layout, h, theta, work, iwork):
     bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
     groups["mass"] = ABSENT
     alone = np.bincount(label) == 1
+    # 4. single elements: a constant matrix is inverted now, a variable one has its parts stored
     for a, (name, part) in enumerate(zip(layout.part_names, parts, strict=True)):
         mine = elements[elements["part"] == a]
         fields, size = records[name].reshape(records.size, -1), int(part["n"]) ** 2
@@ -142,6 +152,7 @@ def _groups(records, layout, h, theta, work, iwork):
             each = size * np.arange(mine.size)
             bodies["kind"][mine["body"]], bodies["data"][mine["body"]] = DENSE, work.reserve(size * mine.size) + each
             groups["mass"][mine["body"]] = work.store(dense(fields, part, "M")[:, mine["e"]] / h) + each
+    # 5. groups of several elements: dense
     for body in np.flatnonzero(~alone):
         bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(int(bodies[body]["n"]) ** 2)
         groups[body]["mass"] = work.store(_mass(records, layout, elements[label == body], bodies[body], h))
@@ -183,7 +194,7 @@ def _mass(records, layout, mine, body, h):
 
 
 def _shift(parts, elements, dofs):
-    """What to add to a part-wise number of a degree of freedom to get the group-wise one."""
+    """Shift from a part-wise number of a degree of freedom to the group-wise one."""
     first = parts["dof"][elements["part"]] + parts["n"][elements["part"]] * elements["e"]
     return (elements["dof"] - first)[np.searchsorted(first, dofs, side="right") - 1]
 
@@ -237,19 +248,24 @@ def step(t_new, s, calls, options, memory):
     is_midpoint, tol, limit = options.midpoint != 0.0, max(options.tol, _LEAST_TOL), int(options.max_iter)
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
+    # 1. start: state, bounds, and f there if a controller has changed it
     _keep_state(parts, elements, p, memory)
     if p.driven != 0:
         evaluate_bounds(t_new, relations, constraints, p, functions, memory)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:
         _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, memory)
+    # 2. Newton's iteration
     status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
         _evaluate(t_f, t_y, f_at, output_weight, s, p, functions, memory)
-        doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol  # what still falls is not yet rounding
+        # a residual that still falls is not yet rounding
+        doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol
         residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, memory)
+        # the residual of all terms costs more, and decides only when the plain one stalls
         if n_iter > 0 and doubted < residual < math.inf:
             residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, memory)
+        # 3. verdict
         if not residual < math.inf:
             status = NON_FINITE
             break
@@ -261,6 +277,7 @@ def step(t_new, s, calls, options, memory):
             break
         if n_iter == limit:
             break
+        # 4. linearise, invert, and assemble
         _linearise(t_f, t_y, f_at, s, p, functions, memory)
         if not invert_groups(theta, input_weight * output_weight, s, p, memory):
             status = SINGULAR_STEP
@@ -269,9 +286,11 @@ def step(t_new, s, calls, options, memory):
                  input_weight * output_weight, 0, work, memory.iwork)  # fmt: skip
         if n_iter == 0:
             note_several(SMALL, constraints.size, s.W_row, s.W_column, p, memory)
+        # 5. predict, solve, correct
         _predict(input_weight, output_weight, s, p, memory)
         solved = _solve(s, p, calls, memory)
         _correct(input_weight, s, p, memory)
+    # 6. input of the record, and f for the next step
     if collect_input(parts, elements, relations, memory) != 0.0:
         status = NON_FINITE
     if not is_midpoint:
@@ -332,9 +351,10 @@ def _argument(at, part, el, p, memory):
 
 @inlined
 def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, memory):
-    """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes at hand that cancel in it."""
+    """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes of its terms."""
     mem, work = memory.mem, memory.work
     size = p.size
+    # 1. M (x - x_k) / h and f
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -347,11 +367,13 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
         else:
             for i in range(part.n):
                 work[R + i] = -work[p.x + i] / h
+        # 2. their sum and sizes
         for i in range(part.n):
             dof, inertia = el.dof + i, work[R + i]
             slope = f_weight * work[p.f + dof] + (1.0 - f_weight) * work[p.f_old + dof] + (1.0 - input_weight) * work[p.r_old + dof]
             work[size + dof] = abs(inertia) + abs(slope) + (abs(mem[q + i]) / h if part.M == ABSENT else 0.0)
             work[R + i] = inertia + slope
+    # 3. input by relations
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
@@ -363,9 +385,9 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
 
 @kernel
 def _residual_by_all_terms(h, f_weight, input_weight, s, p, memory):
-    """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too, and to what x is worth.
+    """The largest residual relative to the terms within A x, B lambda, C x and D lambda, too, and to the terms of x.
 
-    That is ``|x| + |x_k| + |G size|``: a state at rest is what is left of rates that cancel, and has their rounding.
+    Those are ``|x| + |x_k| + |G size|``: a state at rest is a difference of rates that cancel, and has their rounding.
     """
     _add_inner_terms(h, f_weight, input_weight, s, p, memory)
     apply_inverses(s.bodies, p.size, p.dx, p.scratch, memory)
@@ -403,6 +425,7 @@ def _add_inner_terms(h, f_weight, input_weight, s, p, memory):
     """``p.size += |M| (|x| + |x_k|) / h + theta |A| |x| + |B| |lambda|``; A is that of the last linearisation."""
     mem, imem, work = memory.mem, memory.imem, memory.work
     parts, elements, constraints, inputs = s.parts, s.elements, s.constraints, s.inputs
+    # 1. M and A
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -416,6 +439,7 @@ def _add_inner_terms(h, f_weight, input_weight, s, p, memory):
             add_absolute_product(DENSE, n, 0, work, imem, A, f_weight, work, p.x, p.size + el.dof)
         else:
             add_absolute_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+    # 2. B lambda
     for i in range(constraints.size):
         for k in range(constraints[i].input, constraints[i].input_end):
             work[p.size + inputs[k].dof] += abs(input_weight * work[inputs[k].coefficient] * mem[constraints[i].lam])
@@ -425,6 +449,7 @@ def _add_inner_terms(h, f_weight, input_weight, s, p, memory):
 def _add_worth(f_weight, input_weight, s, p, memory):
     """``p.size += (theta |A| + |K|) |G size|``, the latter in p.dx, with A and K of the last linearisation."""
     work = memory.work
+    # 1. A
     for k in range(s.elements.size):
         el = s.elements[k]
         part = s.parts[el.part]
@@ -435,6 +460,7 @@ def _add_worth(f_weight, input_weight, s, p, memory):
             add_absolute_product(DENSE, n, 0, work, memory.imem, part.A_work + el.e * n * n, f_weight, work, p.x, p.size + el.dof)
         else:
             add_absolute_product(part.A_kind, n, part.A_nnz, memory.mem, memory.imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+    # 2. K
     for k in range(s.relations.size):
         r = s.relations[k]
         for i in range(r.n if r.K != ABSENT else 0):
@@ -449,6 +475,7 @@ def _output_error(s, p, memory):
     """Largest ``|y - h|`` relative to ``|y| + |h| + |C| (|x| + |x_k| + |G size|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
     mem, work = memory.mem, memory.work
     constraints, entries, couplings, error = s.constraints, s.entries, s.couplings, 0.0
+    # sizes of the terms of each row
     for i in range(constraints.size):
         c = constraints[i]
         if c.y != ABSENT:
@@ -488,6 +515,7 @@ def invert_groups(theta, gamma, s, p, memory):
     work = memory.work
     parts, elements, bodies, groups, relations = s.parts, s.elements, s.bodies, s.groups, s.relations
     sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
+    # 1. M/h, and row sums, the scale of pivots
     for b in range(bodies.size):
         if groups[b].mass != ABSENT:
             n = bodies[b].n
@@ -497,11 +525,13 @@ def invert_groups(theta, gamma, s, p, memory):
                     work[bodies[b].data + i * n + j] = work[groups[b].mass + i * n + j]
                     size += abs(work[groups[b].mass + i * n + j])
                 work[sizes + bodies[b].dof + i] = size
+    # 2. minus theta A
     for k in range(elements.size):
         el = elements[k]
         if groups[el.body].mass != ABSENT:
             n = parts[el.part].n
             _subtract_block(theta, parts[el.part].A_work + el.e * n * n, n, 0, n, 0, n, el.dof, el.dof, bodies[el.body], sizes, work)
+    # 3. minus gamma K, in its four blocks
     for k in range(relations.size):
         r = relations[k]
         if r.K != ABSENT:
@@ -511,6 +541,7 @@ def invert_groups(theta, gamma, s, p, memory):
             _subtract_block(gamma, r.K, n, 0, n1, n1, n, r.dof_first, r.dof_second, body, sizes, work)
             _subtract_block(gamma, r.K, n, n1, n, 0, n1, r.dof_second, r.dof_first, body, sizes, work)
             _subtract_block(gamma, r.K, n, n1, n, n1, n, r.dof_second, r.dof_second, body, sizes, work)
+    # 4. invert; the row sums are cleared, as others rely on zeros there
     regular = True
     for b in range(bodies.size):
         if groups[b].mass != ABSENT:
@@ -549,6 +580,7 @@ def _predict(input_weight, output_weight, s, p, memory):
     """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
     work = memory.work
     constraints, entries, inputs, couplings, most = s.constraints, s.entries, s.inputs, s.couplings, 0.0
+    # 1. R - input B lambda, and the correction by it
     for i in range(constraints.size):
         c = constraints[i]
         lam = memory.mem[c.lam]
@@ -556,6 +588,7 @@ def _predict(input_weight, output_weight, s, p, memory):
         for k in range(c.input, c.input_end):
             work[p.residual + inputs[k].dof] -= input_weight * work[inputs[k].coefficient] * lam
     apply_inverses(s.bodies, p.residual, p.dx, p.scratch, memory)
+    # 2. q, with the sizes of its terms
     for i in range(constraints.size):
         c = constraints[i]
         q_i = work[c.base] if c.y == ABSENT else work[c.h]
@@ -582,7 +615,8 @@ def _solve(s, p, calls, memory):
     constraints, n = s.constraints, s.constraints.size
     status = CONVERGED
     if n > 0:
-        iwork[p.isolver] = 0  # another matrix
+        # the matrix is new in each iteration
+        iwork[p.isolver] = 0
         if p.at_once != 0 and iwork[p.several] == 0:
             iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0  # as `solve_near`
             status = solve(n, s.W_row, s.W_column, p.W, p, calls.solver, calls.solver_options, True, memory)
@@ -590,6 +624,7 @@ def _solve(s, p, calls, memory):
             status = solve_near(n, s.W_row, s.W_column, p, calls.solver, calls.solver_options, memory)
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
+        # multipliers of cones have no y
         for i in range(n):
             c = constraints[i]
             memory.mem[c.lam] = work[p.z + i]

@@ -12,7 +12,7 @@ from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.memory import Allocator
 
-ZERO = 1e-12  # of the sum of the absolute terms of a product
+ZERO = 1e-12  # relative to the sum of the absolute terms of a product
 NONE = -1
 
 
@@ -61,7 +61,8 @@ def relative_degree(system):
 
 
 def require_low_degree(owner, records, layout, work):
-    """Refuse unilateral constraints of relative degree 2 and more of the first member: nothing says how far their state jumps."""
+    """Refuse unilateral constraints of relative degree 2 and more of the first member: the jump of their state is not determined."""
+    # 1. one-sided rows without D and C B: the only candidates
     c = layout.constraints
     unilateral = (np.isfinite(layout.lower[0]) != np.isfinite(layout.upper[0])) & (c["y"] != ABSENT)
     if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(layout):
@@ -71,6 +72,7 @@ def require_low_degree(owner, records, layout, work):
     suspects = unilateral[rows] & (abs(D).sum(axis=1) == 0) & (abs(C @ B).sum(axis=1) <= ZERO * (abs(C) @ abs(B)).sum(axis=1))
     if not suspects.any():
         return
+    # 2. their degrees
     of_outputs = degrees(C, A, B, D).of_outputs
     for i in np.flatnonzero(suspects & (of_outputs >= 2)):
         name = np.repeat(layout.relation_names, layout.relations["m"])[i]
@@ -82,9 +84,10 @@ def require_low_degree(owner, records, layout, work):
 
 
 def operators(records, layout, values):
-    """Sparse C, M^-1 A, M^-1 B, D of all interactions of the first member, whose work memory is given; without multipliers of cones."""
+    """Sparse C, M^-1 A, M^-1 B, D of all interactions of the first member, from its work memory; without multipliers of cones."""
     from scipy.sparse import block_diag, csr_array
 
+    # 1. C, B and D from their entries
     m, n = layout.constraints.size, (layout.parts["count"] * layout.parts["n"]).sum()
     row = {column: np.repeat(np.arange(m), layout.constraints[column + "_end"] - layout.constraints[column])
            for column in ("entry", "input", "coupling")}  # fmt: skip
@@ -93,6 +96,7 @@ def operators(records, layout, values):
     B = csr_array((values[layout.inputs["coefficient"]], (layout.inputs["dof"], row["input"])), shape=(n, m))
     couplings = layout.couplings[kept]
     D = csr_array((values[couplings["coefficient"]], (row["coupling"][kept], couplings["constraint"])), shape=(m, m))
+    # 2. A by parts; inverse masses
     fields = [records[name].reshape(records.size, -1)[:1] for name in layout.part_names]
     pairs = list(zip(fields, layout.parts, strict=True))
     A = block_diag([_matrix(field[0, e], part, "A") for field, part in pairs for e in range(part["count"])])
@@ -121,12 +125,13 @@ def _matrix(field, part, name):
 
 
 def degrees(C, A, B, D):
-    """Degrees from the Markov parameters; a row counts as zero where it is small against the terms it is summed from."""
+    """Degrees from the Markov parameters; a row counts as zero if it is small against the terms of its sums."""
     m = D.shape[0]
     C, A, B = (matrix / _unit(abs(matrix)) for matrix in (C, A, B))
     of_outputs, uniform, undecided = np.full(m, NONE), None, True
     markov, terms = D.toarray(), abs(D).toarray()
     state, sizes = B, abs(B)
+    # C A^(k-1) B, with the sums of absolute terms beside it
     for degree in range(min(A.shape[0], 100) + 1):
         not_zero = abs(markov) > ZERO * terms
         rows = not_zero.any(axis=1)
@@ -137,6 +142,7 @@ def degrees(C, A, B, D):
             undecided = False  # a singular D may be followed by others, CB and its like may not (8.4)
         if (of_outputs != NONE).all() and not undecided:
             break
+        # next power; scaled, since powers of large A overflow
         markov, terms = (C @ state).toarray(), (abs(C) @ sizes).toarray()
         state, sizes = A @ state, abs(A) @ sizes
         unit = _unit(sizes)

@@ -1,4 +1,4 @@
-"""States and sources of all bodies of first-order systems side by side, as dense operators take them."""
+"""States and sources of all bodies of first-order systems in one vector, as dense operators need them."""
 
 from nsds._jit import kernel, view
 from nsds.schemes.first_order.functions import source

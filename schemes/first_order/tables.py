@@ -1,6 +1,6 @@
 """Tables of first-order systems: parts, relations and constraints, with their operators gathered in the work memory.
 
-The linear and the Newton form of a step read C, B and D through the same tables; only the latter evaluates them anew.
+The linear and the Newton form of a step read C, B and D through the same tables; only the latter evaluates them again in each iteration.
 """
 
 from typing import NamedTuple
@@ -13,28 +13,36 @@ from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_a
 from nsds.model.records import model_of
 from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
 
-# One row per system; element e of an array part lies stride * e words further; the input r = q + n. T, u_work and A_work are places in the
-# work memory: of T, of u, and of the dense matrices A where they change.
+# One row per system; element e of an array part is stride * e entries further; the input r = q + n.
 PART = table(
-    "count", "stride", "n", "dof", "body", "q", "z", "n_z", "M", "M_kind", "M_nnz", "A", "A_kind", "A_nnz", "b", "u", "n_u",
-    "T", "u_work", "A_work", "f_function", "jac_f_function", "A_function", "b_function", "T_function", "u_function",
+    # count elements of n states, stride apart; dof, body: number of the first state and element among all
+    "count", "stride", "n", "dof", "body",
+    # record: state q, parameters z (n_z) of user functions; M and A, their storage and number of entries; b (n); controls u (n_u)
+    "q", "z", "n_z", "M", "M_kind", "M_nnz", "A", "A_kind", "A_nnz", "b", "u", "n_u",
+    # work memory: T (n, n_u), u_work (n_u), A_work (n, n): dense A if it changes
+    "T", "u_work", "A_work",
+    # slots of user functions
+    "f_function", "jac_f_function", "A_function", "b_function", "T_function", "u_function",
 )  # fmt: skip
-# One row per scalar unknown of the one-step problem: where y (ABSENT for a multiplier mu of a cone) and lambda lie, and in the work memory
-# the constant part of h, h and the relation's copy of lambda.
-# low and high: of bounds that are a function of time, else ABSENT.
+# One row per scalar unknown of the one-step problem. Record: y (ABSENT for a multiplier mu of a cone) and lambda; work memory: base, the
+# constant part of h; h; argument, the relation's copy of lambda; low, high: bounds that are functions of time, else ABSENT.
 CONSTRAINT = table("y", "lam", "base", "h", "argument", "low", "high", *RANGES)
-# One row per element of an interaction; it is linear where it has no function h. In the work memory: arguments x and lam, values h and g,
-# constant part of h, operators; D is ABSENT where h does not depend on lambda, K where g does not on x. Its states are n_first behind
-# q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
+# One row per element of an interaction; it is linear if it has no function h.
 RELATION = table(
-    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "x", "lam", "h", "g", "base",
+    # m rows, n states, n_first of them from q_first on and the rest from q_second; dof_first, dof_second: their numbers
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second",
+    # z (n_z): parameters; work memory: arguments x (n), lam (m); values h (m), g (n); base (m): constant part of h
+    "z", "n_z", "x", "lam", "h", "g", "base",
+    # operators C (m, n), B (n, m), D (m, m), ABSENT if h does not depend on lambda, K (n, n), ABSENT if g does not depend on x, F;
+    # bounds (2 m)
     "C", "B", "D", "K", "F", "bounds",
+    # slots of user functions
     "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function", "bounds_function",
 )  # fmt: skip
 
 
 class Layout(NamedTuple):
-    """Where all of one model lies, before the constraints are ordered: tables, addresses of functions, bounds, and names for messages."""
+    """Tables of one model before the constraints are ordered, addresses of functions, bounds, and names for messages."""
 
     parts: np.ndarray  # PART
     relations: np.ndarray  # RELATION
@@ -70,6 +78,7 @@ def _pieces(records, parts, line, functions, work):
     count = values.shape[1]
     k = values.dtype["mu"].shape[0] if "mu" in at else 0
     rows = _relation_rows(line, parts, functions, work)
+    # 1. unknowns: m rows, and k multipliers of a cone
     constraints = np.zeros((count, m + k), CONSTRAINT)
     constraints["y"][:, :m], constraints["y"][:, m:] = at["y"] + np.arange(m), ABSENT
     constraints["lam"][:, :m] = at["lambda"] + np.arange(m)
@@ -80,6 +89,7 @@ def _pieces(records, parts, line, functions, work):
     if "bounds" in values.dtype.names:
         constraints["low"][:, :m] = rows["bounds"][:, None] + np.arange(m)
         constraints["high"][:, :m] = rows["bounds"][:, None] + m + np.arange(m)
+    # 2. bounds and constants
     number = np.arange(count * (m + k)).reshape(count, m + k)
     lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
     lower[..., :m], upper[..., :m] = LAWS[line.law].bounds(values, m)
@@ -90,6 +100,7 @@ def _pieces(records, parts, line, functions, work):
         base[..., m:] = -values["cone_g"]
     constraints["base"] = work.store(base) + number
     rows["base"] = constraints["base"][:, 0]
+    # 3. tables, and entries of C, B and D
     result = {"relations": rows, "number": number, "constraints": constraints.reshape(-1)}
     result |= {key: value.reshape(records.size, -1) for key, value in (("lower", lower), ("upper", upper))}
     n = rows["n"][0]
@@ -154,10 +165,12 @@ def _couplings(values, rows, number, k, work):
         pieces.append((coupling[kept], np.broadcast_to(owner, shape)[kept]))
 
     has_function = rows["D_function"][0] != ABSENT or (rows["h_function"][0] != ABSENT and rows["D"][0] != ABSENT)
+    # 1. D
     if "D" in names or has_function:
         where = rows["D"][:, None, None] + np.arange(m * m).reshape(m, m)
         kept = np.True_ if has_function else (values["D"].reshape(*values.shape, m, m) != 0).any(axis=0)
         add(where, number[:, :m, None], number[:, None, :m], 1, kept)
+    # 2. cone: G z couples the multipliers of the cone with lambda, skew-symmetric
     if k:
         G = np.broadcast_to(values["cone_G"], (*values.shape, k, m))
         where = (

@@ -1,7 +1,7 @@
 """Steps of `nsds.schemes.first_order.linear` for several members of an ensemble at once, in vector registers.
 
-The formulas are those of a single member, to the last rounding. A member whose diodes conduct otherwise than in its last step leaves the
-tile for that step: `propose` says which, and has not changed the state.
+The formulas are those of a single member, to the last rounding. A member whose basis (conducting diodes) differs from that of its last step
+leaves the tile for that step: `propose` reports it, and has not changed the state.
 """
 
 import numpy as np
@@ -12,14 +12,16 @@ from nsds.schemes.first_order.last_basis import NO_BASIS, UNDERFLOW
 from nsds.schemes.linear_algebra import apply_inverse_in_lanes
 from nsds.solvers.box.newton_min import BASIC, LOWER
 
-# Places in the memory that `propose` leaves for `commit`: x and r at the end of the step, q, z and w of the one-step problem; and the sides
-# on which z is in the last step that the member took alone.
-KEPT = table("x", "r", "q", "z", "w", "side", "size")
-_LARGEST = 16  # states of one body, above which its product with G A is a matter of memory
+# Offsets in the memory from `propose` to `commit`.
+KEPT = table(
+    # x and r at the end of the step; q, z, w of the one-step problem; side: basis of the last step that the member made alone
+    "x", "r", "q", "z", "w", "side", "size",
+)  # fmt: skip
+_LARGEST = 16  # states of one body, above which its product with G A is limited by memory
 
 
 def suits(s, solver_options):
-    """Whether steps with these tables are such as `propose` knows: constant sources, and matrices that are not sparse."""
+    """Whether `propose` treats steps with these tables: constant sources, and matrices that are not sparse."""
     p, o = s.plan[0], s.operators
     plain = p["keeps_basis"] != 0 and not any(p[column] for column in ("timed", "driven", "controlled", "n_cone"))
     is_small = (o["kind"] <= DENSE) & (o["product"] != ABSENT) & (o["constant"] != 0) & (s.parts["n"] <= _LARGEST)
@@ -34,23 +36,25 @@ def places(s):
 
 @tiny
 def recall(lane, width, s, k, iwork, kept):
-    """Take in what a member has in its integer work memory: the sides of its last step."""
+    """Read the integer work memory of a member: the basis of its last step."""
     for i in range(s.constraints.size):
         kept[(k.side + i) * width + lane] = float(iwork[s.plan[0].side + i])
 
 
 @tiny
 def release(s, iwork):
-    """The sides of a member have not changed."""
+    """The basis of a member is unchanged: nothing to write."""
 
 
 @inlined
 def propose(width, first, t, s, places, functions, solver_options, options, mems, works, iworks, mem, work, kept):
     """(bits of the members that have to leave, residuals, iterations) of a step; the state at its end in kept."""
     k, weight = places[0], options.output_weight
+    # 1. free motion
     _free_motion(width, s, k, options, mem, work, kept)
     zero = spread(0.0, width)
     finite = zero
+    # 2. q
     for i in range(s.constraints.size):
         q = load(work, s.constraints[i].base, width)
         for j in range(s.constraints[i].entry, s.constraints[i].entry_end):
@@ -61,6 +65,7 @@ def propose(width, first, t, s, places, functions, solver_options, options, mems
             q = q + load(work, entry.coefficient, width) * x
         put(kept, k.q + i, width, q)
         finite = finite + 0.0 * q
+    # 3. basis of the last step; members for which it fails leave the tile
     wrong, merit = _try_last_basis(width, s, k, work, kept)
     for i in range(s.constraints.size):
         c = s.constraints[i]
@@ -69,13 +74,14 @@ def propose(width, first, t, s, places, functions, solver_options, options, mems
         for j in range(c.input, c.input_end):
             r = k.r + s.inputs[j].dof
             put(kept, r, width, load(kept, r, width) + load(work, s.inputs[j].coefficient, width) * z)
+    # 4. end of the step
     finite = finite + _end_motion(width, s, k, options, work, kept)
     return bits_of((wrong > 0.0) | (merit > solver_options.tol) | (finite != 0.0)), merit, zero
 
 
 @inlined
 def _free_motion(width, s, k, options, mem, work, kept):
-    """x_free, as `nsds.schemes.first_order.linear` has it, and ``r = 0``."""
+    """x_free, as in `nsds.schemes.first_order.linear`, and ``r = 0``."""
     theta, input_weight, p = options.source_weight, options.input_weight, s.plan[0]
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
@@ -83,6 +89,7 @@ def _free_motion(width, s, k, options, mem, work, kept):
         for e in range(part.count):
             q, dof, data = part.q + e * part.stride, part.dof + e * n, o.product + e * o.data_stride
             increment = o.increment + e * n
+            # 1. increment, unless sources are constant
             if input_weight != 1.0:
                 for i in range(n):
                     source = load(work, o.source + e * n + i, width)
@@ -90,6 +97,7 @@ def _free_motion(width, s, k, options, mem, work, kept):
                     put(work, p.rhs + i, width, rhs + (1.0 - input_weight) * load(mem, q + n + i, width))
                 apply_inverse_in_lanes(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
                 increment = p.solution
+            # 2. plus G A x; sums in the order of the single member, so that the bits agree
             for i in range(n):
                 x = load(work, increment + i, width)
                 if input_weight == 1.0:
@@ -107,9 +115,10 @@ def _free_motion(width, s, k, options, mem, work, kept):
 
 @inlined
 def _try_last_basis(width, s, k, work, kept):
-    """(not 0 where some sign is wrong, merit) of ``z = s + S q``: see `nsds.schemes.first_order.last_basis.try_last_basis`."""
+    """(not 0 if some sign is wrong, merit) of ``z = s + S q``: see `nsds.schemes.first_order.last_basis.try_last_basis`."""
     n, p, zero, one = s.constraints.size, s.plan[0], spread(0.0, width), spread(1.0, width)
     wrong, merit = chosen(load(kept, k.side, width) == float(NO_BASIS), one, zero), zero
+    # 1. candidate
     for i in range(n):
         basic = load(kept, k.side + i, width) == float(BASIC)
         alone = load(work, p.s + i, width)
@@ -119,6 +128,7 @@ def _try_last_basis(width, s, k, work, kept):
         inside = (load(work, p.lower + i, width) <= z) & (z <= load(work, p.upper + i, width))
         wrong = wrong + chosen(basic, chosen(inside, zero, one), zero)
         put(kept, k.z + i, width, chosen(basic, z, alone))
+    # 2. residual of basic rows, signs of the others
     for i in range(n):
         w = load(kept, k.q + i, width)
         terms = absolute(w)

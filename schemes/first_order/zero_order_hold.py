@@ -1,4 +1,4 @@
-"""Zero-order hold: linear first-order systems stepped exactly while control, source and multiplier are held over the step.
+"""Zero-order hold: exact steps of linear first-order systems with control, source and multiplier constant over the step.
 
     x_{k+1} = exp(M^-1 A h) x_k + Psi (b(t_{k+1}) + T u + r),      Psi = integral of exp(M^-1 A s) over [0, h] M^-1
 
@@ -31,6 +31,7 @@ def _integral(records, part, name, h):
     records = records.reshape(records.shape[0], -1)
     n = part["n"].item()
     no_index = np.zeros((*records.shape, 0), np.int64)
+    # diagonal: (exp(a h) - 1) / a without cancellation, h for a = 0
     if part["A_kind"] == DIAGONAL and part["M"] == ABSENT:
         exponent = h * records["A"]
         small = exponent == 0
@@ -39,6 +40,7 @@ def _integral(records, part, name, h):
         M_inverse = np.linalg.inv(dense(records, part, "M"))
     except np.linalg.LinAlgError:
         raise ValueError(f"part '{name}': M is singular; the zero-order hold needs its inverse, use nsds.euler_moreau") from None
+    # dense: the integral is a block of the exponential of an augmented matrix (Van Loan)
     block = np.zeros((*records.shape, 2 * n, 2 * n))
     block[..., :n, :n] = h * M_inverse @ dense(records, part, "A")
     block[..., :n, n:] = h * M_inverse

@@ -2,9 +2,9 @@
 
     M_hat v_{k+1} - B z = M_hat v_free,      w = H v_{k+1} + D z + e ydot_k + rate,      0 <= w  ⟂  z >= 0
 
-with v_free and M_hat of the linear form ([Notes], eqs 10.16–10.18). The matrix is that of M_hat with a border, sparse where M_hat and
-H are; no Delassus matrix ``H M_hat^-1 B`` is formed. Impulses of constraints that are not active are held at 0 by their bounds; a problem
-with friction has no rows for them, and rows of momentum, ``M_hat v = ...``, divided by the diagonal, as equations.
+with v_free and M_hat of the linear form ([Notes], eqs 10.16–10.18). The matrix is M_hat with a border, sparse if M_hat and H are; no
+Delassus matrix ``H M_hat^-1 B`` is formed. Impulses of inactive constraints are fixed at 0 by their bounds; a problem with friction omits
+their rows, and has rows of momentum, ``M_hat v = ...``, divided by the diagonal, as equations.
 """
 
 import sys
@@ -26,12 +26,14 @@ from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, pla
 from nsds.solvers.box.forms import narrow_order
 from nsds.status import CONVERGED, NON_FINITE
 
-# One row per unknown: where its velocity lies in the record, or ABSENT and the constraint whose impulse it is.
+# One row per unknown: offset of its velocity in the record, or ABSENT and the constraint whose impulse it is.
 NODE = table("velocity", "constraint")
-# Where the arrays of the bordered problem lie in the work memory.
+# Offsets of the bordered problem in the work memory.
 BORDERED = table(
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "active", "local", "sub_row", "sub_column",
-    "sub_place", "isolver", "n_isolver",
+    # matrix of all unknowns, and of the active ones; problem and solution; info of the solver
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver",
+    # active unknowns, their numbers, pattern of sub_W
+    "active", "local", "sub_row", "sub_column", "sub_place", "isolver", "n_isolver",
 )  # fmt: skip
 
 
@@ -49,6 +51,7 @@ class Tables(NamedTuple):
 
 def prepare(records, layout, options, method, work, iwork):
     """Inverse iteration matrices for v_free, and the bordered matrices of all members."""
+    # 1. inverse iteration matrices, for v_free; no memory for a Delassus matrix
     h, theta = options.h, options.theta
     operators = linear.inverse_operators(records, layout, h, theta, work, iwork)
     bodies = bodies_of(layout.parts, operators)
@@ -56,6 +59,7 @@ def prepare(records, layout, options, method, work, iwork):
     constraints, couplings = unknowns.constraints, unknowns.couplings
     single = np.arange(constraints.size + 1)
     plan = linear.reserve(layout, unknowns._replace(row=single, column=single[:-1]), method, work, iwork)  # no W: no room for it
+    # 2. entries of the matrix: M_hat, and its border by H, B and D
     rows, columns, values = _iteration_matrices(records, layout, h, theta)
     n = (layout.parts["count"] * layout.parts["n"]).sum()
     kinds = "entry", "input", "coupling"
@@ -68,6 +72,7 @@ def prepare(records, layout, options, method, work, iwork):
     n_all = int(n) + constraints.size
     rows = np.concatenate([rows, *(piece[0] for piece in border)]).astype(np.int64)
     columns = np.concatenate([columns, *(piece[1] for piece in border)]).astype(np.int64)
+    # 3. symmetric pattern in an order of small bandwidth; contacts with friction stay together as blocks
     every = np.arange(n_all)
     pairs = np.unique(np.concatenate([rows * n_all + columns, columns * n_all + rows, every * n_all + every]))
     d = largest_contact(constraints)
@@ -75,6 +80,7 @@ def prepare(records, layout, options, method, work, iwork):
     place = np.argsort(order)
     row, column = np.divmod(np.sort(place[pairs // n_all] * n_all + place[pairs % n_all]), n_all)
     start_of = np.searchsorted(row, np.arange(n_all + 1))
+    # 4. rows of velocities are equations
     velocities = np.zeros(n, CONSTRAINT)
     velocities["bilateral"], velocities["lower"] = 1, ABSENT
     all_rows = np.concatenate([velocities, constraints])[order]
@@ -83,18 +89,21 @@ def prepare(records, layout, options, method, work, iwork):
     place_active(bordered, all_unknowns, work, iwork)
     work.place(bordered, sub_W=column.size if d else 0)
     blocks = place_blocks(bordered, all_rows, all_unknowns, d, method, work, iwork)
+    # 5. values of all members
     where = np.searchsorted(row * n_all + column, place[rows] * n_all + place[columns])
     work, iwork = work.array(), iwork.array(np.int64)
     W = work[:, bordered[0]["W"] : bordered[0]["W"] + column.size]
     filled = np.concatenate([values, *(sign * work[:, coefficient] for _, _, coefficient, sign in border)], axis=1)
     for member in range(records.size):
         np.add.at(W[member], where, filled[member])
-    if d:  # momenta become velocities, which the tolerance is for
+    # momenta become velocities, in whose units the tolerance is
+    if d:
         owner_of, diagonal = np.repeat(every, np.diff(start_of)), np.flatnonzero(row == column)
         W[:, owner_of < n] /= W[:, diagonal[owner_of[owner_of < n]]]
     iwork[:, plan[0]["local"] : plan[0]["local"] + constraints.size] = -2  # no set is known yet
     for listed in ("active", "local"):
         iwork[:, bordered[0][listed] : bordered[0][listed] + n_all] = every
+    # 6. unknowns of each row
     nodes = np.zeros(n_all, NODE)
     nodes["constraint"][n:] = np.arange(constraints.size)
     nodes["velocity"] = ABSENT
@@ -150,17 +159,20 @@ def start(t, s, functions, options, memory):
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, form, g = options.h, s.linear, s.bordered[0]
+    # 1. active set and free motion
     n = choose_active(form.plan[0], form.constraints, options.gamma * h, h, memory)
     finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, calls.functions, form.plan, form.operators, memory)
     for k in range(form.relations.size):
         prescribe(t_new, form.relations[k], calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
+    # 2. bordered problem, from the free motion
     if n != 0:
         size = s.nodes.size if s.blocks[0].d == 0 else _list_rows(n, s, memory)
         _state_problem(s, options, memory)
         status = solve(g, s.blocks, size, s.W_row, s.W_column, g.W, calls.solver, s.rows, calls.solver_options, memory)
         n_iter, residual = int(memory.work[g.info]), memory.work[g.info + 1]
         finite = _end_motion(s, options, memory)
+    # 3. outputs
     update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, memory)
     if not finite:
         status = NON_FINITE
@@ -191,16 +203,20 @@ def _state_problem(s, options, memory):
     nodes, entries, p, g, h, theta = s.nodes, s.linear.entries, s.linear.plan[0], s.bordered[0], options.h, options.theta
     for i in range(nodes.size):
         w, z, at = 0.0, 0.0, memory.iwork[g.local + i]
+        # inactive unknowns of a problem with friction have no row
         if at == ABSENT:
             continue
         work[g.lower + at], work[g.upper + at] = -np.inf, np.inf
+        # velocity: M_hat v_free
         if nodes[i].velocity != ABSENT:
             for k in range(s.W_row[i], s.W_row[i + 1]):
                 if nodes[s.W_column[k]].velocity != ABSENT:
                     w -= work[g.W + k] * mem[nodes[s.W_column[k]].velocity]
             z = mem[nodes[i].velocity]
+        # inactive constraint: impulse 0
         elif memory.iwork[p.local + nodes[i].constraint] == ABSENT:
             work[g.lower + at] = work[g.upper + at] = 0.0
+        # active constraint: terms of w without v, in the units of a velocity
         else:
             c = s.linear.constraints[nodes[i].constraint]
             w = 0.0 if c.rate == ABSENT else work[c.rate]
@@ -218,15 +234,17 @@ def _state_problem(s, options, memory):
 
 @inlined
 def _end_motion(s, options, memory):
-    """Velocities, lambda and impulses of the solution; the positions follow (10.14). False when not finite."""
+    """Velocities, lambda and impulses of the solution; the positions by (10.14). False if not finite."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     nodes, parts, constraints, p, g = s.nodes, s.linear.parts, s.linear.constraints, s.linear.plan[0], s.bordered[0]
     h, theta = options.h, options.theta
+    # 1. unknowns into the record
     for i in range(nodes.size):
         if nodes[i].velocity != ABSENT:
             mem[nodes[i].velocity] = work[g.z + iwork[g.local + i]]
         elif iwork[p.local + nodes[i].constraint] != ABSENT:
             accept(work[g.z + iwork[g.local + i]], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, memory)
+    # 2. positions
     zero = 0.0
     for a in range(parts.size):
         part = parts[a]

@@ -24,8 +24,10 @@ def _make_consistent(t, s, calls, options, memory):
     work = memory.work
     form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
     p = form.plan[0]
+    # 1. positions
     projection.start(t, s, calls.functions, options, memory)
     status, _ = projection.project(t, s, calls, options, memory)
+    # 2. inverse masses there, and the bilateral constraints
     newton.evaluate_masses(1.0, parts, elements, p, calls.functions, memory)
     projection.invert_metrics(elements, parts, s.metrics, s.plan[0], memory)
     n, most = 0, 0.0
@@ -39,10 +41,12 @@ def _make_consistent(t, s, calls, options, memory):
             most = max(most, size)
             n += 1
     work[p.rounding] = ULPS * most
+    # 3. impulses that satisfy them, from the given velocities
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, calls, memory)
     newton.add_jump(parts, elements, p, memory)
+    # 4. no multipliers before the first step, and outputs
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = 0.0
     update_outputs(options.h, 1.0, constraints, entries, form.couplings, memory)

@@ -5,10 +5,10 @@
     a*      = M_{k+1}^-1 (F(t_{k+1}, q_{k+1}, v*) + H_{k+1}^T lambda_{k+1}-)         closed at both ends, and v* not opening
     v_{k+1} = v- + M_{k+1}^-1 H_{k+1}^T P,   v- = v_k + h/2 (a_k + a*),   0 <= H v_{k+1} + e H v-  ⟂  P >= 0       closed at t_{k+1}
 
-The forces keep the acceleration, ``0 <= H a + curvature  ⟂  lambda >= 0``, or the velocity at the end, ``0 <= H v  ⟂  lambda >= 0``.
-Those of friction oppose the slip that is left at the end of the step, by v* and v-, and so bring it to rest where they can; in space
-lambda_k+ that of its start, where slip goes on, so that both together keep the second order. Impulses have friction of their own.
-Bounded forces hold for velocities in the same way, and have no impulses
+The forces maintain the acceleration, ``0 <= H a + curvature  ⟂  lambda >= 0``, or the velocity at the end, ``0 <= H v  ⟂  lambda >= 0``.
+Those of friction oppose the slip at the end of the step, by v* and v-, and so bring it to rest if they can; in space lambda_k+ opposes that
+at its start, if slip continues, so that both together keep the second order. Impulses have friction of their own. Bounded forces are
+treated for velocities in the same way, and have no impulses
 (Schindler, Acary, Math. Comput. Simul. 95 (2014) 180–199; Schindler, Rezaei, Kursawe, Acary, Comput. Methods Appl.
 Mech. Engrg. 290 (2015) 250–276).
 """
@@ -41,16 +41,16 @@ from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
-_REST = 0.05  # y of a persistent contact, relative to the way that its acceleration makes in a step
-_ULPS, _RESTS = 1e-12, 1e-8  # of speeds, and of what forces add to them in a step: up to which contacts do not open
-_SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: less is sticking
+_REST = 0.05  # y of a persistent contact, relative to the displacement by its acceleration in a step
+_ULPS, _RESTS = 1e-12, 1e-8  # of speeds, and of their change by forces in a step: up to which contacts do not open
+_SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: below it is sticking
 AT_START, AT_END, IMPACT = range(3)
-# Words of the Newton form, of which this scheme takes the pieces that evaluate: M at q_{k+1}, nothing implicit.
+# Options of the Newton form, of which this scheme uses the evaluations: M at q_{k+1}, nothing implicit.
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 
 
 class Options(NamedTuple):
-    """Words of the step; velocity_level is 0 or 1."""
+    """Parameters of the step; velocity_level is 0 or 1."""
 
     h: float
     newton: newton.Options
@@ -87,6 +87,7 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
     functions, work = calls.functions, memory.work
     parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
+    # 1. start: accelerations and contact forces
     keep_state(parts, elements, p, memory)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
@@ -94,6 +95,7 @@ def step(t_new, s, calls, options, memory):
     apply_inverses(s.bodies, p.f, p.a_old, p.scratch, memory)
     evaluate_curvature(t, h, s.relations, p, functions, memory)
     status, n_iter, residual = add_contact(AT_START, p.a_old, s, calls, options, memory)
+    # 2. predicted end: positions, operators, forces
     _move(h, parts, elements, p, memory)
     definite = evaluate_masses(1.0, parts, elements, p, functions, memory)
     regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, memory)
@@ -101,10 +103,13 @@ def step(t_new, s, calls, options, memory):
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.dv, p.scratch, memory)
     evaluate_curvature(t_new, h, s.relations, p, functions, memory)
+    # 3. contact forces at the end, and the smooth motion
     status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, calls, options, memory)
     finite = end_smooth_motion(h, parts, elements, p, memory)
+    # 4. impacts
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, calls, options, memory)
     add_jump(parts, elements, p, memory)
+    # 5. multipliers of all three, outputs, status
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
         memory.imem[constraints[i].active] = work[p.total + i - constraints[i].component] != 0.0
@@ -168,10 +173,10 @@ def add_contact(when, a, s, calls, options, memory):
 
 @inlined
 def _turn(n, a, h, constraints, entries, p, memory):
-    """Whether something slides in a direction that may turn: then the vector q is stated anew for the direction at the start of the step.
+    """Whether a contact slides in a direction that may turn: then the vector q is stated again for the direction at the start of the step.
 
-    The velocity ``v_k / h + H (a - a~)``, a~ the accelerations that were found, has that direction up to O(h^2). The direction at the end,
-    taken by the forces at both ends, would cost an order. In/out: q, total, and the accelerations in work[a:], which become those without
+    The velocity ``v_k / h + H (a - a~)``, with the accelerations a~ found, has that direction up to O(h^2). The direction at the end, used
+    for the forces at both ends, would cost an order. In/out: q, total, and the accelerations in work[a:], which become those without
     contacts, in dv.
     """
     work, iwork = memory.work, memory.iwork
@@ -203,27 +208,31 @@ def _state_start(rate, b, a, constraints, entries, p, memory):
 
 @inlined
 def _choose(when, tol, a, options, constraints, entries, p, memory):
-    """List the contacts that are closed: at the start of the step, at both ends, or at the end.
+    """List closed contacts: at the start of the step, at both ends, or at the end.
 
-    Forces at acceleration level want a contact that does not open besides, by more than the tolerance tol of the solver leaves; at velocity
-    level that comes out of the problem itself, and a contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded
-    forces have no impulses; forces that the state gives, of rigid bodies, are not listed.
+    Forces at acceleration level require a contact that does not open, by more than the tolerance tol of the solver; at velocity level the
+    problem itself decides that, and a persistent contact, whose y is zero up to O(h^3) only, remains closed. Bounded forces have no
+    impulses; compliant forces of rigid bodies are not listed.
     """
     iwork = memory.iwork
     n, h, at_velocity, left = 0, options.h, options.velocity_level != 0.0, 0.0
+    # error of velocities by the solver's tolerance
     for i in range(constraints.size if not at_velocity and when != IMPACT else 0):
         left = max(left, tol * velocity(constraints[i], entries, memory)[1])
     for i in range(constraints.size):
         c = constraints[i]
         closed = c.always != 0 and c.level != POSITION and (when != IMPACT or c.lower == ABSENT)
+        # tangents follow their normal
         if c.component > 0:
             closed = iwork[p.local + i - c.component] != ABSENT
+        # normals, by their gaps at the ends concerned
         elif c.always == 0:
             slack = gap_slack(c, h, entries, memory)
             if at_velocity and memory.imem[c.active] != 0:
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, memory.work))
             closed = when == AT_START or position(c, entries, memory) <= slack
             closed &= when == IMPACT or memory.mem[c.y] <= slack
+            # a contact that separates would pull
             if when != IMPACT and not at_velocity:
                 closed &= velocity(c, entries, memory)[0] <= max(left, _speed_rounding(c, h, a, entries, memory))
         iwork[p.local + i] = n if closed else ABSENT
@@ -244,7 +253,7 @@ def _size_of_acceleration(c, a, entries, work):
 
 @tiny
 def _speed_rounding(c, h, a, entries, memory):
-    """Up to which H v may be rounding, of the velocities and, over many steps at rest, of what each of them adds."""
+    """Bound of H v that is rounding, of the velocities and, over many steps at rest, of their changes."""
     s = 0.0
     for k in range(c.entry, c.entry_end):
         s += abs(memory.work[entries[k].coefficient]) * (
@@ -255,7 +264,7 @@ def _speed_rounding(c, h, a, entries, memory):
 
 @inlined
 def _state_problem(n, when, a, options, constraints, entries, p, memory):
-    """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they keep, per half step or step.
+    """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they maintain, per half step or step.
 
     Friction and bounded forces are stated for velocities at either level.
     """
@@ -265,9 +274,11 @@ def _state_problem(n, when, a, options, constraints, entries, p, memory):
         c = constraints[memory.iwork[p.active + b]]
         at_velocity = options.velocity_level != 0.0 or c.component > 0 or c.lower != ABSENT
         v, size = velocity(c, entries, memory)
+        # impacts: Newton's law
         if when == IMPACT:
             e = 0.0 if c.e == ABSENT else work[c.e]
             s = (1.0 + e) * v
+        # forces: acceleration, or velocity in units of one
         else:
             s = 0.0
             size *= 2.0 / h if at_velocity else 0.0

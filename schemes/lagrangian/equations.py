@@ -1,7 +1,7 @@
-"""Equations among the listed rows of a problem of velocities or accelerations, as of joints: they may depend on each other.
+"""Equations among the listed rows of a problem of velocities or accelerations, as of joints: they may be linearly dependent.
 
-Where all rows are equations they are solved at once, with multipliers of least norm; beside other rows, what dependent ones ask for is made
-what the others do before a solver has them. See `nsds.schemes.problem.redundancy`.
+Equations alone are solved by elimination, with multipliers of least norm; beside other rows, the right-hand side of dependent ones is made
+consistent before a solver gets them. See `nsds.schemes.problem.redundancy`.
 """
 
 import math
@@ -14,13 +14,13 @@ from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, STALLED
 
-_SOLVED = 1e-10  # of the terms of a row: what may be left in independent equations
-_OPEN = 1e-6  # and in those that follow from them: more of it contradicts them, and is no drift of positions
-_WORDS = 2**22  # of the matrices of all members of an ensemble
+_SOLVED = 1e-10  # relative to the terms of a row: residual of independent equations
+_OPEN = 1e-6  # and of dependent ones: a larger one is a contradiction, not a drift of positions
+_WORDS = 2**22  # entries of the matrices of all members of an ensemble
 
 
 def reserve(constraints, n_members, work, iwork):
-    """Where the arrays for the equations of a model lie, by column of the plan; nothing where they are too few to depend on each other."""
+    """Offsets of the arrays for the equations of a model, by column of the plan; none if they are too few to be dependent."""
     m, n = int((_is_equation(constraints) & (constraints["always"] != 0)).sum()), constraints.size
     if not 2 <= m <= redundancy.MOST or m**2 * n_members > _WORDS:
         return {}
@@ -37,11 +37,12 @@ def _is_equation(constraints):
 def gather(n, constraints, p, memory):
     """The equations among the n listed rows, whose W is assembled, as a dense matrix with ones on its diagonal.
 
-    Returns (their number, whether there are no other rows); no equations where there is no room. Out: component, which rows they are,
-    number, the reverse, scale, dense, trace.
+    Returns (their number, whether there are no other rows); no equations without room. Out: component, which rows they are, number, the
+    reverse, scale, dense, trace.
     """
     work, iwork = memory.work, memory.iwork
     m, are_all, row = 0, True, p.sub_row
+    # 1. equations with a diagonal entry: others act on nothing
     for a in range(n if p.most > 0 else 0):
         c, own = constraints[iwork[p.active + a]], 0.0
         is_equation = c.bilateral != 0 and c.lower == ABSENT and c.level != POSITION
@@ -52,6 +53,7 @@ def gather(n, constraints, p, memory):
         if is_equation and own > 0.0:
             iwork[p.number + a], iwork[p.component + m], work[p.scale + m] = m, a, 1.0 / math.sqrt(own)
             m += 1
+    # 2. scaled matrix, and the trace of each block in units of its row, the weight of least norm
     for i in range(m * m):
         work[p.dense + i] = 0.0
     for i in range(m):
@@ -75,21 +77,24 @@ def _block(a, p, iwork):
 
 @kernel
 def solve(n, m, unit, constraints, inputs, inexact, p, memory):
-    """``W z + q = 0`` of n rows that are all equations, of which m act on something, with z of least norm. Returns (status, 1, residual).
+    """Solve ``W z + q = 0`` of n equations, m of them with a diagonal entry, z of least norm. Returns (status, 1, residual).
 
     Out: lambda and impulses in mem, z and w.
     """
     work, iwork = memory.work, memory.iwork
+    # 1. right-hand side
     size, q, z = work[p.rounding] / ULPS, view(work, p.w, n), view(work, p.z, n)
     for a in range(n):
         q[a] = work[p.q + a]
         size = max(size, abs(q[a]))
+    # 2. factors; consistent right-hand side, and least norm, if the rank is deficient
     rank = redundancy.factorise(m, p, memory)
     if rank < m:
         redundancy.make_consistent(m, rank, p, q, memory)
         for i in range(m):
             work[p.weight + i] = work[p.trace + iwork[p.component + i]]
     redundancy.solve(m, rank, q, p, z, memory)
+    # 3. residual by W itself: of the consistent equations, and of the given ones
     left, contradiction = 0.0, 0.0
     for a in range(n):
         s = 0.0
@@ -98,6 +103,7 @@ def solve(n, m, unit, constraints, inputs, inexact, p, memory):
             size = max(size, abs(work[p.sub_W + k] * z[iwork[p.sub_column + k]]))
         left, q[a] = max(left, abs(s + q[a])), s + work[p.q + a]
         contradiction = max(contradiction, abs(q[a]))
+    # 4. multipliers into the record
     for a in range(n):
         accept(z[a], unit, constraints[iwork[p.active + a]], inputs, p.touched, memory)
     residual = max(left, contradiction) / size if size > 0.0 else 0.0

@@ -7,7 +7,7 @@ Without contact a mode ``q'' + 2 sigma q' + omega^2 q = f`` obeys ``q_{k+1} = A 
     v_{k+1} = v_free + W^-1 H^T lambda,    q_{k+1} = q_k + h v_{k+1},    0 <= H v_{k+1} + e_n ydot_k  ⟂  lambda >= 0
 
 which are W and v_free of the source with ``h sigma* = (1 - e) / (2 G)``. G is written as ``(1 - r_1) (1 - r_2) / (omega h)^2`` in a form
-that loses no digits for any step, so that the Taylor expansions of the source are not needed; they are what its tests compare with.
+without cancellation for any step, so that the Taylor expansions of the source are not needed; its tests compare with them.
 """
 
 import sys
@@ -31,18 +31,22 @@ from nsds.status import CONVERGED, NON_FINITE
 
 # One row per part, offsets in the work memory: e, omega^2 h G, h G / M (0 without a force), G / M, force at the last t.
 OPERATOR = table("decay", "stiffness", "push", "inverse", "force")
-# One row per stretch of consecutive entries of H on one body, and one per constraint: its stretches.
+# One row per run of consecutive entries of H on one body, and one per constraint: its runs.
 STRETCH = table("coefficient", "q", "n", "size")
 ROW = table("first", "end")
+# Offsets in the work memory.
 PLAN = table(
+    # one-step problem, solver, and scratch of one body
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs",
+    # active set, pattern, touched bodies; pull: velocity change by forces in a step
     "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
+    # 0: no laws of multiple impacts here
     "impact_law",
 )  # fmt: skip
 
 
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     gamma: float  # of h: the forecast of contact
@@ -89,6 +93,7 @@ def _phi(x):
 
 def prepare(records, mem, options, h, method):
     """Coefficients of the modes and the Delassus matrices of all members."""
+    # 1. model: linear, with laws at velocity level
     owner = "moreau_jean_exact"
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, owner, h, h)
@@ -98,12 +103,14 @@ def prepare(records, mem, options, h, method):
     if (layout.constraints["level"] == POSITION).any():
         name = layout.owners[int(np.argmax(layout.constraints["level"] == POSITION))][0]
         raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force; use nsds.moreau_jean")
+    # 2. coefficients of the modes
     operators, bodies = np.zeros(parts.size, OPERATOR), np.zeros(parts["count"].sum(), BODY)
     for part, operator, name in zip(parts, operators, layout.part_names, strict=True):
         _store_modes(owner, records[name].reshape(records.size, -1), part, operator, name, h, work)
         mine, each = slice(part["body"], part["body"] + part["count"]), part["n"] * np.arange(part["count"])
         bodies["kind"][mine], bodies["n"][mine] = DIAGONAL, part["n"]
         bodies["dof"][mine], bodies["data"][mine] = part["dof"] + each, operator["inverse"] + each
+    # 3. one-step problem
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = np.zeros(1, PLAN)
@@ -113,13 +120,15 @@ def prepare(records, mem, options, h, method):
     work.place(plan, sub_W=column.size, rhs=body, solution=body, scratch=body, dofs=(parts["count"] * parts["n"]).sum())
     iwork.place(plan, touched=bodies.size)
     blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
+    # 4. Delassus matrices, once: they do not depend on the state
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
         assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
+    # 5. rows as runs of entries
     rows, stretches = _stretches(constraints, layout.entries)
-    constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
+    constraints["entry_end"] = constraints["entry"]  # rows have their runs instead; `gap_slack` uses b and ydot only
     prepared = Tables(
         parts,
         constraints,
@@ -157,7 +166,7 @@ def _store_modes(owner, fields, part, operator, name, h, work):
 
 
 def _stretches(constraints, entries):
-    """Consecutive entries of H as stretches: long sums over neighbours in memory are what a modal system costs."""
+    """Runs of consecutive entries of H: long sums over neighbours in memory dominate the cost of a modal system."""
     begins = np.zeros(entries.size + 1, bool)
     begins[constraints["entry"]] = begins[0] = True
     begins[1:-1] |= np.diff(entries["body"]) != 0
@@ -187,21 +196,25 @@ def start(t, s, functions, options, memory):
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, gamma, p = options.h, options.gamma, s.plan[0]
+    # 1. active set; rounding of gaps matters only where the forecast does not close
     for i in range(s.constraints.size):
         c = s.constraints[i]
         if c.component == 0 and c.always == 0 and memory.mem[c.gap] + gamma * h * memory.mem[c.gap_rate] > 0.0:
             memory.work[c.closed] = gap_slack(c, h, s.entries, memory)
     n = choose_active(p, s.constraints, gamma * h, h, memory)
+    # 2. free motion
     _free_motion(s.parts, s.operators, memory)
     for k in range(s.relations.size):
         prescribe(t_new, s.relations[k], calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
+    # 3. one-step problem
     if n < 0:
         n = -1 - n
         extract_active(p, n, s.W_row, s.W_column, memory)
     if n > 0:
         _state_problem(n, s, p, memory)
         status, n_iter, residual = solve_active(p, s.blocks, n, h, h, calls.solver, s.constraints, s.inputs, calls.solver_options, memory)
+    # 4. end of the step, and forces for the next
     finite = _end_motion(h, s.parts, p, s.operators, memory)
     _evaluate_forces(t_new, s.parts, s.operators, calls.functions, memory)
     _update_outputs(s, memory)
@@ -262,7 +275,7 @@ def _free_motion(parts, operators, memory):
 
 @inlined
 def _end_motion(h, parts, plan, operators, memory):
-    """``v <- v_free + W^-1 p`` of bodies in contact, ``q <- q + h v``. False when not finite."""
+    """``v <- v_free + W^-1 p`` of bodies in contact, ``q <- q + h v``. False if not finite."""
     mem = memory.mem
     zero = 0.0
     for a in range(parts.size):
@@ -276,6 +289,7 @@ def _end_motion(h, parts, plan, operators, memory):
                 p, inverse = view(mem, parts[a].q + e * parts[a].stride + 2 * n, n), view(memory.work, operators[a].inverse + e * n, n)
                 for i in range(n):
                     v[i] += inverse[i] * p[i]
+            # positions of all bodies
             for i in range(n):
                 q[i] += h * v[i]
             zero += 0.0 * q[n - 1]

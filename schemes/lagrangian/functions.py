@@ -11,7 +11,7 @@ from nsds.model.records import memory
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.linear_algebra import subtract_product
 
-_OF_A_STEP = 0.25  # of a step: the longest difference by time
+_OF_A_STEP = 0.25  # of a step: the longest finite difference in time
 
 
 @kernel
@@ -19,6 +19,7 @@ def mass(part, e, q, functions, memory, out):
     """M(q) of element e of a part, as a dense matrix in work[out:]; q is an offset in work."""
     mem, imem, work = memory.mem, memory.imem, memory.work
     n = part.n
+    # by the user's function, or stored dense, diagonal or sparse
     if part.mass_function != ABSENT:
         nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
         call_function(functions, part.mass_function + e, (0.0, view(work, q, n), nothing, z, view(work, out, n * n)))
@@ -59,6 +60,7 @@ def internal_force(t, part, e, q, v, spare, functions, memory, out, size):
     work = memory.work
     n = part.n
     z, at_q, at_v, term = view(memory.mem, part.z + e * part.stride, part.n_z), view(work, q, n), view(work, v, n), view(work, spare, n)
+    # 1. user functions
     if part.fint_function != ABSENT:
         call_function(functions, part.fint_function + e, (t, at_q, at_v, z, term))
         for i in range(n):
@@ -69,6 +71,7 @@ def internal_force(t, part, e, q, v, spare, functions, memory, out, size):
         for i in range(n):
             work[out + i] -= work[spare + i]
             work[size + i] += abs(work[spare + i])
+    # 2. stored matrices
     if part.K != ABSENT:
         _subtract_stiffness(part.K_kind, part.K_nnz, part.K + e * part.stride, n, q, spare, memory, out, size)
     if part.C != ABSENT:
@@ -94,6 +97,7 @@ def control_force(t, part, e, q, v, functions, memory, out, size):
     if n_u == 0:
         return
     z, at_q, at_v, T = view(memory.mem, part.z + shift, part.n_z), view(work, q, n), view(work, v, n), part.T + e * n * n_u
+    # 1. T and u
     if part.T_function != ABSENT:
         call_function(functions, part.T_function + e, (t, at_q, at_v, z, view(work, T, n * n_u)))
     if part.u_function != ABSENT:
@@ -101,6 +105,7 @@ def control_force(t, part, e, q, v, functions, memory, out, size):
     else:
         for j in range(n_u):
             work[part.u_work + j] = memory.mem[part.u + shift + j]
+    # 2. force, with the sizes of its terms
     for i in range(n):
         for j in range(n_u):
             term = work[T + i * n_u + j] * work[part.u_work + j]
@@ -117,10 +122,12 @@ def add_tangents(t, part, e, q, v, spare, factor_q, factor_v, functions, memory,
 
 @kernel
 def _add_tangent(t, part, e, q, v, variable, jacobian, factor, spare, functions, memory, out):
+    """Add factor times the derivative of ``-F`` by q or v (variable) to the matrix at out."""
     work = memory.work
     n = part.n
     if factor == 0.0 or (variable == v and part.fint_function == part.fgyr_function == part.u_function == ABSENT):
         return
+    # 1. the user's Jacobian, which does not contain the controls
     if jacobian != ABSENT:
         z = view(memory.mem, part.z + e * part.stride, part.n_z)
         call_function(functions, jacobian + e, (t, view(work, q, n), view(work, v, n), z, view(work, spare, n * n)))
@@ -128,6 +135,7 @@ def _add_tangent(t, part, e, q, v, variable, jacobian, factor, spare, functions,
             work[out + i] += factor * work[spare + i]
         if part.u_function == ABSENT and part.T_function == ABSENT:
             return
+    # 2. finite differences of the rest, away from 0, so that signs of coordinates do not change
     at, base, size, moved = spare, spare + n, spare + 2 * n, spare + 3 * n
     _part_of_force(t, part, e, q, v, jacobian, at, functions, memory, base, size)
     for j in range(n):
@@ -142,7 +150,7 @@ def _add_tangent(t, part, e, q, v, variable, jacobian, factor, spare, functions,
 
 @kernel
 def _part_of_force(t, part, e, q, v, jacobian, spare, functions, memory, out, size):
-    """What of the force is differentiated numerically: all but F_ext, or the control only where a Jacobian is given."""
+    """Part of the force that is differentiated numerically: all but F_ext, or the control only if a Jacobian is given."""
     for i in range(part.n):
         memory.work[out + i] = 0.0
     if jacobian == ABSENT:
@@ -163,7 +171,7 @@ def prescribe(t, r, functions, memory):
 
 @kernel
 def stated_rate(t, r, functions, memory):
-    """Rate of a relation that says what it is: minus the prescribed velocity, or h_t at the relation's arguments."""
+    """Rate of a relation that states it: minus the prescribed velocity, or h_t at the relation's arguments."""
     work = memory.work
     prescribe(t, r, functions, memory)
     if r.h_t_function != ABSENT:
@@ -186,14 +194,17 @@ def relation_output(t, r, functions, memory):
 def relation_operators(t, h, r, is_new, scale, spare, functions, memory):
     """H, B, D (``scale`` times D for the one-step problem) and rate of a relation at its arguments. Work: spare (3 max(m, n)).
 
-    is_new: False keeps those that are differences. h: the step, which those by time resolve.
+    is_new: False keeps those by finite differences. h: the step, which differences in time resolve.
     """
     work = memory.work
     m, n = r.m, r.n
+    # 1. rate, if it is given
     if r.rate != ABSENT:
         stated_rate(t, r, functions, memory)
+    # 2. H
     if (is_new and r.h_function != ABSENT) or r.H_function != ABSENT:
         derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, memory)
+    # 3. rate by a central difference in time
     if is_new and r.rate != ABSENT and r.h_function != ABSENT and r.h_t_function == ABSENT:
         x, lam, z = view(work, r.x, n), view(work, r.lam, m), view(memory.mem, r.z, r.n_z)
         step = min(CENTRAL_STEP * max(1.0, abs(t)), _OF_A_STEP * h)
@@ -201,6 +212,7 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, memory):
         call_function(functions, r.h_function, (t - step, x, lam, z, view(work, spare, m)))
         for i in range(m):
             work[r.rate + i] = (work[r.rate + i] - work[spare + i]) / (2.0 * step)
+    # 4. D and B
     if r.D != ABSENT:
         if is_new or r.D_function != ABSENT:
             derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, memory)
@@ -211,13 +223,14 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, memory):
 
 
 def blame(records, prepared, m):
-    """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
+    """Name of the function that gave NaN or infinity at the state of member m, as text; empty if none does."""
     layout, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
         return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
 
+    # 1. functions of parts
     for name, part in zip(layout.part_names, layout.parts, strict=True):
         n = part["n"]
         sizes = {"mass": n**2, "fint": n, "fgyr": n, "fext": n, "jac_q": n**2, "jac_v": n**2, "T": n * part["n_u"], "u": part["n_u"]}
@@ -229,6 +242,7 @@ def blame(records, prepared, m):
                 state = (nothing, nothing) if field == "fext" else (mem[first : first + n], mem[first + n : first + 2 * n])
                 if is_broken(slot if slot == ABSENT else slot + e, *state, z, size=size):
                     return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, e])
+    # 2. functions of relations
     for name, r in zip(layout.relation_names, layout.relations, strict=True):
         x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
         n, k = r["n"], r["m"]

@@ -1,4 +1,4 @@
-"""Nonsmooth generalised-alpha scheme, with its three problems one after the other.
+"""Nonsmooth generalised-alpha scheme, with its three problems solved in sequence.
 
     smooth      M a_{k+1} = F(t_{k+1}, q, v) + G^T lambda,   G v = 0,   G of the bilateral constraints
                 q = q_k + h v_k + h^2 ((1/2 - beta) A_k + beta A_{k+1}),   v = v_k + h ((1-gamma) A_k + gamma A_{k+1})
@@ -7,12 +7,12 @@
     velocity    v_{k+1} = v + M^-1 H^T Lambda,   0 <= H v_{k+1} + e ydot_k  ⟂  Lambda >= 0   of the contacts that q closes, with their
                 friction; bounded forces; G v_{k+1} = 0
 
-The smooth motion knows nothing of friction and bounded forces: it is shifted by ``h (v_{k+1} - v') / 2``, v' what the last problem would
-give without them, and projected again, so that what sticks does not creep.
+The smooth motion does not contain friction and bounded forces: it is shifted by ``h (v_{k+1} - v') / 2``, v' the solution of the last
+problem without them, and projected again, so that sticking contacts do not creep.
 
 Brüls, Acary, Cardona, Comput. Methods Appl. Mech. Engrg. 281 (2014) 131–161; decoupled as in Cosimo, Galvez, Cavalieri, Cardona, Brüls,
-Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of the Newton form for v, what is known of v and q (with
-A_{k+1} but for its a_{k+1}) taking the place of v_k and ``q_k + h v_k``: ``M (v - v_p) = h gamma' F + G^T z``, ``q = q_p + h a (v - v_p)``.
+Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of the Newton form for v, with the predictors of v and q (with
+the known part of A_{k+1}) in place of v_k and ``q_k + h v_k``: ``M (v - v_p) = h gamma' F + G^T z``, ``q = q_p + h a (v - v_p)``.
 """
 
 import sys
@@ -42,14 +42,14 @@ from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.status import CONVERGED, INEXACT
 
-IS_ONE_STEP = False  # accelerations go on from one step to the next
+IS_ONE_STEP = False  # accelerations are carried from one step to the next
 # In the work memory: the controls of the last step, part by part.
 PLACES = table("held")
 
 
 @by_reference
 class Options(NamedTuple):
-    """Words of a step; positions has those of the smooth problem and of the projection, of Lagrangian systems or of rigid bodies."""
+    """Parameters of a step; positions has those of the smooth problem and of the projection, of Lagrangian systems or of rigid bodies."""
 
     h: float
     positions: NamedTuple
@@ -60,7 +60,7 @@ class Options(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a step reads of a model."""
+    """Tables of a model that a step reads."""
 
     positions: projection.Tables  # and the Newton form
     slippery: newton.Tables  # the same rows without friction and bounds
@@ -76,15 +76,18 @@ def weights_of(rho):
 
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
+    # 1. weights and tolerances
     alpha_m, alpha_f, beta, gamma = weights_of(options["rho"].item())
     tol, max_iter, constraint_tol, max_rounds = (
         float(options[name].item()) for name in ("newton_tol", "newton_max_iter", "constraint_tol", "max_rounds")
     )
     ratio = (1 - alpha_f) / (1 - alpha_m)
     owner = "generalised_alpha"
+    # 2. model, without compliance at velocity level
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, owner, h, h)
     require_rigid(owner, layout)
+    # 3. smooth problem as one of the Newton form, and that of positions
     smooth = newton.Options(
         h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
     )
@@ -98,7 +101,7 @@ def prepare(records, mem, options, h, method):
 
 
 def _without_friction(positions):
-    """The Newton form whose rows are those of the problem of positions, which has neither friction nor bounds."""
+    """The Newton form with the rows of the problem of positions, which has neither friction nor bounds."""
     form = positions.newton
     return form._replace(constraints=positions.constraints, inputs=form.entries, plan=positions.plan, blocks=positions.blocks)
 
@@ -122,11 +125,13 @@ def step(t_new, s, calls, options, memory):
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h, smooth = form.plan[0], options.h, options.positions.newton
     started = CONVERGED
-    if p.controlled != 0 and _hold(parts, s.places[0].held, memory):  # accelerations jump with the controls
+    # 1. accelerations at the start, after a restart or a jump of the controls
+    if p.controlled != 0 and _hold(parts, s.places[0].held, memory):
         iwork[p.fresh] = 1
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
         started = _start_accelerations(t_new - h, s, calls, options, memory)
+    # 2. smooth motion: predictors, then Newton's iteration with the bilateral constraints
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     _known_motion(options, parts, elements, p, memory)
@@ -134,10 +139,12 @@ def step(t_new, s, calls, options, memory):
     status, n_iter, residual = iterate(t_new, -1 - n, form, calls, smooth, memory)
     for a in range(n):
         work[p.total + iwork[p.active + a]] = work[p.z + a] / smooth.weight
+    # 3. accelerations, and the contacts that the smooth motion closes
     _accelerations(options, parts, elements, p, memory)
     evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, memory)
     n = _list(True, h, constraints, entries, p, memory)
     status = worse(status, started)
+    # 4. positions; with friction a second time, after the shift
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
             projected, _ = project(t_new, s.positions, calls, options.positions, memory)
@@ -152,10 +159,12 @@ def step(t_new, s, calls, options, memory):
         status = worse(status, shifted)
         evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, memory)
         n = _list(True, h, constraints, entries, p, memory)
+    # 5. velocities
     if status in (CONVERGED, INEXACT) and n > 0:
         pushed, error = _jump(n, 1.0, h, form, s.positions.metrics, calls, memory)
         status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, memory)
+    # 6. multipliers of all problems, and outputs
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
     update_outputs(h, 1.0, constraints, entries, form.couplings, memory)
@@ -164,7 +173,7 @@ def step(t_new, s, calls, options, memory):
 
 @tiny
 def _hold(parts, held, memory):
-    """Keep the controls of the step; whether they are not those of the last one."""
+    """Keep the controls of the step; returns whether they differ from those of the last one."""
     is_new = False
     for k in range(parts.size):
         part = parts[k]
@@ -183,12 +192,14 @@ def _start_accelerations(t, s, calls, options, memory):
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h = form.plan[0], options.h
+    # 1. state, inverse masses and forces
     keep_state(parts, elements, p, memory)
     evaluate_masses(1.0, parts, elements, p, functions, memory)
     invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
     evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, memory)
     evaluate_curvature(t, h, form.relations, p, functions, memory)
+    # 2. acceleration of each bilateral constraint without multipliers
     n = _list(False, h, constraints, entries, p, memory)
     most = 0.0
     for a in range(n):
@@ -202,6 +213,7 @@ def _start_accelerations(t, s, calls, options, memory):
         work[p.q + a] = w
         most = max(most, size)
     work[p.rounding] = ULPS * most
+    # 3. multipliers, and both accelerations
     status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, calls, memory)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
@@ -210,7 +222,7 @@ def _start_accelerations(t, s, calls, options, memory):
 
 @inlined
 def _known_motion(options, parts, elements, p, memory):
-    """What is known of v, and of q less h times that, in v_old and q_old; what is known of A_{k+1} in a_old."""
+    """Out: v_old, the predictor v_p of the velocity; q_old, the predictor of q less ``h v_p``; a_old, the known part of A_{k+1}."""
     mem, work = memory.mem, memory.work
     h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
     for k in range(elements.size):
@@ -242,9 +254,9 @@ def _accelerations(options, parts, elements, p, memory):
 
 @tiny
 def _list(with_contacts, h, constraints, entries, p, memory):
-    """List the bilateral constraints and, if wanted, bounded forces, what is active and the contacts that the motion has closed.
+    """List the bilateral constraints and, if wanted, bounded forces, active contacts and those that the motion has closed.
 
-    What is listed becomes active.
+    Listed constraints become active.
     """
     imem = memory.imem
     n = 0
@@ -275,18 +287,21 @@ def _has_friction(n, constraints, p, iwork):
 
 @kernel
 def _shift(n, s, calls, options, memory):
-    """Move q by half a step of what friction and bounded forces do to the velocities. Returns a status."""
+    """Shift q by half a step of the velocity change by friction and bounded forces. Returns a status."""
     iwork = memory.iwork
     form, slippery, metrics, n_slippery = s.positions.newton, s.slippery, s.positions.metrics, 0
     p, own = form.plan[0], slippery.plan[0]
+    # 1. the same contacts without friction
     for i in range(form.constraints.size):
         chosen = iwork[p.local + i] != ABSENT and form.constraints[i].component == 0 and form.constraints[i].lower == ABSENT
         iwork[own.local + i] = n_slippery if chosen else ABSENT
         if chosen:
             iwork[own.active + n_slippery] = i
             n_slippery += 1
+    # 2. velocity jumps without and with it
     status, _ = _jump(n_slippery, 0.0, options.h, slippery, metrics, calls, memory)
     full, _ = _jump(n, 0.0, options.h, form, metrics, calls, memory)
+    # 3. half of their difference, over the step
     for k in range(form.elements.size):
         el = form.elements[k]
         q = form.parts[el.part].q + el.e * form.parts[el.part].stride
@@ -299,7 +314,7 @@ def _shift(n, s, calls, options, memory):
 def _jump(n, weight, h, form, metrics, calls, memory):
     """The velocity problem of the n listed constraints at q; weight: of its impulses in the total. Returns (status, residual).
 
-    Out: dv, what velocities change by.
+    Out: dv, the velocity change.
     """
     work = memory.work
     p, most = form.plan[0], 0.0

@@ -32,19 +32,23 @@ from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, pla
 from nsds.status import CONVERGED, NON_FINITE
 
 _MANY = 3  # coordinates of a constraint
-# Inverse iteration matrix, impulse of the forces and force at the last t of each part; a constant impulse is kept as M_hat^-1 h F.
+# Inverse iteration matrix, impulse of the forces and force at the last t of each part; a constant impulse is stored as M_hat^-1 h F.
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "impulse", "force", "constant")
-# Where things lie in a member's work memory (second line: in its integer work memory).
+# Offsets in the work memory of a member.
 PLAN = table(
+    # one-step problem and solver; scratch of one body: right-hand side, arguments, solution; v_old: velocities at the start
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
+    # active set and its pattern, touched bodies; pull: velocity change by forces in a step
     "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
+    # multiple impacts, see `nsds.schemes.problem.impact`
     "impact_law", "impact", "n_impact", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row",
+    # diagonal (integers): of W, by constraint
     "reduced_column", "diagonal",
 )  # fmt: skip
 
 
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     theta: float
@@ -69,13 +73,16 @@ class Tables(NamedTuple):
 
 def prepare(records, layout, options, method, work, iwork):
     """Factorise iteration matrices and assemble the Delassus matrices of all members."""
+    # 1. inverse iteration matrices
     parts, h, theta = layout.parts, options.h, options.theta
     operators = inverse_operators(records, layout, h, theta, work, iwork)
     bodies = bodies_of(parts, operators)
+    # 2. one-step problem
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(layout, unknowns, method, work, iwork)
     blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
+    # 3. initial contents; Delassus matrices, once: they do not depend on the state
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     iwork[:, p["diagonal"] : p["diagonal"] + n] = np.flatnonzero(np.repeat(unknowns.every, np.diff(row)) == column)
@@ -130,6 +137,7 @@ def start(t, s, functions, options, memory):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
     mem, work = memory.mem, memory.work
     h, p = options.h, s.plan[0]
+    # 1. force at t; the impulse of a constant one includes M_hat^-1, so that a step only adds it
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
@@ -142,6 +150,7 @@ def start(t, s, functions, options, memory):
                 for i in range(part.n):
                     work[impulse + i] = h * mem[part.fext + e * part.stride + i]
             has_force = part.fext_function != ABSENT or part.fext != ABSENT
+            # velocity change by forces, as scale of gaps
             for i in range(part.n):
                 work[p.rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
             solve_with(o, e, part.n, p.rhs, p.solution, p.scratch, memory)
@@ -149,6 +158,7 @@ def start(t, s, functions, options, memory):
                 work[p.pull + part.dof + e * part.n + i] = abs(work[p.solution + i])
                 if o.constant:
                     work[impulse + i] = work[p.solution + i]
+    # 2. outputs
     for k in range(s.relations.size):
         prescribe(t, s.relations[k], functions, memory)
     state_pulls(p.pull, s.constraints, s.entries, work)
@@ -163,17 +173,21 @@ def step(t_new, s, calls, options, memory):
     iwork = memory.iwork
     h, theta, gamma = options.h, options.theta, options.gamma
     p = s.plan[0]
+    # 1. active set, by the forecast at the start of the step
     n = choose_active(p, s.constraints, gamma * h, h, memory)
+    # 2. free motion, which is already the end of the step without contact
     finite = free_motion(t_new, h, theta, n == 0, s.parts, calls.functions, s.plan, s.operators, memory)
     for k in range(s.relations.size):
         prescribe(t_new, s.relations[k], calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
+    # 3. one-step problem; the pattern is extracted when the active set changes
     if n != 0:
         if n < 0:
             n = -1 - n
             extract_active(p, n, s.W_row, s.W_column, memory)
         if n > 0:
             impact = CONVERGED
+            # laws of multiple impacts give restitution before the problem is stated
             if p.impact_law != 0:
                 row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
                 impact = state_impact(p, n, p.sub_W, row, column, s.constraints, s.entries, memory)
@@ -182,6 +196,7 @@ def step(t_new, s, calls, options, memory):
                 p, s.blocks, n, h, h, calls.solver, s.constraints, s.inputs, calls.solver_options, memory
             )
             status = impact if impact != CONVERGED else status
+        # 4. end of the step
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, memory)
     update_outputs(h, theta, s.constraints, s.entries, s.couplings, memory)
     _heed_impulses(h, s.constraints, p, memory)
@@ -192,7 +207,7 @@ def step(t_new, s, calls, options, memory):
 
 @tiny
 def _heed_impulses(h, constraints, p, memory):
-    """The velocity that a contact takes from what presses on it counts in `gap_slack`, too: a node of a mesh may feel nothing else."""
+    """Add the velocity change by contact impulses to `gap_slack`, too: a node of a mesh may feel no other force."""
     for i in range(constraints.size):
         c = constraints[i]
         if c.component == 0 and memory.mem[c.lam] > 0.0:
@@ -209,6 +224,7 @@ def _state_problem(n, h, theta, constraints, entries, p, memory):
     most = 0.0
     for a in range(n):
         c = constraints[memory.iwork[p.active + a]]
+        # velocity: H v_free + rate, and restitution
         w = 0.0 if c.rate == ABSENT else work[c.rate]
         size = abs(w)
         for k in range(c.entry, c.entry_end):
@@ -216,6 +232,7 @@ def _state_problem(n, h, theta, constraints, entries, p, memory):
             w += term
             size += abs(term)
         w += rebound(c, memory)
+        # position of the free motion, in units of a velocity
         if c.level == POSITION:
             y = 0.0 if c.base == ABSENT else work[c.base]
             size += abs(y) / (h * theta)
@@ -231,8 +248,8 @@ def _state_problem(n, h, theta, constraints, entries, p, memory):
 def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, memory):
     """``v <- v_free`` (eq. 10.18), ``p <- 0``; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14) if nothing is in contact.
 
-    Otherwise v_k is kept for the end of the step. Written as in the source to the last rounding: a body that reaches a wall exactly
-    at a step is decided by it. Returns False when not finite.
+    Otherwise v_k is kept for the end of the step. Rounded as in the source to the last bit: a body that reaches a wall exactly at a step is
+    decided by it. Returns False if not finite.
     """
     mem, work = memory.mem, memory.work
     rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
@@ -241,8 +258,10 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
         part, o = parts[a], operators[a]
         first_q, stride, first_old, impulse, constant = part.q, part.stride, plan[0].v_old + part.dof, o.impulse, o.constant
         for e in range(part.count):
-            n, q = part.n, first_q + e * stride  # n read before would have code test all bodies for overlap first, which takes longer
+            # n is read here: read before the loop it would make the compiled code test all bodies for overlap first, which takes longer
+            n, q = part.n, first_q + e * stride
             v, v_old, increment = q + n, first_old + e * n, impulse + e * n
+            # 1. increment M_hat^-1 (...) of (10.18); a constant one is known
             if not constant:
                 increment = solution
                 if part.fext_function != ABSENT:
@@ -258,6 +277,7 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
                         work[x + i] = mem[q + i] + h * theta * mem[v + i]
                     subtract_product(part.K_kind, n, part.K_nnz, mem, memory.imem, part.K + e * part.stride, h, work, x, rhs)
                 solve_with(o, e, n, rhs, solution, plan[0].scratch, memory)
+            # 2. free velocity; without contacts the position, too
             for i in range(n):
                 v_k = mem[v + i]
                 v_free = v_k + work[increment + i]
@@ -286,7 +306,7 @@ def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, memory):
 
 @inlined
 def _end_motion(h, theta, parts, plan, operators, memory):
-    """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; the positions follow (10.14). False when not finite."""
+    """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; the positions by (10.14). False if not finite."""
     mem, work = memory.mem, memory.work
     rhs, solution = plan[0].rhs, plan[0].solution
     zero = 0.0
@@ -296,12 +316,14 @@ def _end_motion(h, theta, parts, plan, operators, memory):
         for e in range(part.count):
             n, q, body = part.n, first_q + e * stride, first_body + e
             v, v_old = q + n, first_old + e * n
+            # impulses of contacts
             is_touched = memory.iwork[body] != 0
             if is_touched:
                 memory.iwork[body] = 0
                 for i in range(n):
                     work[rhs + i] = mem[v + n + i]
                 solve_with(o, e, n, rhs, solution, plan[0].scratch, memory)
+            # positions of all bodies
             for i in range(n):
                 if is_touched:
                     mem[v + i] += work[solution + i]

@@ -1,7 +1,6 @@
-"""Moreau–Jean time stepping of Lagrangian systems ([EventCapturing]; [Notes], 10.2): which form of the step a system gets.
+"""Moreau–Jean time stepping of Lagrangian systems ([EventCapturing]; [Notes], 10.2): choice of the form of the step.
 
-Linear systems with linear relations take one step with everything prepared (the linear form), all others iterate
-(the Newton form).
+Linear systems with linear relations use the linear form, with everything prepared; all others iterate (the Newton form).
 """
 
 from nsds.schemes.lagrangian import bordered, linear, newton

@@ -42,36 +42,53 @@ from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
-_ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
-_LEAST_CHANGE = 2e-15  # of velocities by an iteration, relative to them and to q / h: it is all rounding
-_UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die out without a division by 0
+_ROUNDING = 1e-4  # velocities below this times |q| / h times the tolerance are lost in the rounding of q
+_LEAST_CHANGE = 2e-15  # change of velocities by an iteration, relative to them and to q / h, that is all rounding
+_UNDERFLOW = 1e-290  # least denominator of relative errors, so that decaying motions do not divide by 0
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
-_NEARLY = 0.01  # of what makes a one-step problem INEXACT: the residual up to which a step that does not converge is
-_PATIENCE = 5  # iterations in which the residual must halve; else every other one goes half the way
-_STRAIGHT = 2  # iterations that do without the change of H: most steps need no more
-_FAR = 1e-3  # residual above which the second iteration has it, too
-_LARGEST_BENT = 128  # coordinates of an element up to which the matrix with that change is worth its inversion
+_NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
+_PATIENCE = 5  # iterations in which the residual must halve; else every other correction is halved
+_STRAIGHT = 2  # iterations without the change of H: most steps need no more
+_FAR = 1e-3  # residual above which the second iteration already uses it
+_LARGEST_BENT = 128  # coordinates of an element up to which inverting the matrix with that change pays
 _SMALL = 2.0**-6  # of the motion in a step, for a one-sided difference of H along it
 _MOVE = 2.0**-20  # of the coordinates, for one-sided differences of a given H
-_DIFFERENCES = 1e-6  # residual below which differences are kept once it falls slowly: their rounding is noise of ``H^T lambda`` then
+_DIFFERENCES = 1e-6  # residual below which finite differences are kept once it falls slowly: their rounding is noise of ``H^T lambda`` then
 _FAST = 0.01  # of the last residual
-# One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies; stiff:
-# where a constant M_hat of an element lies that curved relations act on, else ABSENT.
-ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step", "stiff")
-# From most on: of `nsds.schemes.lagrangian.equations`, empty unless a family of systems reserves them.
+# One row per element of a part, which is a body.
+ELEMENT = table(
+    # part, e: its part and place there; dof: its first coordinate
+    "part", "e", "dof",
+    # mass: offset of M, ABSENT if M_hat is constant; diagonal, diagonal_step: of its diagonal; stiff: offset of a constant M_hat of an
+    # element on which curved relations act, else ABSENT
+    "mass", "diagonal", "diagonal_step", "stiff",
+)  # fmt: skip
+# Extents: N coordinates of all elements, n of the largest one, m constraints.
 PLAN = table(
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
-    "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
+    # 1. one-step problem. W, sub_W: Delassus matrix and that of the active constraints; q, z, w, lower, upper (m); info; solver scratch
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver",
+    # 2. scratch of one element (n): right-hand side, solution, arguments of functions; spare: its matrix; dofs (N): scratch
+    "rhs", "solution", "scratch", "dofs", "spare", "at_q", "at_v",
+    # 3. step (N): state at the start, forces at the iterate and at the start, sizes of their terms, impulses, momenta, residual,
+    # correction, accelerations; total (m): multipliers summed over the step
+    "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
+    # 4. active set (integers): active constraints, their number in the problem or ABSENT, pattern of sub_W and its transpose; touched
+    # bodies; pivots; fresh: that nothing is known of the last step; scratch of the solver, whose first entry says that W has not changed
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
+    # 5. rounding: of q, an absolute velocity; controlled: controls are present; pull (N): velocity change by forces in a step, with which
+    # gaps are compared; bends, shift: whether H changes, and where its derivative is, behind H; H_moved: H at a moved point
     "rounding", "controlled", "pull", "bends", "shift", "H_moved", "impact_law", "impact", "n_impact",
+    # 6. constant: M_hat does not change; known: H, B and D of the last call; the others: multiple impacts, see
+    # `nsds.schemes.problem.impact`
     "constant", "known", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
+    # 7. equations, see `nsds.schemes.lagrangian.equations`; empty unless a family of systems reserves them
     "most", "dense", "scale", "scaled", "weight", "null", "gram", "trace", "component", "number", "block",
 )  # fmt: skip
 
 
 class Options(NamedTuple):
-    """Words of the step."""
+    """Parameters of the step."""
 
     h: float
     gamma: float  # of h: the forecast of contact
@@ -118,19 +135,23 @@ def prepare(records, layout, options, method, work, iwork):
 
 
 def prepare_problem(records, layout, elements, bodies, bent, d, options, method, work, iwork):
-    """Tables and work memory of all members, with what `_elements` gives; d: components of a block, 0 of a problem with bounds."""
+    """Tables and work memory of all members, from those of `_elements`; d: components of a block, 0 of a problem with bounds."""
+    # 1. order of the unknowns, and memory of the one-step problem
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork)
     blocks = place_blocks(plan, constraints, unknowns, d, method, work, iwork)
+    # 2. if H changes along the motion: room for the derivative of ydot, at one shift behind all coefficients
     first, end = layout.entries["coefficient"].min(initial=work.size), layout.entries["coefficient"].max(initial=-1) + 1
     bends = (bent["kind"] == DENSE).any() and _bending(layout.relations).any() and first < end
     if bends:
         plan["bends"], plan["shift"] = 1, work.reserve(end - first) - first
+    # 3. initial contents: no active set is known; constant operators have no curvature
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     if bends:
         work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
+    # 4. tables of the step
     tables = Tables(
         layout.parts, elements, bodies, bent, layout.relations, constraints, layout.entries, layout.inputs, couplings, plan, blocks,
         unknowns.row, unknowns.column,
@@ -145,8 +166,9 @@ def _bending(relations):
 
 
 def _elements(records, layout, options, work, iwork):
-    """Tables of elements, of bodies with the inverses that do not change, and of bodies with the curvature of relations in them."""
+    """Tables of elements, of bodies with constant inverses, and of bodies with the curvature of relations in them."""
     parts, h, bending = layout.parts, options.h, _bending(layout.relations)
+    # 1. elements on which curved relations act, and the terms of M_hat
     curved = np.zeros(parts["count"].sum(), bool)
     for side in ("first", "second"):
         curved[layout.relations[f"body_{side}"][bending]] = True
@@ -154,6 +176,7 @@ def _elements(records, layout, options, work, iwork):
     elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    # 2. each part: M_hat by functions is inverted in each iteration, a constant one here
     for name, part in zip(layout.part_names, parts, strict=True):
         mine = slice(part["body"], part["body"] + part["count"])
         each, n = np.arange(part["count"]), int(part["n"])
@@ -171,6 +194,7 @@ def _elements(records, layout, options, work, iwork):
             elements["diagonal"][mine], elements["diagonal_step"][mine] = work.store(diagonal) + n * each, 1
             inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
             store_inverses(bodies[mine], inverse, work, iwork)
+    # 3. constant M_hat with curvature: a copy to which it is added, unless the element is too large
     bent = bodies.copy()
     elements["stiff"] = ABSENT
     for name, part in zip(layout.part_names, parts, strict=True):
@@ -187,14 +211,17 @@ def _elements(records, layout, options, work, iwork):
 
 def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
+    # 1. sizes: of the largest element, and of functions of relations
     body, dofs = int(bodies["n"].max()), bodies["n"].sum()
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
     spare = varying**2 + 4 * body + 3 * max(layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
+    # 2. one-step problem and active set
     place_problem(plan, unknowns, method, work, iwork, d)
     place_active(plan, unknowns, work, iwork)
     place_impacts(plan, unknowns, work, iwork)
     plan["sub_W"] = plan["W"]
+    # 3. scratch of an element, and vectors of all coordinates
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
         plan,
@@ -205,6 +232,7 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
         H_moved=(layout.relations["m"] * layout.relations["n"]).max(initial=0),
         known=(layout.relations["m"] * (2 * layout.relations["n"] + layout.relations["m"])).sum(),
     )
+    # 4. integers
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
     plan["n_dofs"], plan["controlled"], plan["constant"] = dofs, has_controls(records), (elements["mass"] == ABSENT).all()
     return plan
@@ -226,7 +254,7 @@ def start(t, s, functions, options, memory):
 
 @kernel
 def state_pull(h, f, elements, parts, p, work):
-    """What the force in work[f:] adds to each velocity in a step, in size: the speed that a gap is compared with."""
+    """Velocity that the force in work[f:] adds in a step to each velocity, in size: gaps are compared with it."""
     for k in range(elements.size):
         el = elements[k]
         for i in range(parts[el.part].n):
@@ -282,6 +310,7 @@ def iterate(t_new, n, s, calls, options, memory):
     """
     functions, work, iwork = calls.functions, memory.work, memory.iwork
     parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
+    # 1. a new active set: its pattern, once for all iterations
     if n < 0:
         n = -1 - n
         extract_pattern(p, n, s.W_row, s.W_column, iwork)
@@ -289,13 +318,16 @@ def iterate(t_new, n, s, calls, options, memory):
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     t = t_new - (1.0 - options.at_q) * options.h
+    # 2. first iterate
     _predict(options.h, parts, elements, p, memory)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
     which, may_bend, least, previous, waited, has_changed = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0, False
     for n_iter in range(int(options.max_iter) + 1):
+        # 3. forces, masses and relations at the iterate
         evaluate_forces(t, options, parts, elements, p, p.f, functions, memory)
         definite = evaluate_masses(options.q_star, parts, elements, p, functions, memory)
         if n > 0:
+            # finite differences are kept once the residual falls slowly: new ones would only add their rounding
             is_slow = which == KEPT or residual > _FAST * previous
             which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
             evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, memory)
@@ -304,6 +336,7 @@ def iterate(t_new, n, s, calls, options, memory):
                 iwork[p.isolver] = 0  # another matrix
             if options.sees_q_star != 0.0:
                 _see_start(n, s.constraints, s.entries, p, memory)
+        # 4. residual and verdict
         _residual(options, parts, elements, relations, n, p, memory)
         previous = residual
         residual = _error(n, n_iter, change, has_changed, s, options, memory)
@@ -311,19 +344,23 @@ def iterate(t_new, n, s, calls, options, memory):
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options.max_iter):
             break
+        # 5. iteration matrix, with the curvature of H once plain iterations do not suffice
         bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
         if bends:  # a matrix that this makes singular is none to go on with
             bends = may_bend = invert_bent(t, t_new, which, s, options, functions, memory)
         if not bends and not invert(t, options, parts, elements, s.bodies, p, functions, memory):
             status = SINGULAR_STEP if _are_finite(parts, elements, s.bodies, work) else NON_FINITE
             break
+        # 6. velocities without impulses
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(inverses, p.residual, p.dv, p.scratch, memory)
+        # 7. one-step problem of the active constraints
         if n > 0:
             if bends or iwork[p.isolver] == 0:
                 assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                                work, iwork)  # fmt: skip
                 iwork[p.isolver] = 0
+            # the law of multiple impacts starts from the velocities before the impact, those of the first iterate
             if p.impact_law != 0 and n_iter == 0:
                 solved = state_impact(p, n, p.W, row, column, s.constraints, s.entries, memory)
                 if solved != CONVERGED:
@@ -339,8 +376,10 @@ def iterate(t_new, n, s, calls, options, memory):
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
+        # 8. correction; in a cycle every other one is halved, which breaks periods of two
         is_cycling = waited >= _PATIENCE and n_iter % 2 == 0
         change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, memory)
+    # the residual of an unsolved one-step problem counts for the step
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * calls.solver_options.inexact else status, n_iter, residual
@@ -348,7 +387,7 @@ def iterate(t_new, n, s, calls, options, memory):
 
 @tiny
 def _have_changed(relations, p, memory):
-    """Whether H, B or D of a relation with an active constraint differ from those of the last call, which are noted."""
+    """Whether H, B or D of a relation with an active constraint differ from those of the last call, which are updated."""
     work = memory.work
     known, changed = p.known, False
     for k in range(relations.size):
@@ -364,7 +403,7 @@ def _have_changed(relations, p, memory):
 
 @tiny
 def _note(n, first, known, work):
-    """Copy n words; True where there were others."""
+    """Copy n entries; True if some differ."""
     changed = False
     for i in range(n):
         changed |= work[known + i] != work[first + i]
@@ -460,13 +499,14 @@ def evaluate_masses(q_star, parts, elements, p, functions, memory):
 def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, memory):
     """h, g, H, B, D and rate of relations, chosen by whether they have an active constraint, at q* (q_{k+1} at position level).
 
-    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``. KEPT: of the active ones, but derivatives by differences stay
-    as they are. INACTIVE: also those of which this may be so.
+    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``. KEPT: of the active ones, but derivatives by finite differences
+    are not updated. INACTIVE: also those for which this may be so.
     """
     work = memory.work
     for k in range(relations.size):
         r = relations[k]
         if which == EVERY or _is_active(r, memory.imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
+            # 1. point of evaluation
             e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
             at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
             for j in range(r.n):
@@ -477,13 +517,14 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
             for i in range(r.m):
                 work[r.lam + i] = memory.mem[r.multiplier + i]
             relation_output(t, r, functions, memory)
+            # 2. values, and operators, at position level in the units of a velocity
             scale = 1.0 / (options.h * options.h * options.a) if r.level == POSITION else 1.0
             relation_operators(t, options.h, r, which != KEPT, scale, p.spare, functions, memory)
 
 
 @tiny
 def _has_differences(r):
-    """Whether ydot depends on derivatives by differences."""
+    """Whether ydot depends on derivatives by finite differences."""
     return (
         r.H_function == ABSENT
         or (r.rate != ABSENT and r.h_t_function == ABSENT)
@@ -501,9 +542,9 @@ def _is_active(r, imem):
 
 @inlined
 def _residual(options, parts, elements, relations, n, p, memory):
-    """``R = h F - M (v - v_k)``, with ``h g - B z`` of fully nonlinear relations; what R is small against in p.kinetic and p.impulse.
+    """``R = h F - M (v - v_k)``, with ``h g - B z`` of fully nonlinear relations; scales of R in p.kinetic and p.impulse.
 
-    These are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
+    The scales are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
     """
     mem, work = memory.mem, memory.work
     h, weight = options.h, options.weight
@@ -511,6 +552,7 @@ def _residual(options, parts, elements, relations, n, p, memory):
         el = elements[k]
         part = parts[el.part]
         q, v, dof = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, el.dof
+        # 1. velocity change, and the kinetic energy by which it is judged, with the rounding of q
         energy = 0.0
         for i in range(part.n):
             rounding = _ROUNDING * mem[q + i] / h
@@ -518,16 +560,19 @@ def _residual(options, parts, elements, relations, n, p, memory):
             energy += work[el.diagonal + i * el.diagonal_step] * size
             work[p.at_v + i] = mem[v + i] - work[p.v_old + dof + i]
             work[p.residual + dof + i] = 0.0
+        # 2. minus M times it
         if el.mass == ABSENT:
             subtract_product(
                 part.M_kind, part.n, part.M_nnz, mem, memory.imem, part.M + el.e * part.stride, 1.0, work, p.at_v, p.residual + dof
             )
         else:
             subtract_product(DENSE, part.n, 0, work, memory.imem, el.mass, 1.0, work, p.at_v, p.residual + dof)
+        # 3. impulses of forces, and scales
         for i in range(part.n):
             work[p.residual + dof + i] += h * (weight * work[p.f + dof + i] + (1.0 - weight) * work[p.f_old + dof + i])
             work[p.kinetic + dof + i] = math.sqrt(abs(work[el.diagonal + i * el.diagonal_step] * energy))  # M may not be definite
             work[p.impulse + dof + i] = h * work[p.size + dof + i]
+    # 4. relations whose input depends nonlinearly on the multiplier
     for k in range(relations.size if n > 0 else 0):
         if relations[k].g_function != ABSENT:
             _add_nonlinear_input(h, relations[k], p, work)
@@ -547,13 +592,14 @@ def _add_nonlinear_input(h, r, p, work):
 
 @inlined
 def _error(n, n_iter, change, has_changed, s, options, memory):
-    """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
+    """Largest of ``R + B z``, and of the difference of ydot (or y) from the w of the solver, relative to the sums of their terms.
 
-    Only what is not finite counts before the first iteration. Where ``h^2 K`` is large against M, the rounding of q keeps R from falling to
-    the tolerance: it does not count where the last iteration changed v by rounding only.
+    Before the first iteration only NaN and infinity count. If ``h^2 K`` is large against M, the rounding of q keeps R above the
+    tolerance: it is ignored if the last iteration changed v by rounding only.
     """
     work, iwork = memory.work, memory.iwork
     constraints, inputs, p, error, zero = s.constraints, s.inputs, s.plan[0], 0.0, 0.0
+    # 1. balance of momentum with the impulses of the active constraints
     for i in range(p.n_dofs):
         work[p.dv + i] = work[p.residual + i]
     for a in range(n if n_iter > 0 else 0):
@@ -566,11 +612,13 @@ def _error(n, n_iter, change, has_changed, s, options, memory):
         if n_iter > 0 and change > _LEAST_CHANGE and work[p.dv + i] != 0.0:
             error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
         zero += 0.0 * work[p.dv + i]
+    # 2. NaN and infinity anywhere, added as 0 times the value
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         zero += (0.0 if c.h == ABSENT else 0.0 * work[c.h]) + (0.0 if c.rate == ABSENT else 0.0 * work[c.rate])
         if has_changed:
             zero += _not_finite(c, s.entries, inputs, s.couplings, work)
+    # 3. constraints
     for a in range(n if n_iter > 0 else 0):
         off = _constraint_error(a, constraints[iwork[p.active + a]], options, s.elements, s.entries, s.couplings, p, memory)
         error = max(error, off)
@@ -593,20 +641,23 @@ def _not_finite(c, entries, inputs, couplings, work):
 
 @kernel
 def _constraint_error(a, c, options, elements, entries, couplings, p, memory):
-    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to what it sums."""
+    """Error of the a-th active constraint: its velocity (or position, as a velocity) minus w, relative to the sum of terms."""
     work = memory.work
     at_position = c.level == POSITION
     size = abs(work[p.q + a])
     s = _position_rate(c, options, entries, p, memory) if at_position else velocity(c, entries, memory)[0]
+    # 1. sum of the terms: velocities, their rounding from q, and those by impulses
     for k in range(c.entry, c.entry_end):
         el, dof = elements[entries[k].body], entries[k].dof
         v = abs(memory.mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(memory.mem[entries[k].q]) / options.h
         v += work[p.impulse + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
         size += abs(work[entries[k].coefficient]) * v
+    # 2. compliance: D z of active partners
     for k in range(c.coupling, c.coupling_end):
         partner = memory.iwork[p.local + couplings[k].constraint]
         if partner != ABSENT and (not at_position or c.h == ABSENT):
             s += work[couplings[k].coefficient] * work[p.z + partner]
+    # 3. restitution
     if not at_position:
         s += rebound(c, memory)
     error = abs(s - work[p.w + a])
@@ -615,7 +666,7 @@ def _constraint_error(a, c, options, elements, entries, couplings, p, memory):
 
 @tiny
 def _position_rate(c, options, entries, p, memory):
-    """What the law at position level holds for, as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
+    """Position-level quantity of the law as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
     work = memory.work
     e = 0.0 if c.e == ABSENT or options.paoli == 0.0 else work[c.e]
     y = 0.0 if c.base == ABSENT else work[c.base]
@@ -667,8 +718,9 @@ def invert(t, options, parts, elements, bodies, p, functions, memory):
 
 @kernel
 def invert_bent(t, t_new, which, s, options, functions, memory):
-    """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False where one is singular."""
+    """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False at a singular one."""
     parts, elements, bent, relations, p = s.parts, s.elements, s.bent, s.relations, s.plan[0]
+    # 1. M_hat of each such element
     factor_v = options.h * options.weight * options.at_v
     factor_q = options.h * options.weight * options.at_q * options.h * options.a
     for k in range(elements.size):
@@ -679,8 +731,10 @@ def invert_bent(t, t_new, which, s, options, functions, memory):
         elif el.stiff != ABSENT:
             for i in range(part.n * part.n):
                 memory.work[bent[k].data + i] = memory.work[el.stiff + i]
+    # 2. minus the curvature of each relation on it
     for k in range(relations.size):
         bend(t_new, which, options, relations[k], elements, bent, p, functions, memory)
+    # 3. invert
     regular = True
     for k in range(elements.size):
         if elements[k].mass != ABSENT or elements[k].stiff != ABSENT:
@@ -690,20 +744,22 @@ def invert_bent(t, t_new, which, s, options, functions, memory):
 
 @kernel
 def bend(t, which, options, r, elements, bent, p, functions, memory):
-    """What an iteration needs of how H of a relation changes, at the point where it was evaluated, ``q = q^a moved by reach dv``.
+    """Curvature terms of an iteration, by the change of H at the point of evaluation, ``q = q^a moved by reach dv``.
 
     The derivative ``H + reach d/ds H(t + s, q + s v)`` of ydot, p.shift behind H; and ``reach d(H^T lambda)/dq`` subtracted from M_hat of
-    each of its bodies; what couples the two is left out. Differences are one-sided: they decide how fast the iteration converges, not
-    where to.
+    each of its bodies, without their coupling. Differences are one-sided: they affect the rate of convergence of the iteration, not
+    its limit.
     """
     mem, work = memory.mem, memory.work
     m, n, reach = r.m, r.n, _reach(r, options, work)
+    # 1. without curvature the derivative of ydot is H
     changes = r.h_function != ABSENT or r.H_function != ABSENT
     for i in range(m * n if changes else 0):
         work[r.H + p.shift + i] = work[r.H + i]
     is_kept = which == KEPT and r.H_function == ABSENT  # then H does not change
     if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not _is_active(r, memory.imem):
         return
+    # 2. derivative of ydot along the motion, by one difference in its direction
     if r.level != POSITION:
         s = reach * _SMALL
         for j in range(n):
@@ -713,6 +769,7 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
             work[r.x + j] -= s * mem[_velocity_of(r, j)]
         for i in range(m * n):
             work[r.H + p.shift + i] += (work[p.H_moved + i] - work[r.H + i]) / _SMALL
+    # 3. d(H^T lambda)/dq, column by column, of bodies that have a matrix of their own
     unit = options.h if r.level == POSITION and options.paoli == 0.0 else 1.0
     length = 0.0
     for j in range(n):
@@ -736,7 +793,7 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
 
 @tiny
 def _reach(r, options, work):
-    """How far a unit of v_{k+1} moves the point at which a relation is evaluated."""
+    """Displacement of the point of evaluation of a relation by a unit of v_{k+1}."""
     if options.paoli != 0.0:
         return options.h * options.a / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
     return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
@@ -796,28 +853,33 @@ def add_pushed(out, parts, elements, bodies, p, memory):
 
 @inlined
 def _state_problem(n, shift, s, options, memory):
-    """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
+    """Vector q of the one-step problem; H, or the derivative of ydot by v, is at offset ``shift`` from the coefficients."""
     work = memory.work
     entries, inputs, couplings, p, h, most = s.entries, s.inputs, s.couplings, s.plan[0], options.h, 0.0
+    # 1. each active constraint at v^a: velocity, or position in units of one
     for a in range(n):
         c = s.constraints[memory.iwork[p.active + a]]
         w, size = velocity(c, entries, memory)
         if c.level == POSITION:
             size += lengths(c, entries, memory) / h
             w = _position_rate(c, options, entries, p, memory)
+            # at position level the multiplier of the last iterate is a force, whose compliance is subtracted
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
                     w -= work[couplings[k].coefficient] * h * memory.mem[s.constraints[couplings[k].constraint].lam]
         else:
             w += rebound(c, memory)
+        # 2. plus its change by the free correction dv
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
             w += term
             size += abs(term)
         work[p.q + a] = w
         most = max(most, size)
+        # 3. impulses are summed up again by the solver
         for k in range(c.input, c.input_end):
             memory.mem[inputs[k].q + 2 * inputs[k].n] = 0.0
+    # 4. rounding of the largest sum: velocities below it are 0
     work[p.rounding] = ULPS * most
 
 
@@ -827,9 +889,11 @@ def _correct(share, options, parts, elements, bodies, p, memory):
 
     Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
     """
+    # 1. correction by impulses
     mem, work = memory.mem, memory.work
     h, at, largest = options.h, options.a, 0.0
     add_pushed(p.dv, parts, elements, bodies, p, memory)
+    # 2. each element: v, q, and the norm of the change
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]

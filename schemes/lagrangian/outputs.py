@@ -1,4 +1,4 @@
-"""y and ydot of constraints, from the state in mem and the operators in the work memory; and the magnitudes that cancel in them."""
+"""y and ydot of constraints, from the state in mem and the operators in the work memory; and the magnitudes of their terms."""
 
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
@@ -53,7 +53,7 @@ def gap_slack(c, h, entries, memory):
 
 @kernel
 def state_pulls(pull, constraints, entries, work):
-    """What the forces add to ydot of each constraint in a step, in size; work[pull:]: to each velocity."""
+    """Change of ydot of each constraint by forces in a step, in size; work[pull:]: of each velocity."""
     for i in range(constraints.size):
         c = constraints[i]
         if c.component == 0:
@@ -80,6 +80,7 @@ def update_outputs(h, theta, constraints, entries, couplings, memory):
     mem, work = memory.mem, memory.work
     for i in range(constraints.size):
         c = constraints[i]
+        # 1. linear terms, with the sums of their magnitudes
         y = 0.0 if c.base == ABSENT else work[c.base]
         ydot = 0.0 if c.rate == ABSENT else work[c.rate]
         length, speed = abs(y), abs(ydot)
@@ -90,11 +91,13 @@ def update_outputs(h, theta, constraints, entries, couplings, memory):
             ydot += ydot_k
             length += abs(y_k)
             speed += abs(ydot_k)
+        # 2. compliance, at position level a displacement by an impulse
         if c.level == POSITION:
             y += h * theta * h * compliance(c, constraints, couplings, memory)
         else:
             ydot += compliance(c, constraints, couplings, memory)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
+        # 3. slack for the next choice of active contacts
         if c.component == 0:
             work[c.closed] = slack(length, speed + work[c.pull], h)

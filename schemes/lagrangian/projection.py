@@ -1,8 +1,8 @@
 """Projection of positions on the constraints ([Notes], chapter 13), after a step of Moreau–Jean or with the choice of its contacts.
 
 Direct: ``0 <= y + H M^-1 H^T lambda_0  ⟂  lambda_0 >= 0``, ``q <- q + M^-1 H^T lambda_0`` (13.6, with the mass as metric), until no gap is
-violated. Combined: a contact that the end of the step violates joins the step, which is solved again; then pressing contacts are put on
-``y = 0`` exactly. Velocities are not touched.
+violated. Combined: a contact that is violated at the end of the step becomes active in the step, which is solved again; then pressing
+contacts are projected onto ``y = 0`` exactly. Velocities are not changed.
 """
 
 import sys
@@ -29,7 +29,7 @@ from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 
 class Options(NamedTuple):
-    """Words of the step with its projection; flags are 0 or 1."""
+    """Parameters of the step with its projection; flags are 0 or 1."""
 
     h: float
     newton: newton.Options
@@ -51,6 +51,7 @@ class Tables(NamedTuple):
 
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
+    # 1. model and options
     owner = options["scheme"].item().decode()
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, owner, h, h * options["theta"].item(), has_impact_laws=True)
@@ -64,17 +65,20 @@ def prepare(records, mem, options, h, method):
         max_rounds=max_rounds,
         every_contact=float(combined or options["contacts"] == b"all"),
     )
+    # 2. Newton form, with the problem of positions
     metric = options["metric"].item().decode()
     prepared = prepare_with_positions(records, layout, words.newton, metric, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 
 
 def prepare_with_positions(records, layout, options, metric, method, work, iwork):
-    """The Newton form with the tables of `project` behind its own."""
+    """The Newton form with the tables of `project` appended."""
+    # 1. constraints of positions: no compliance, input H^T
     metrics, rigid = _metrics(records, layout, metric, work, iwork), layout.constraints.copy()
     for column in ("input", "input_end"):
         rigid[column] = rigid[column.replace("input", "entry")]
     rigid["coupling_end"] = rigid["coupling"]
+    # 2. problem of positions, with a memory of its own
     places = np.zeros(1, newton.PLAN)
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, np.full(metrics.size, DENSE))
     place_problem(places, unknowns, method, work, iwork)
@@ -82,11 +86,13 @@ def prepare_with_positions(records, layout, options, metric, method, work, iwork
     body, dofs = metrics["n"].max(), metrics["n"].sum()
     work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs, total=rigid.size)
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=metrics.size)
+    # neither friction nor bounds for positions
     d = largest_contact(rigid)
     for column, value in (("tangents", 0), ("lower", ABSENT), ("upper", ABSENT)):
         rigid[column] = value
     places["sub_W"] = places["W"]
     blocks = place_blocks(places, rigid[unknowns.order], unknowns, d, method, work, iwork)
+    # 3. Newton form, in whose order the constraints are
     prepared = newton.prepare(records, layout, options, method, work, iwork)
     order = [layout.owners.index(each) for each in prepared.layout.owners]
     upper = places[0]["upper"]
@@ -95,7 +101,7 @@ def prepare_with_positions(records, layout, options, metric, method, work, iwork
 
 
 def _metrics(records, layout, metric, work, iwork):
-    """Rows like those of bodies, with the inverse of the metric: of M, evaluated anew where it changes, or the identity."""
+    """Rows like those of bodies, with the inverse of the metric: of M, updated if it changes, or the identity."""
     parts = layout.parts
     bodies = np.zeros(parts["count"].sum(), BODY)
     for name, part in zip(layout.part_names, parts, strict=True):
@@ -123,16 +129,17 @@ def step(t_new, s, calls, options, memory):
     functions = calls.functions
     form, constraints, p, before = s.newton, s.newton.constraints, s.newton.plan[0], s.plan[0].local
     h, gamma = options.h, options.newton.gamma
+    # 1. forces at the start, and the active set
     begin(t_new, options.newton, form.parts, form.elements, p, functions, memory)
     n = choose_active(p, constraints, gamma * h, h, memory)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
-    for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
+    # 2. the step; with the combined projection again, each time with at least one more active contact
+    for attempt in range(constraints.size + 1):
         status, n_iter, residual = iterate(t_new, n, form, calls, options.newton, memory)
         total += n_iter
-        if (
-            status not in (CONVERGED, INEXACT) and attempt > 0
-        ):  # the velocities cannot satisfy the contacts that have joined: positions will
+        # the velocities cannot satisfy the contacts that have joined: these are left to the positions
+        if status not in (CONVERGED, INEXACT) and attempt > 0:
             n = _leave(constraints, p, before, memory)
             status, n_iter, residual = iterate(t_new, n, form, calls, options.newton, memory)
             total += n_iter
@@ -143,11 +150,13 @@ def step(t_new, s, calls, options, memory):
         n = _join_violated(options.constraint_tol, constraints, form.entries, p, before, memory)
         if n == 0:
             break
+    # 3. positions; forces at the new ones are those of the next step's start
     if status in (CONVERGED, INEXACT):
         projected, moved = project(t_new, s, calls, options, memory)
         status = worse(status, projected)
         if moved:
             evaluate_forces(t_new, options.newton, form.parts, form.elements, p, p.f, functions, memory)
+    # 4. multipliers and outputs
     if not hand_over(options.newton, constraints, form.entries, form.couplings, p, memory):
         status = NON_FINITE
     return status, total, residual
@@ -187,7 +196,7 @@ def _leave(constraints, p, before, memory):
 
 @tiny
 def _number_active(constraints, p, iwork):
-    """Number the active constraints anew, and list them; returns -1 - (how many)."""
+    """Number the active constraints again, and list them; returns -1 - (their number)."""
     n = 0
     for i in range(constraints.size):
         if iwork[p.local + i] != ABSENT:
@@ -199,7 +208,7 @@ def _number_active(constraints, p, iwork):
 
 @kernel
 def project(t, s, calls, options, memory):
-    """Move the positions until no constraint is violated; values and operators of the relations are those of the positions.
+    """Move the positions until no constraint is violated; values and operators of the relations are evaluated at the new positions.
 
     Returns (status, whether anything moved).
     """
@@ -207,9 +216,11 @@ def project(t, s, calls, options, memory):
     form, parts, elements, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.entries
     p, tol = s.plan[0], options.constraint_tol
     for done in range(int(options.max_rounds) + 1):
+        # 1. active constraints, and the largest violation
         n, worst, length = _choose(options, s.constraints, entries, p, memory)
         if worst <= max(tol, ULPS * length):
             return CONVERGED, done > 0
+        # 2. Delassus matrix with the metric at this position
         extract_pattern(p, n, form.W_row, form.W_column, iwork)
         transpose_pattern(p, n, iwork)
         row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
@@ -218,13 +229,15 @@ def project(t, s, calls, options, memory):
         invert_metrics(elements, parts, s.metrics, p, memory)
         assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
                        work, iwork)  # fmt: skip
+        # 3. in units of the largest violation, so that tolerances of solvers apply
         for a in range(n):
             work[p.q + a] /= worst
             work[p.z + a] = 0.0
         work[p.rounding] = ULPS * length / worst
         iwork[p.isolver] = 0
         status = solve(p, s.blocks, n, row, column, p.W, calls.solver, s.constraints, calls.solver_options, memory)
-        if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least
+        # 4. pressing contacts that no position closes simultaneously: at least none of them is to be violated
+        if status != CONVERGED:
             for a in range(n):
                 if not s.constraints[chosen[a]].bilateral:
                     work[p.lower + a] = 0.0
@@ -233,6 +246,7 @@ def project(t, s, calls, options, memory):
             status = solve(p, s.blocks, n, row, column, p.W, calls.solver, s.constraints, calls.solver_options, memory)
         if status not in (CONVERGED, INEXACT):
             return status, done > 0
+        # 5. new positions
         _move(n, worst, s, memory)
         evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], calls.functions, memory)
     return VIOLATED, True

@@ -1,8 +1,8 @@
 """Tables of Lagrangian systems: parts, relations and constraints, with H, B and D gathered in the work memory.
 
-The linear and the Newton form of a step read H, B and D through the same tables; only the latter evaluates them anew.
+The linear and the Newton form of a step read H, B and D through the same tables; only the latter evaluates them again in each iteration.
 
-The constraints of a contact with friction lie behind one another: the normal one, one or two tangents, then those of rolling.
+The constraints of a contact with friction follow each other: the normal one, one or two tangents, then those of rolling.
 """
 
 from typing import NamedTuple
@@ -17,21 +17,32 @@ from nsds.schemes.problem.kinds import components
 from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
 from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, IMPACTS, POSITION, VELOCITY
 
-# One row per system; element e of an array part lies stride * e words further; v = q + n, p = q + 2 n. T and u_work are places in the work
-# memory: of T, and of u.
+# One row per system; element e of an array part is stride * e entries further; v = q + n, p = q + 2 n.
 PART = table(
-    "count", "stride", "n", "dof", "body", "q", "z", "n_z", "M", "M_kind", "M_nnz", "K", "K_kind", "K_nnz", "C", "C_kind", "C_nnz",
+    # count elements of n coordinates, stride apart; dof, body: number of the first coordinate and element among all
+    "count", "stride", "n", "dof", "body",
+    # record: q, and behind it v, p; z (n_z): parameters of user functions
+    "q", "z", "n_z",
+    # record: mass, stiffness and damping matrices, their storage (dense, diagonal, sparse) and number of entries
+    "M", "M_kind", "M_nnz", "K", "K_kind", "K_nnz", "C", "C_kind", "C_nnz",
+    # record: fext (n), N; u (n_u): controls; work memory: T (n, n_u), and u_work, a copy of u
     "fext", "u", "n_u", "T", "u_work",
+    # slots of user functions
     "mass_function", "fint_function", "fgyr_function", "fext_function", "jac_q_function", "jac_v_function", "T_function", "u_function",
 )  # fmt: skip
-# One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
-# has, and in the places that are ABSENT: rate, where ydot is H v, and D, where y does not depend on lambda. active, multiplier: where those
-# of its first constraint lie; block: how many are one contact. In the work memory: arguments x and lam, values h, g and rate, operators,
-# scaled: D as the one-step problem has it. Its coordinates are n_first behind q_first, then the rest behind q_second; dof_first and
-# dof_second are their numbers.
+# One row per element of an interaction that has user functions; the kind of relation shows in the ones that it has, and in offsets that
+# are ABSENT: rate, if ydot = H v, and D, if y does not depend on lambda.
 RELATION = table(
-    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "level", "block",
-    "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "e",
+    # m rows, n coordinates, n_first of them from q_first on and the rest from q_second; dof_*, body_*: their numbers
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second",
+    # z (n_z): parameters; level: POSITION or velocity; block: constraints that are one contact
+    "z", "n_z", "level", "block",
+    # record: flag and multiplier of its first constraint; work memory: arguments x (n), lam (m), values h (m), g (n), rate (m): explicit
+    # time derivative, ydot = H v + rate; curvature (m): d/dt(ydot) = H a + curvature
+    "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature",
+    # work memory: H (m, n), B (n, m), D (m, m); scaled: D in the units of the one-step problem; e: restitution
+    "H", "B", "D", "scaled", "e",
+    # slots of user functions
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
 TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
@@ -40,7 +51,7 @@ _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
 class Layout(NamedTuple):
-    """Tables of one model, before the constraints are ordered, and what goes with their rows."""
+    """Tables of one model, before the constraints are ordered, and names that belong to their rows."""
 
     parts: np.ndarray
     relations: np.ndarray
@@ -58,8 +69,8 @@ class Layout(NamedTuple):
 def layout_of(records, work, owner, h, reach, has_impact_laws=False):
     """Tables of a record or ensemble; constants are stored in the work memory by its allocator.
 
-    reach: how far a unit of v_{k+1} moves q_{k+1}. At position level the unknown is the impulse ``h lambda``, and the equation, that of
-    ``y / reach``, is like one of velocities. has_impact_laws: whether the scheme treats these.
+    reach: displacement of q_{k+1} by a unit of v_{k+1}. At position level the unknown is the impulse ``h lambda``, and the equation, that
+    of ``y / reach``, is like one of velocities. has_impact_laws: whether the scheme treats these.
 
     Raises
     ------
@@ -68,6 +79,7 @@ def layout_of(records, work, owner, h, reach, has_impact_laws=False):
     """
     systems, interactions, _ = split(model_of(records))
     functions = FunctionSlots(records)
+    # 1. parts, then interactions, which refer to them by number
     parts = parts_of(records, systems, functions, work, PART, ("fext", "u"), ("M", "K", "C"))
     index = {name: i for i, (name, _) in enumerate(systems)}
     lines = [interaction(records, index, line) for line in interactions]
@@ -75,9 +87,11 @@ def layout_of(records, work, owner, h, reach, has_impact_laws=False):
     if components(records)[0]:
         _require_finite_bounds(owner, lines)
     pieces = [_pieces(records, parts, line, functions, work, owner, h, reach) for line in lines]
+    # 2. one table of all constraints, and one of relations with functions
     constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
     sizes = {line[0]: max(records.dtype[line[0]].base["y"].shape, default=1) for line in interactions}
+    # 3. names by row, for messages
     names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
     owners = tuple(
         (line[0], *where) for line, piece in zip(interactions, pieces, strict=True) for where in np.ndindex(piece["number"].shape)
@@ -112,6 +126,7 @@ def _require_impacts_of_one_law(owner, lines, is_treated):
         )
     if "exponent" not in LAWS[law].parameters:
         return
+    # one exponent for all members and contacts: the law is integrated along one path
     exponents = [line.values["exponent"].reshape(line.values.shape[0], -1) for line in found]
     exponents = np.concatenate(exponents, axis=1)
     if (exponents != exponents[:, :1]).any():
@@ -133,6 +148,7 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
     """Relations, constraints, entries of H, B and D of one interaction; constraints are numbered from 0."""
     values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
     count, block = values.shape[1], rows_of_contact(line.law, values.dtype)
+    # 1. constraints, and relations with functions
     level = _level(owner, line, reach)
     constraints = constraints_of(line, block, level, work)
     number = np.arange(count * m).reshape(count, m)
@@ -140,6 +156,7 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
         constraints["base"] = work.store(values["b"].reshape(records.size, -1)) + number
     relations = _relation_rows(line, parts, functions, level, work)
     pieces = {"number": number}
+    # 2. values that functions of relations compute are those of their constraints
     for column in ("h", "rate", "curvature"):
         if relations[column][0] != ABSENT:
             constraints[column] = relations[column][:, None] + np.arange(m)
@@ -147,6 +164,7 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
         relations["e"] = constraints["e"][:, 0]
     relations["block"] = block
     relations["active"], relations["multiplier"] = constraints["active"][:, 0], constraints["lam"][:, 0]
+    # 3. operators, and their entries in the tables of the problem
     _store_operators(pieces, line, relations, parts, number, work, 1.0 / (h * reach) if reach else 0.0)
     pieces["relations"] = relations if RELATIONS[line.kind].functions else relations[:0]
     pieces["constraints"] = constraints.reshape(-1)
@@ -154,18 +172,21 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
 
 
 def constraints_of(line, block, level, work):
-    """Rows (elements, m) of one interaction, with what its law says; block: how many make a contact."""
+    """Rows (elements, m) of one interaction, with the parameters of its law; block: constraints of a contact."""
     values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
     count = values.shape[1]
     constraints = np.zeros((count, m), CONSTRAINT)
+    # 1. fields of the record
     for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
         constraints[column] = at[key] + np.arange(m)
+    # 2. place in the contact: the gap decides whether all its constraints are active
     constraints["component"] = np.arange(m) % block
     first = np.arange(m) - constraints["component"][0]
     constraints["gap"], constraints["gap_rate"] = at["y"] + first, at["ydot"] + first
     constraints["tangents"] = TANGENTS.get((law.form, block), 0)
     for column in ("closed", "pull"):
         constraints[column] = (work.reserve(count * m) + np.arange(count * m).reshape(count, m))[:, first]
+    # 3. the law: level, bilateral, active whatever the gap
     constraints["level"], constraints["bilateral"] = level, law.form == "equality"
     constraints["always"] = law.bilateral or law.is_bounded or level == POSITION
     for column in ("base", "h", "rate", "curvature", "e", "stiffness", "exponent", "rebound", "blow", "mu", "mu_r", "lower", "upper"):
@@ -177,7 +198,7 @@ def constraints_of(line, block, level, work):
 def _level(owner, line, reach):
     """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions.
 
-    DRIVEN are laws of velocities that say nothing of y.
+    DRIVEN are laws of velocities without y.
     """
     if RELATIONS[line.kind].role == "drive" or LAWS[line.law].is_bounded:
         return DRIVEN
@@ -189,13 +210,15 @@ def _level(owner, line, reach):
 
 
 def _store_parameters(constraints, values, law, m, block, work):
-    """Restitution of each constraint, coefficients of friction of contacts, bounds that are the law's own."""
+    """Restitution of each constraint, friction coefficients of contacts, bounds of the law itself."""
     n_members, count = values.shape
     contacts = np.arange(count * (m // block)).reshape(count, m // block)
+    # 1. restitution along the normal and along tangents
     for field, of_components in zip(law.restitution, (slice(0, 1), slice(1, 1 + constraints["tangents"].max(initial=0))), strict=False):
         places = work.store(values[field].reshape(n_members, -1)) + contacts
         for component in range(*of_components.indices(block)):
             constraints["e"][:, component::block] = places
+    # 2. laws of multiple impacts
     if law.form in IMPACTS:
         constraints["impact_law"] = IMPACTS.index(law.form)
         for field in ("stiffness", "exponent"):
@@ -203,6 +226,7 @@ def _store_parameters(constraints, values, law, m, block, work):
                 constraints[field] = np.repeat(work.store(values[field].reshape(n_members, -1)) + contacts, block, axis=1)
         for column in ("rebound", "blow"):
             constraints[column] = work.reserve(count * m) + np.arange(count * m).reshape(count, m)
+    # 3. friction, repeated for all constraints of a contact
     for field in ("mu", "mu_r") if block > 1 else ():
         if field in law.parameters:
             constraints[field] = np.repeat(work.store(values[field].reshape(n_members, -1)) + contacts, block, axis=1)
@@ -212,18 +236,21 @@ def _store_parameters(constraints, values, law, m, block, work):
 
 
 def _relation_rows(line, parts, functions, level, work):
-    """Rows of `relation_rows`, and where arguments and values lie in the work memory."""
+    """Rows of `relation_rows`, and offsets of arguments and values in the work memory."""
     rows, values, m = relation_rows(line, parts, functions, RELATION), line.values, line.m
     n_members, count = values.shape
     n, each, of_users = rows["n"][0], np.arange(count), RELATIONS[line.kind].functions
+    # 1. bodies and level
     for which, end in (("first", 0), ("second", -1)):
         rows[f"body_{which}"] = parts["body"][line.sides[end]] + line.elements[:, end]
     rows["level"] = level
     for column in ("h", "rate", "curvature", "D", "e"):
         rows[column] = ABSENT
+    # 2. arguments and values of user functions
     if of_users:
         for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", m)):
             rows[field] = work.reserve(count * size) + size * each
+    # 3. rate: a prescribed velocity, or the explicit time derivative
     if "velocity" in values.dtype.names and values.dtype["velocity"].base.kind == "f":
         rows["rate"] = work.store(-values["velocity"].reshape(n_members, -1)) + m * each
     elif of_users and ("h_t" in of_users or "h" not in of_users):
@@ -236,6 +263,7 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
     values, sides, elements = line.values, line.sides, line.elements
     n_members, count = values.shape
     fields, m, n = values.dtype.names, *(relations[column][0] for column in ("m", "n"))
+    # 1. constant H, if it is known before the first step
     each = np.arange(count)[:, None]
     is_sparse = "H" in fields and values.dtype["H"].names is not None
     if "dofs" in fields:
@@ -245,6 +273,7 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
         H = values["H"]
     else:
         H = None
+    # 2. entries: zeros of a constant H are dropped, those that a function fills are all kept
     if is_sparse:
         row, column, data = _pattern(values, m, line.name)
         coefficient = work.store(data.reshape(n_members, -1)) + row.size * each + np.arange(row.size)
@@ -255,6 +284,7 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
         coefficient = relations["H"][:, None] + np.arange(m * n)
         kept = np.ones((count, m * n), bool) if H is None else (H.reshape(n_members, count, -1) != 0).any(axis=0)
     pieces["entries"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
+    # 3. B is H^T, unless the relation has a nonlinear input
     relations["B"] = relations["H"]
     if relations["g_function"][0] != ABSENT:
         relations["B"] = work.reserve(count * n * m) + n * m * each[:, 0]

@@ -13,15 +13,19 @@ from nsds.schemes.linear_algebra import apply_inverse_in_lanes
 from nsds.schemes.problem.activation import slack
 from nsds.schemes.problem.rows import VELOCITY
 
-# Places in the memory that `propose` leaves for `commit`: velocities, positions and forces at the end of the step, by degree of freedom;
-# impulses of the contacts, NaN of those that are open; which bodies are in contact.
-KEPT = table("v", "q", "force", "impulse", "touched", "size")
+# Offsets in the memory from `propose` to `commit`.
+KEPT = table(
+    # velocities, positions and forces at the end of the step, by degree of freedom
+    "v", "q", "force",
+    # impulses of the contacts, NaN of open ones; touched: bodies in contact; size of all
+    "impulse", "touched", "size",
+)  # fmt: skip
 _MOST = 8  # contacts: of more, some member would have two closed at nearly every step
-_YES = np.int64(1).view(np.float64).item()  # the word of a flag
+_YES = np.int64(1).view(np.float64).item()  # a flag that is set, as a float
 
 
 def suits(s, solver_options):
-    """Whether steps with these tables are such as `propose` knows: contacts with restitution, matrices that are not sparse."""
+    """Whether `propose` treats steps with these tables: contacts with restitution, matrices that are not sparse."""
     p, c, parts = s.plan[0], s.constraints, s.parts
     are_contacts = (c["level"] == VELOCITY) & (c["component"] == 0) & (c["coupling"] == c["coupling_end"])
     for column, absent in (("always", 0), ("bilateral", 0), ("lower", ABSENT), ("h", ABSENT), ("rebound", ABSENT)):
@@ -39,12 +43,12 @@ def places(s):
 
 @tiny
 def recall(lane, width, s, kept, iwork, memory):
-    """Take in what a member has in its integer work memory: nothing."""
+    """Read the integer work memory of a member: nothing to do."""
 
 
 @tiny
 def release(s, iwork):
-    """Say that the active set of a member may be another one than that of the last step which it took alone."""
+    """Note that the active set of a member may differ from that of the last step which it made alone."""
     for i in range(s.constraints.size):
         iwork[s.plan[0].local + i] = -2
 
@@ -53,15 +57,18 @@ def release(s, iwork):
 def propose(width, first, t, s, places, functions, solver_options, options, mems, works, iworks, mem, work, kept):
     """(bits of the members that have to leave, residuals, iterations) of a step to the times t; the state at its end in kept."""
     k = places[0]
+    # 1. free motion of all members
     _free_velocities(width, first, t, s, k, functions, options, mems, works, mem, work, kept)
     zero, one = spread(0.0, width), spread(1.0, width)
     n_closed, residual, wrong = spread(0.0, width), spread(0.0, width), spread(0.0, width)
+    # 2. each contact: forecast, and impulse where any member closes it
     for i in range(s.constraints.size):
         c = s.constraints[i]
         way = options.h * load(mem, c.gap_rate, width)
         forecast = load(mem, c.gap, width) + options.gamma * options.h * load(mem, c.gap_rate, width)
         closed = (forecast <= 0.0) | (larger(forecast, absolute(way)) <= load(work, c.closed, width))
         put(kept, k.impulse + i, width, np.nan)
+        # others keep NaN, so that one register serves all members
         if bits_of(closed) != 0:
             W = load(work, s.plan[0].W + iworks[first, s.plan[0].diagonal + i], width)
             z, merit, is_solved = _impulse(width, W, c, s.entries, k, mem, work, kept)
@@ -72,13 +79,14 @@ def propose(width, first, t, s, places, functions, solver_options, options, mems
             for j in range(c.input, c.input_end):
                 body = k.touched + s.inputs[j].body
                 put(kept, body, width, chosen(closed, one, load(kept, body, width)))
+    # 3. end of the step; members with two closed contacts, unsolved or not finite leave the tile
     finite = _end_velocities(width, s, k, options, mem, work, kept)
     return bits_of((wrong > 0.0) | (n_closed > 1.0) | (finite != 0.0)), residual, n_closed
 
 
 @inlined
 def _free_velocities(width, first, t, s, k, functions, options, mems, works, mem, work, kept):
-    """v_free, as `nsds.schemes.lagrangian.linear.free_motion` has it, and new forces; no body is touched."""
+    """v_free, as in `nsds.schemes.lagrangian.linear.free_motion`, and new forces; no body is touched."""
     h, theta, p = options.h, options.theta, s.plan[0]
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
@@ -86,6 +94,7 @@ def _free_velocities(width, first, t, s, k, functions, options, mems, works, mem
         for e in range(part.count):
             q, dof, increment = part.q + e * part.stride, part.dof + e * n, o.impulse + e * n
             put(kept, k.touched + part.body + e, width, 0.0)
+            # 1. increment, unless it is constant
             if o.constant == 0:
                 if part.fext_function != ABSENT:
                     _forces_of_function(width, first, t, part, o, e, k.force + dof, functions, mems, works, kept)
@@ -105,6 +114,7 @@ def _free_velocities(width, first, t, s, k, functions, options, mems, works, mem
                     _subtract_product(width, part.K_kind, n, part.K + e * part.stride, h, p, mem, work)
                 apply_inverse_in_lanes(width, o.kind, n, o.data + e * o.data_stride, p.rhs, p.solution, work)
                 increment = p.solution
+            # 2. free velocity
             for i in range(n):
                 put(kept, k.v + dof + i, width, load(mem, q + n + i, width) + load(work, increment + i, width))
 
@@ -142,13 +152,14 @@ def _impulse(width, W, c, entries, k, mem, work, kept):
 
 @inlined
 def _end_velocities(width, s, k, options, mem, work, kept):
-    """Velocities with the impulses, and the positions that follow; 0 of members where all is finite."""
+    """Velocities with the impulses, and the positions by them; 0 of members in which all is finite."""
     h, theta, p, finite = options.h, options.theta, s.plan[0], spread(0.0, width)
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
         n = part.n
         for e in range(part.count):
             q, dof = part.q + e * part.stride, part.dof + e * n
+            # 1. impulses, where any member has some
             touched = load(kept, k.touched + part.body + e, width) > 0.0
             if bits_of(touched) != 0:
                 _gather_impulses(width, s, k, q, n, part.body + e, work, kept)
@@ -156,6 +167,7 @@ def _end_velocities(width, s, k, options, mem, work, kept):
                 for i in range(n):
                     v = load(kept, k.v + dof + i, width)
                     put(kept, k.v + dof + i, width, chosen(touched, v + load(work, p.solution + i, width), v))
+            # 2. positions
             for i in range(n):
                 way = h * (theta * load(kept, k.v + dof + i, width) + (1.0 - theta) * load(mem, q + n + i, width))
                 position = load(mem, q + i, width) + way
@@ -196,6 +208,7 @@ def _subtract_product(width, kind, n, A, factor, p, mem, work):
 def commit(width, first, s, places, options, iworks, mem, work, kept):
     """The state at the end of the step, impulses and outputs, in mem."""
     k, p, h = places[0], s.plan[0], options.h
+    # 1. state and forces
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
@@ -206,6 +219,7 @@ def commit(width, first, s, places, options, iworks, mem, work, kept):
                 put(mem, q + 2 * n + i, width, 0.0)
                 if part.fext_function != ABSENT:
                     put(work, o.force + e * n + i, width, load(kept, k.force + dof + i, width))
+    # 2. impulses and outputs; the slack of a pressed contact includes its velocity change
     zero = spread(0.0, width)
     for i in range(s.constraints.size):
         c, z = s.constraints[i], load(kept, k.impulse + i, width)

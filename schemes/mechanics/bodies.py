@@ -1,12 +1,12 @@
-"""Rigid bodies under the event-driven scheme: what of their motion and their constraints is not as that of Lagrangian systems.
+"""Rigid bodies as parts of Lagrangian systems: those parts of their motion and constraints that differ.
 
-The state of a body is (x, p, v, Omega), 13 numbers, Omega in axes of the body: there its masses are constant. p counts by its direction
-alone, so that what stages leave of its length does no harm. H of all rows acts on (v, Omega), too.
+The state of a body is (x, p, v, Omega), 13 numbers, Omega in axes of the body: there its masses are constant. Only the direction of p
+counts, so that errors of its length in stages have no effect. H of all rows acts on (v, Omega), too.
 
-Contacts of two shapes are found by the detection of all schemes, `nsds.collision.narrow.contacts_of_pair`. Each pair has so many slots as
-it can have contacts, each slot the rows of one contact. A slot knows its contact by the feature; `renew_contacts` gives empty slots to what
-is found besides. In between, in stages and samples of a step, a contact whose feature has become another one, as where a corner slides
-over an edge, is the nearest one that is found.
+Contacts of two shapes are found by the detection of all schemes, `nsds.collision.narrow.contacts_of_pair`. Each pair has as many slots as
+it can have contacts, each slot the rows of one contact. A slot identifies its contact by the feature; `renew_contacts` assigns empty slots
+to new contacts. In between, in stages and samples of a step, a contact whose feature has changed, as where a corner slides over an edge, is
+the nearest one found.
 """
 
 import math
@@ -35,9 +35,9 @@ from nsds.schemes.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
 STATE = 13  # numbers of a body
 _ROOM = MOST * FIELDS
 NO_FEATURE = -(1 << 60)  # of a slot without a contact; features are smaller in size
-SAME, NEW, LOST = range(3)  # what `renew_contacts` says of a slot: as before, another contact than before, none in place of one
-_NEAR = 1e-11  # of the lengths that cancel in a gap: what touches
-_WAY = 2.0**-9  # of a turn, or of the radius of gyration: between the points of a difference along the motion
+SAME, NEW, LOST = range(3)  # state of a slot after `renew_contacts`: as before, another contact than before, none any more
+_NEAR = 1e-11  # relative to the lengths that cancel in a gap: touching
+_WAY = 2.0**-9  # of a turn, or of the radius of gyration: distance between the points of a difference along the motion
 
 
 @kernel
@@ -85,7 +85,7 @@ def displace(s, memory, shift):
 
 @kernel
 def _evaluate_wrenches(t, f, rigid, functions, memory):
-    """Forces on all bodies at the state in mem, those between bodies too, into work[f:]; none on those that are fixed."""
+    """Forces on all bodies at the state in mem, with those between bodies, into work[f:]; none on fixed ones."""
     mem = memory.mem
     size = stack(2)
     for i in range(rigid.bodies.size):
@@ -122,7 +122,7 @@ def _add_force_between(t, k, f, rigid, functions, memory):
 
 @kernel
 def _evaluate_interactions(t, which, mode, rigid, functions, memory):
-    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those that hold nothing."""
+    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those without held rows."""
     for i in range(rigid.bodies.size):
         _place(i, 0.0, rigid, memory)
     for k in range(rigid.interactions.size):
@@ -189,8 +189,8 @@ def _evaluate(t, k, mode, rigid, functions, memory):
 def _evaluate_pair(first, renews, mode, rigid, memory):
     """h and H of all contacts of two shapes, whose slots begin with the first, with normals and points as `detect` gives them.
 
-    renews: whether slots take over what is found. mode: where modes of rows lie, ABSENT where there are none. Out: least, the least gap
-    that holds nothing, and rate; changed, set to 1 where a slot is not evaluated as the feature that it has, or more is found than has one.
+    renews: whether slots take over the contacts found. mode: offset of the modes of rows, ABSENT without. Out: least, the least gap
+    without impulse, and rate; changed, set to 1 if a slot is not evaluated with its own feature, or there are more contacts than slots.
     """
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     row, pair, plan = rigid.rows[first], rigid.rows[first], rigid.plan[0]
@@ -198,17 +198,21 @@ def _evaluate_pair(first, renews, mode, rigid, memory):
     n, found, own, mate = c.n_shapes, stack(_ROOM), stack(MOST), stack(MOST)
     kind, size, pose = view(memory.imem, c.kind, n), view(mem, c.size, 3 * n), view(work, c.pose, 7 * n)
     q, a, b = view(work, plan.q, 7 * rigid.bodies.size), pair.shape_a, pair.shape_b
+    # 1. poses of both shapes
     for side in range(2):
         shape = a if side == 0 else b
         place(view(memory.imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(work, c.pose + 7 * shape, 7))
+    # 2. contacts up to a gap that may matter, and bound of its rate
     others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general]
     far = _far(kind, size, pose, a, b)
     work[pair.rate] = _rate_of_gap(first, far, kind, size, rigid, mem)
     margin = _sight(first, kind, size, rigid, memory)
     count = contacts_of_pair(kind, size, pose, a, b, margin, others, found)
+    # 3. assign contacts to slots
     _match(first, count, found, own, mate, rigid, memory)
     if renews:
         _fill_slots(first, count, found, own, mate, mode, rigid, memory)
+    # 4. least gap of contacts that no slot holds closed
     least = min(margin, far)
     for j in range(count):
         k = first + int(mate[j])
@@ -219,6 +223,7 @@ def _evaluate_pair(first, renews, mode, rigid, memory):
         if mate[j] < 0.0 or (mode != ABSENT and iwork[mode + iwork[rigid.rows[k].number]] == FREE):
             least = min(least, found[FIELDS * j + 1])
     work[pair.least] = least
+    # 5. rows of each slot; without a contact it has a large gap
     for k in range(first, first + many):
         row, j = rigid.rows[k], int(own[k - first])
         for i in range(r.m):
@@ -247,7 +252,7 @@ def _write_contact(k, found, j, planar, rigid, work):
 
 @tiny
 def _far(kind, size, pose, a, b):
-    """A length as large as where two shapes are: what the gap of a slot without a contact is at most."""
+    """Length of the order of the distance of two shapes: upper bound of the gap of a slot without contact."""
     far = 0.0
     for i in range(3):
         far += abs(pose[7 * a + i] - pose[7 * b + i])
@@ -259,7 +264,7 @@ def _far(kind, size, pose, a, b):
 
 @tiny
 def _sight(first, kind, size, rigid, memory):
-    """The gap up to which contacts of two shapes are looked for: of meshes what motion may close soon, of others all."""
+    """Largest gap for which contacts of two shapes are searched: of meshes those that motion may close soon, of others all."""
     pair = rigid.rows[first]
     if kind[pair.shape_a] != MESH and kind[pair.shape_b] != MESH:
         return math.inf
@@ -285,19 +290,21 @@ def _rate_of_gap(first, far, kind, size, rigid, mem):
 
 @kernel
 def _match(first, count, found, own, mate, rigid, memory):
-    """Which of the contacts found is that of each slot: that of its feature, else the nearest that no other one has.
+    """Assign the contacts found to slots: by feature, else the nearest free one.
 
-    Out: own (MOST,): of each slot its contact; mate (MOST,): of each contact its slot; -1 where there is none.
+    Out: own (MOST,): contact of each slot; mate (MOST,): slot of each contact; -1 for none.
     """
     many = rigid.rows[first].many
     for j in range(count):
         mate[j] = -1.0
+    # 1. by feature
     for l in range(many):
         own[l] = -1.0
         for j in range(count):
             if mate[j] < 0.0 and int(found[FIELDS * j]) == memory.iwork[rigid.rows[first + l].feature]:
                 own[l], mate[j] = j, l
                 break
+    # 2. by position, with a normal in the same half space
     for l in range(many):
         row, nearest, least = rigid.rows[first + l], -1, math.inf
         if own[l] < 0.0 and memory.iwork[row.feature] != NO_FEATURE:
@@ -313,21 +320,24 @@ def _match(first, count, found, own, mate, rigid, memory):
 
 @kernel
 def _fill_slots(first, count, found, own, mate, mode, rigid, memory):
-    """Slots become those of the contacts that they have been matched with; what is left, the nearest first, has those without a contact.
+    """Give slots the contacts that they have been matched with; remaining contacts, the nearest first, get slots without one.
 
-    Where there is none, the slot of the largest gap that holds nothing. Out: state of each slot.
+    If there is none, the slot of the largest gap without impulse. Out: state of each slot.
     """
     iwork = memory.iwork
     many = rigid.rows[first].many
+    # 1. features of the matched contacts
     for l in range(many):
         row, was = rigid.rows[first + l], iwork[rigid.rows[first + l].feature]
         iwork[row.feature] = int(found[FIELDS * int(own[l])]) if own[l] >= 0.0 else NO_FEATURE
         iwork[row.state] = LOST if own[l] < 0.0 and was != NO_FEATURE else SAME
+    # 2. remaining contacts
     for _ in range(count):
         nearest, least, slot, most = -1, math.inf, -1, -math.inf
         for j in range(count):
             if mate[j] < 0.0 and found[FIELDS * j + 1] < least:
                 nearest, least = j, found[FIELDS * j + 1]
+        # free slot, or the one whose contact is farthest
         for l in range(many if nearest >= 0 else 0):
             is_held = mode != ABSENT and iwork[mode + iwork[rigid.rows[first + l].number]] != FREE
             gap = math.inf if own[l] < 0.0 else found[FIELDS * int(own[l]) + 1]
@@ -335,6 +345,7 @@ def _fill_slots(first, count, found, own, mate, mode, rigid, memory):
                 slot, most = l, gap
         if slot < 0:
             return
+        # the replaced contact competes again
         if own[slot] >= 0.0:
             mate[int(own[slot])] = -1.0
         own[slot], mate[nearest] = nearest, slot
@@ -354,7 +365,7 @@ def _renew_contacts(mode, rigid, memory):
 
 @kernel
 def list_contacts(s, memory):
-    """The contacts of shapes that touch, or are nearer than the margin, into the record; what the engine has kept in its places goes."""
+    """Contacts of shapes that touch, or are nearer than the margin, into the record; the data of the engine in its place is overwritten."""
     iwork = memory.iwork
     rigid, f = s.rigid, s.flow[0]
     for k in range(rigid.rows.size):
@@ -371,11 +382,13 @@ def write_contacts(listed, rigid, memory):
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     for i in range(rigid.collisions.size):
         c, n, last = rigid.collisions[i], 0, 0
+        # pairs of shapes in order, so that the record is sorted by (a, b, feature)
         for first in range(rigid.rows.size):
             pair = rigid.rows[first]
             if pair.collision != i or pair.first != first:
                 continue
             last, begin = pair.slot + pair.many, n
+            # slots of the pair that touch, carry or are near
             for k in range(first, first + pair.many):
                 row, r = rigid.rows[k], rigid.interactions[k]
                 is_near = iwork[listed + iwork[row.number]] != 0 or mem[r.lam] != 0.0 or work[r.h] <= mem[c.margin]
@@ -394,7 +407,7 @@ def write_contacts(listed, rigid, memory):
 
 @tiny
 def _move_up(c, begin, n, feature, memory):
-    """Room among the contacts from begin to n, in the order of features: those of larger ones move up. Returns its place."""
+    """Make room among the contacts from begin to n, in the order of features: later ones move up. Returns its place."""
     work, iwork = memory.work, memory.iwork
     at = n
     while at > begin and iwork[c.new_feature + at - 1] > feature:
@@ -412,16 +425,17 @@ def _move_up(c, begin, n, feature, memory):
 
 @kernel
 def _bend_rows(t, moment, which, mode, rigid, functions, memory):
-    """``d/dt (H v + rate)`` at constant v of the chosen interactions: differences of fourth order along the motion.
+    """``d/dt (H v + rate)`` at constant v of the chosen interactions: finite differences of fourth order along the motion.
 
-    Of h itself where its derivatives are differences. moment: between the points, where something depends on time, and then all on one
-    side of what is known in advance, see `nsds.schemes.sides`. H is left moved.
+    Of h itself if its derivatives are finite differences. moment: between the points, if something depends on time, and then all on one
+    side of times known in advance, see `nsds.schemes.sides`. H is that of the last moved point.
     """
     work = memory.work
     for first in range(rigid.interactions.size):
         pair, r = rigid.rows[first], rigid.interactions[first]
         if pair.first != first or (which == ACTIVE and not _is_chosen(first, True, mode, rigid, memory.iwork)):
             continue
+        # 1. distance of the points; by second differences of h, or first ones of H v + rate
         way = _way(moment, first, rigid, memory.mem)
         by_output = r.h_function != ABSENT and r.jac_function == ABSENT
         for k in range(first, first + pair.many):
@@ -429,6 +443,7 @@ def _bend_rows(t, moment, which, mode, rigid, functions, memory):
                 work[rigid.rows[k].curvature + i] = 0.0
         side = memory.iwork[rigid.plan[0].side] if _is_timed(r) else 0
         count = 0 if way == math.inf else SECOND.shape[1] if by_output else FIRST.shape[1]
+        # 2. each point: bodies moved along their motion
         for a in range(count):
             j = a + (BEGIN_SECOND[side] if by_output else BEGIN_FIRST[side])
             weight = SECOND[side, a] / (way * way) if by_output else FIRST[side, a] / way
@@ -438,6 +453,7 @@ def _bend_rows(t, moment, which, mode, rigid, functions, memory):
             if r.b != ABSENT:
                 _place(r.b, j * way, rigid, memory)
             _evaluate(t + j * way, first, mode, rigid, functions, memory)
+            # 3. weighted sum
             for k in range(first, first + pair.many):
                 one, out = rigid.interactions[k], rigid.rows[k].curvature
                 for i in range(r.m):
@@ -464,7 +480,7 @@ def _speed(r, i, bodies, memory):
 
 @tiny
 def _way(moment, k, rigid, mem):
-    """Time in which the bodies turn, or move along what is not straight, by a small part; infinite where they are at rest."""
+    """Time in which the bodies turn, or move along curved directions, by a small part; infinite at rest."""
     r, bodies, fastest = rigid.interactions[k], rigid.bodies, 0.0
     bends = r.gap_function != ABSENT or r.h_function != ABSENT or rigid.rows[k].collision != ABSENT
     for side in range(2 if r.b != ABSENT else 1):
@@ -476,7 +492,7 @@ def _way(moment, k, rigid, mem):
     return min(way, moment) if _is_timed(r) else way
 
 
-# What interactions and forces say takes long to compile, and Lagrangian systems do without: it is called by address.
+# Kernels of interactions and forces take long to compile, and Lagrangian systems do without: they are called by address.
 _FORCES, _OPERATORS, _CURVATURES, _CONTACTS, _PAIR = range(5)
 
 
@@ -516,7 +532,7 @@ def evaluate_wrenches(t, f, rigid, functions, memory):
 
 @tiny
 def evaluate_interactions(t, which, mode, rigid, functions, memory):
-    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those whose modes hold nothing."""
+    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those without held rows."""
     r = rigid
     _call_door(
         _address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _OPERATORS, which, t, 0.0, mode, functions, memory)
@@ -525,7 +541,7 @@ def evaluate_interactions(t, which, mode, rigid, functions, memory):
 
 @tiny
 def bend_rows(t, moment, which, mode, rigid, functions, memory):
-    """Curvatures of the chosen interactions; moment: between points of differences where something depends on time. H is left moved."""
+    """Curvatures of the chosen interactions; moment: between points in time, if they depend on it. H is that of the last point."""
     r = rigid
     _call_door(
         _address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CURVATURES, which, t, moment, mode, functions, memory)

@@ -1,10 +1,10 @@
-"""Rigid bodies as parts of Lagrangian systems: the tables by which schemes that know rows and parts alone run them.
+"""Rigid bodies as parts of Lagrangian systems: tables for schemes that are written for rows and parts.
 
-A body is a part of six coordinates, whose velocities and impulses lie behind one another in the record; what is not as that of Lagrangian
-systems, motions and operators of interactions, is in `nsds.schemes.mechanics.bodies`.
+A body is a part of six coordinates, whose velocities and impulses are consecutive in the record; motions and operators of interactions,
+which differ from those of Lagrangian systems, are in `nsds.schemes.mechanics.bodies`.
 
-Contacts of shapes are found as they go: each contact that two shapes can have is a slot, with rows of its own, whose guard is its gap.
-While a scheme works, y, ydot and flags of these rows lie in the places of their record; `bodies.list_contacts` puts there what belongs
+Contacts of shapes are detected in each step: each contact that two shapes can have is a slot, with rows of its own, whose guard is its
+gap. While a scheme works, y, ydot and flags of these rows are in the places of their record; `bodies.list_contacts` restores the contacts
 there.
 """
 
@@ -32,12 +32,12 @@ from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, POSITION, VELOCITY
 from nsds.schemes.problem.tables import BODY
 from nsds.schemes.rigid.tables import INTERACTION, P, V, tables
 
-_LOOKED = 0.1  # of the thinner of two shapes: the way after which gaps are looked at again
+_LOOKED = 0.1  # of the thinner of two shapes: displacement after which gaps are evaluated again
 _MOST = 2000  # rows of contacts of shapes: they have a dense matrix
 
 
 class Layout(NamedTuple):
-    """Tables of one model, before the constraints are ordered, and what goes with their rows."""
+    """Tables of one model, before the constraints are ordered, and names that belong to their rows."""
 
     parts: np.ndarray
     relations: np.ndarray
@@ -69,17 +69,20 @@ def state(owner, records, work, iwork):
     Raises
     ------
     ValueError
-        What comes and goes, a function on contacts, and too many contacts.
+        Parts that may be disabled, a function on contacts, and too many contacts.
     """
     _require_treated(owner, records)
+    # 1. tables of bodies and interactions
     lists = tables(records, work, iwork)
     rows = np.zeros(lists.interactions.size, RIGID_ROWS)
     rows["collision"], rows["first"], rows["many"] = ABSENT, np.arange(rows.size), 1
+    # 2. slots of the contacts of shapes, after the other interactions
     pairs = [_pairs(owner, records, k, line, lists, work, iwork) for k, line in enumerate(collisions_of(model_of(records)))]
     lists = lists._replace(interactions=np.concatenate([lists.interactions, *(found for found, _ in pairs)], dtype=INTERACTION))
     for (_, row), begin in zip(pairs, np.cumsum([rows.size, *(row.size for _, row in pairs)]), strict=False):
         row["first"] += begin
     rows = np.concatenate([rows, *(row for _, row in pairs)], dtype=RIGID_ROWS)
+    # 3. constraints, and memory of configurations
     layout = _layout_of(records, lists, rows, work)
     n, plan = lists.bodies.size, np.zeros(1, PLACES)
     rows["number"] = [iwork.reserve(m) for m in lists.interactions["m"]]
@@ -90,7 +93,7 @@ def state(owner, records, work, iwork):
 
 
 def newton_form(stated, records, words, method, work, iwork):
-    """What `newton.prepare_problem` prepares of them; the masses are constant in axes of the bodies. Out: numbers of the rows."""
+    """The Newton form for these rows; the masses are constant in axes of the bodies. Out: numbers of the rows."""
     layout, rigid = stated.layout, stated.rigid
     elements, inverses = _elements(rigid.bodies.size), _inverses(records, layout.part_names, rigid.bodies.size, work)
     places = equations.reserve(layout.constraints, records.size, work, iwork)
@@ -106,7 +109,7 @@ def newton_form(stated, records, words, method, work, iwork):
 
 
 def _require_treated(owner, records):
-    """Refuse what comes and goes."""
+    """Refuse parts that may be disabled."""
     model = model_of(records)
     for name, *_ in model:
         for field in WRITABLE[1:]:
@@ -119,21 +122,25 @@ def _pairs(owner, records, k, line, lists, work, iwork):
     name, part, c = line[0], records[line[0]][0], lists.collisions[k]
     if "on_contact" in part.dtype.names:
         raise ValueError(f"{owner}: collisions '{name}': the scheme follows shapes as they are, without on_contact; use nsds.moreau_jean")
-    found = np.array(_pairs_of(part, lists.bodies), np.int64).reshape(-1, 3)  # shapes, and how many contacts they can have
+    # 1. pairs of shapes, and how many contacts they can have
+    found = np.array(_pairs_of(part, lists.bodies), np.int64).reshape(-1, 3)
     many = found[:, 2]
     slot = np.arange(many.sum())
     if slot.size * c["each"] > _MOST:
         raise ValueError(f"{owner}: collisions '{name}': the shapes can have {slot.size} contacts, which is too many: use nsds.moreau_jean")
+    # 2. a slot is an interaction without functions or joint
     interactions, rows = np.zeros(slot.size, INTERACTION), np.zeros(slot.size, RIGID_ROWS)
     for column in interactions.dtype.names:
         interactions[column] = ABSENT if column.endswith("_function") or column in ("row", "dofs", "angle") else 0
     interactions["m"] = interactions["each"] = m = c["each"]
     rows["collision"], rows["slot"], rows["many"] = k, slot, np.repeat(many, many)
     rows["first"] = np.repeat(np.cumsum(many) - many, many)
+    # 3. shapes and bodies of each slot
     for side, shape in zip("ab", found.T[:2], strict=True):
         rows[f"shape_{side}"] = np.repeat(shape, many)
         interactions[side] = part["shape_body"][rows[f"shape_{side}"]]
     interactions["b"] = np.where(interactions["b"] == WORLD, ABSENT, interactions["b"])
+    # 4. multipliers in the record, operators and geometry in the work memory
     interactions["lam"] = c["lam"] + m * slot
     for column, size in (("H", 12 * m), ("h", m), ("rate", m)):
         interactions[column] = work.reserve(size * slot.size) + size * slot
@@ -151,9 +158,9 @@ def _pairs(owner, records, k, line, lists, work, iwork):
 
 
 def _ways(part, pairs):
-    """How far two shapes may move without a look, for the slots of each pair: a small part of the thinner one; any way on half spaces.
+    """Displacement of two shapes without evaluation, for the slots of each pair: a small part of the thinner one; any on half spaces.
 
-    What has passed half of a solid would leave it on the other side; behind a mesh nothing is found that is deeper than a quarter of it.
+    A shape past the middle of a solid would leave it on the other side; behind a mesh contacts deeper than a quarter of it are not found.
     """
     thickness, ends = thickness_of(part), np.isin(part["shape_kind"], [PLANE, HALF_PLANE])
     ways = _LOOKED * thickness[pairs].min(axis=1)
@@ -187,9 +194,11 @@ def _line_of(records, line, c, rows):
 
 def _layout_of(records, lists, rows, work):
     """`Layout` of a record or ensemble. Out: curvature of rows."""
+    # 1. interactions of the model, then the slots of its collisions
     lines = [interaction(records, dict(lists.part_names), line) for line in split(model_of(records))[1]]
     for k, line in enumerate(collisions_of(model_of(records))):
         lines.append(_line_of(records, line, lists.collisions[k], rows[rows["collision"] == k]))
+    # 2. constraints and entries of each
     pieces, owners, first = [], [], 0
     for line in lines:
         count = line.values.shape[1]
@@ -197,6 +206,7 @@ def _layout_of(records, lists, rows, work):
         pieces.append(_pieces(line, lists, lists.interactions[mine], rows[mine], work))
         owners += [(line.name, *where) for where in np.ndindex(count, line.m)]
         first += count
+    # 3. parts, and names for messages
     parts, relations = _parts(lists.bodies), np.zeros(0, RELATION)
     sizes = {line.name: line.m for line in lines}
     named = lists.interactions[: len(lists.interaction_names)]  # behind them are contacts of shapes
@@ -206,7 +216,7 @@ def _layout_of(records, lists, rows, work):
 
 
 def _parts(bodies):
-    """Each body a part of six coordinates: q such that the velocities lie 6 words behind it, impulses 12."""
+    """Each body as a part of six coordinates: with q such that the velocities are 6 entries after it, impulses 12."""
     parts = np.zeros(bodies.size, PART)
     for column in parts.dtype.names:
         parts[column] = ABSENT if column.endswith("_function") or column in ("M", "K", "C", "fext") else 0
@@ -224,7 +234,7 @@ def _elements(n):
 
 
 def _inverses(records, part_names, n, work):
-    """Inverse masses of all n bodies, of mass and inertia; zero of those that are fixed."""
+    """Inverse masses of all n bodies, of mass and inertia; zero for fixed ones."""
     rows = np.zeros(n, BODY)
     rows["kind"], rows["n"], rows["dof"] = DENSE, 6, 6 * np.arange(rows.size)
     for name, first in part_names:
@@ -240,17 +250,20 @@ def _inverses(records, part_names, n, work):
 def _pieces(line, lists, interactions, rows, work):
     """Constraints and entries of H of one interaction, numbered from 0. Out: curvature of rows."""
     law, m, count, bodies, collisions = LAWS[line.law], line.m, interactions.size, lists.bodies, lists.collisions
+    # 1. level; given forces are held rows, though no equations: the state determines lambda
     level = DRIVEN if law.is_bounded or (interactions["dofs"] != ABSENT).any() else POSITION if law.is_given else VELOCITY
     constraints = constraints_of(line, law.block(NEWTON_EULER), level, work)
-    constraints["bilateral"] |= law.is_given  # always HELD, and no equation: the state gives lambda
+    constraints["bilateral"] |= law.is_given
     rows["curvature"] = work.reserve(m * count) + m * np.arange(count)
-    if rows["collision"][:1].max(initial=ABSENT) != ABSENT:  # three words of each contact; rows of rolling share the last, unread
+    # 2. slots: y, ydot and flags use three entries of each contact in the record; rows of rolling share the last, unread
+    if rows["collision"][:1].max(initial=ABSENT) != ABSENT:
         collision, word = collisions[rows["collision"][0]], np.minimum(np.arange(m), 2)
         constraints["active"] = np.array([collision[at] for at in ("a", "b", "feature")])[word] + rows["slot"][:, None]
         for column, at in (("y", collision["normal"]), ("ydot", collision["point"])):
             constraints[column] = at + 3 * rows["slot"][:, None] + word
     for column, places in (("h", interactions["h"]), ("rate", interactions["rate"]), ("curvature", rows["curvature"])):
         constraints[column] = places[:, None] + np.arange(m)
+    # 3. entries of H on both bodies
     number = np.arange(count * m).reshape(count, m)
     columns = np.arange(6 if (interactions["b"] == ABSENT).all() else 12)
     entries = np.zeros((count, m, columns.size), ENTRY)
@@ -260,7 +273,8 @@ def _pieces(line, lists, interactions, rows, work):
     entries["q"], entries["n"] = bodies["q"][body][:, None] + columns % 6, V
     inputs = entries.copy()
     inputs["q"], inputs["n"] = entries["q"] + V - 6, P - V
-    on_body = np.broadcast_to(body[:, None] != ABSENT, entries.shape)  # of shapes some meet the world, and others bodies
+    # 4. of shapes some meet the world, and others bodies
+    on_body = np.broadcast_to(body[:, None] != ABSENT, entries.shape)
     owner = np.broadcast_to(number[..., None], entries.shape)[on_body]
     none = np.zeros(0, COUPLING), np.zeros(0, np.int64)
     return {"number": number, "constraints": constraints.reshape(-1), "entries": (entries[on_body], owner),

@@ -2,9 +2,9 @@
 
     v* = v_k + h a_k,   q_{k+1} = q_k moved by h/2 (v_k + v*),   v- = v_k + h/2 (a_k + a*),   v_{k+1} = v- + M^-1 H_{k+1}^T P
 
-with v = (v_g, Omega) in axes of the body, where masses are constant: velocities are those of `nsds.schemes.lagrangian.d1_minus_linear`, its
-accelerations too, with the gyroscopic moment among the forces. Rotations follow the exponential map of the mean of Omega, which leaves out
-a commutator of O(h^3). Rows, and contacts that shapes can have, are those of the event-driven scheme (`nsds.schemes.event_driven.rigid`).
+with v = (v_g, Omega) in axes of the body, where masses are constant: velocities are those of `nsds.schemes.lagrangian.d1_minus_linear`, and
+so are its accelerations, with the gyroscopic moment among the forces. Rotations follow the exponential map of the mean of Omega, which
+omits a commutator of O(h^3). Rows, and contacts of shapes, are those of the event-driven scheme (`nsds.schemes.event_driven.rigid`).
 """
 
 import math
@@ -44,12 +44,16 @@ from nsds.schemes.rigid.tables import V
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
 
 _OWNER = "d1_minus_linear"
-_ROUNDING = 2.0**-48  # of the terms of the work of joints
-_MOMENT = 0.1  # of h: between points of differences where something depends on time
-# In the integer work memory, of each row: whether it had an impulse in the last step, and whether it is in the record's list of contacts.
-# In the work memory, of each velocity: pressed, the impulses of joints, and their sizes; and as `branches.beyond_reason` wants them,
-# velocities at both ends of the step, h_size and scratch.
-KEPT = table("active", "listed", "pressed", "sizes", "v_old", "v", "h_size", "w_end")
+_ROUNDING = 2.0**-48  # relative to the terms of the work of joints
+_MOMENT = 0.1  # of h: distance between points of differences in time
+KEPT = table(
+    # integers of each row: it had an impulse in the last step; it is in the record's list of contacts
+    "active", "listed",
+    # of each velocity: impulses of joints, N s, and their sizes
+    "pressed", "sizes",
+    # for `branches.beyond_reason`: velocities at both ends of the step, h_size and scratch
+    "v_old", "v", "h_size", "w_end",
+)  # fmt: skip
 
 
 @by_reference
@@ -78,21 +82,24 @@ def prepare(records, mem, options, h, method):
 
 @kernel
 def start(t, s, functions, options, memory):
-    """Before the first step: which rows were active, and outputs of the state. CAPACITY without room for the contacts of shapes."""
+    """Before the first step: active rows, and outputs of the state. CAPACITY without room for the contacts of shapes."""
     work = memory.work
     if s.rigid.plan[0].is_short != 0:
         return CAPACITY
+    # 1. activity and multipliers of the record, whose memory contacts of shapes use
     constraints, kept, p = s.newton.constraints, s.kept[0], s.newton.plan[0]
     for i in range(constraints.size):
         memory.iwork[kept.active + i], work[p.total + i] = memory.imem[constraints[i].active], memory.mem[constraints[i].lam]
     work[s.rigid.plan[0].horizon] = options.h
     forget_contacts(s.rigid, memory.iwork)
+    # 2. contacts and forces
     renew_contacts(ABSENT, s.rigid, functions, memory)
     _find_active(s, memory)
     evaluate_wrenches(t, p.f, s.rigid, functions, memory)
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
     apply_inverses(s.newton.bodies, p.f, p.a_old, p.scratch, memory)
+    # 3. outputs, and the slack of gaps by forces
     for i in range(p.n_dofs):
         work[p.pull + i] = options.h * abs(work[p.a_old + i])
     evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, memory)
@@ -103,7 +110,7 @@ def start(t, s, functions, options, memory):
 
 @tiny
 def _find_active(s, memory):
-    """Of contacts of shapes, which the record lists by shapes and feature: those with an impulse. Out: active."""
+    """Contacts of shapes with an impulse, which the record lists by shapes and feature. Out: active."""
     imem, iwork = memory.imem, memory.iwork
     for k in range(s.rigid.rows.size):
         row, r = s.rigid.rows[k], s.rigid.interactions[k]
@@ -123,6 +130,7 @@ def step(t_new, s, calls, options, memory):
     work = memory.work
     form, h, t = s.newton, options.h, t_new - options.h
     constraints, p, kept = form.constraints, form.plan[0], s.kept[0]
+    # 1. state, operators, and activity of the last step
     keep_state(form.parts, form.elements, p, memory)
     _evaluate(t, p.a_old, s, options, calls.functions, memory)
     update_outputs(h, 1.0, constraints, form.entries, form.couplings, memory)  # of contacts of shapes the record has a list instead
@@ -132,22 +140,27 @@ def step(t_new, s, calls, options, memory):
         memory.imem[constraints[i].active] = memory.iwork[kept.active + i]
     for i in range(p.n_dofs):
         work[kept.pressed + i], work[kept.sizes + i] = 0.0, 0.0
+    # 2. start: contact forces
     _add_forces(h, s, memory)
     status, n_iter, residual = add_contact(AT_START, p.a_old, form, calls, options, memory)
     _press(1.0, s, memory)
+    # 3. predicted end: positions, operators, contact forces
     _move(h, s, memory)
     _evaluate(t_new, p.dv, s, options, calls.functions, memory)
     _press(-1.0, s, memory)
     _add_forces(h, s, memory)
     status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, calls, options, memory)
     is_finite = end_smooth_motion(h, form.parts, form.elements, p, memory)
+    # 4. impacts
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, calls, options, memory)
     add_jump(form.parts, form.elements, p, memory)
     _press(1.0, s, memory)
+    # 5. multipliers, contacts and outputs
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
         memory.iwork[kept.active + i] = 1 if work[p.total + i - constraints[i].component] != 0.0 else 0
     _end(s, options, memory)
+    # 6. status; joints that do more work than the motion explains have left their branch
     status = worse(worse(status, status_2), status_3) if is_finite else NON_FINITE
     residual = max(residual, residual_2, residual_3)
     share = _work_beyond_reason(were_held, h, s, memory) if status in (CONVERGED, INEXACT) else 0.0
@@ -160,7 +173,7 @@ def step(t_new, s, calls, options, memory):
 def _press(sign, s, memory):
     """``sign H^T r`` of the joints, r the impulses in total, added to pressed, and the sizes of its terms to sizes.
 
-    What acted at the start of the step is taken back with H of its end, where all of total is added in the end.
+    The forces at the start of the step are subtracted with H of its end, where all of total is added later.
     """
     work = memory.work
     kept, total = s.kept[0], s.newton.plan[0].total

@@ -8,23 +8,28 @@ from nsds._jit import by_reference
 from nsds.model.layout import table
 from nsds.schemes.rigid.tables import BODY, COLLISIONS, INTERACTION
 
-# What a row of the problems of forces is. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
-# and its tangents are, where it sticks, or SLIP, where ``lambda_t = -mu lambda_n direction``; a bounded force is HELD where it keeps the
-# velocity 0, else SLIP, at the bound that its direction says. A contact that others hold already is REDUNDANT: its force is 0, or a share
-# of friction; of dry friction that of before.
+# Modes of the rows of problems of forces. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
+# and its tangents are, if it sticks, or SLIP, with ``lambda_t = -mu lambda_n direction``; a bounded force is HELD if it keeps the
+# velocity 0, else SLIP, at the bound given by its direction. A contact whose motion others determine is REDUNDANT: its force is 0, or a
+# share of friction; of dry friction the former one.
 FREE, HELD, SLIP, REDUNDANT = range(4)
-# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers; first, its own
-# number, and many, 1. Of a slot for a contact of two shapes that may meet: which collisions and shapes, its place in these collisions; the
-# first of the slots of these shapes, and how many they are; in the integer work memory the feature that it has, what has become of it
-# (state), and, of the first of these slots, whether others than these features have been found (changed); where normal and point lie.
-# Of the first also the least gap that holds nothing, a bound of the rate at which gaps change, both of these at the points of a step where
-# guards are sampled (least_at, rate_at), and thin, the way that may be taken without a look: what is shorter passes nothing.
+# Of an interaction of rigid bodies, or of a slot for a contact of two shapes that may meet.
 RIGID_ROWS = table(
-    "curvature", "number", "first", "many", "collision", "shape_a", "shape_b", "slot", "feature", "state", "changed", "normal", "point",
+    # work memory: curvature (m); integers: number (m) of its rows; first: first slot of these shapes, or its own
+    # number; many: their number, or 1
+    "curvature", "number", "first", "many",
+    # slots: collisions, both shapes, place in these collisions
+    "collision", "shape_a", "shape_b", "slot",
+    # slots, integers: feature of its contact; state: SAME, NEW or LOST; changed, of the first slot: other features have been found
+    "feature", "state", "changed",
+    # slots, work memory: normal (3) and point (3)
+    "normal", "point",
+    # first slot, work memory: least gap without impulse, bound of its rate; both at the samples of guards; thin: displacement within which
+    # nothing can pass
     "least", "rate", "least_at", "rate_at", "thin",
 )  # fmt: skip
-# Of all bodies, where interactions are evaluated; whether collisions have no room for their contacts; horizon, the time in which contacts
-# with meshes must be foreseen; side, which differences along the motion are taken (integer work memory), see `sides.side_of`.
+# Of all bodies: q (7 n) and R (9 n) at which interactions are evaluated; is_short: collisions lack room for their contacts; horizon: time
+# in which contacts with meshes must be predicted, s; side (integers): side of finite differences along the motion, see `sides.side_of`.
 PLACES = table("q", "R", "is_short", "horizon", "side")
 
 
@@ -45,7 +50,7 @@ def no_bodies():
 
 
 def number_blocks(prepared, plan, d):
-    """Of each constraint the first one of its block of equations, d rows of an interaction, into the integer work memory, at block."""
+    """First constraint of the block of equations of each constraint, d rows of an interaction, into the integer work memory, at block."""
     first = {}
     blocks = [first.setdefault((name, element, row // d), i) for i, (name, element, row) in enumerate(prepared.layout.owners)]
     prepared.iwork[:, plan["block"][0] : plan["block"][0] + len(blocks)] = blocks

@@ -1,4 +1,4 @@
-"""Options of the nonsmooth generalised-alpha scheme, and the weights that follow from them."""
+"""Options of the nonsmooth generalised-alpha scheme, and its weights."""
 
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.declared import integer, number, record_of

@@ -1,1 +1,1 @@
-"""The one-step problem: which constraints take part, its matrix and vector, and its solver."""
+"""The one-step problem: its active constraints, matrix and vector, and its solver."""

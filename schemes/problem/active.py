@@ -1,4 +1,4 @@
-"""The constraints that take part in a step, their rows and columns of W, and their impulses: inactive ones cost nothing."""
+"""Active constraints of a step, their rows and columns of W, and their impulses: inactive ones cost nothing."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _TOUCHING = 1e-300  # a first lambda that only says "pressing"
 
 @inlined
 def choose_active(p, constraints, horizon, h, memory):
-    """Index set I_1 ([EventCapturing]): what is always active, and constraints of contacts whose forecast ``y + horizon ydot`` is closed.
+    """Index set I_1 ([EventCapturing]): permanent constraints, and those of contacts whose forecast ``y + horizon ydot`` is closed.
 
     A positive forecast is closed where it is so up to `gap_slack`, and the contact neither opens nor closes: see `is_closed`.
     Writes the active flags, the list p.active, and p.local (place in the list). Inactive multipliers are set to 0, those of new
@@ -27,6 +27,7 @@ def choose_active(p, constraints, horizon, h, memory):
     for i in range(constraints.size):
         c = constraints[i]
         forecast = mem[c.gap] + horizon * mem[c.gap_rate]
+        # active: listed, and a new contact gets a positive guess
         if c.always or is_closed(forecast, h * mem[c.gap_rate], 0.0, memory.work[c.closed]):
             changed |= iwork[local + i] != n
             iwork[local + i] = n
@@ -35,6 +36,7 @@ def choose_active(p, constraints, horizon, h, memory):
             if imem[c.active] == 0 and c.component == 0:
                 mem[c.lam] = _TOUCHING
             imem[c.active] = 1
+        # no longer active: its multiplier is cleared
         elif iwork[local + i] != ABSENT:
             changed = True
             iwork[local + i] = ABSENT
@@ -134,17 +136,21 @@ def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, me
     """
     work, iwork = memory.work, memory.iwork
     active, z = p.active, p.z
+    # 1. guess and bounds
     for a in range(n):
         c = constraints[iwork[active + a]]
         work[z + a] = memory.mem[c.lam] * (unit if c.level == POSITION else 1.0)
         state_bounds(a, h, c, p, work)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    # 2. laws of multiple impacts: their impulses are subtracted from the problem, and added to its solution
     if p.impact_law != 0:
         _start_from_blows(p, n, row, column, constraints, memory)
     status = solve(p, blocks, n, row, column, p.sub_W, solver, constraints, options, memory)
     if p.impact_law != 0:
         _add_blows(p, n, constraints, memory)
+    # 3. friction of linearly dependent constraints as in the last step
     friction.keep_rows(p, n, row, column, constraints, memory)
+    # 4. multipliers and impulses into the record
     for a in range(n):
         accept(work[z + a], unit, constraints[iwork[active + a]], inputs, p.touched, memory)
     return status, int(work[p.info]), work[p.info + 1]

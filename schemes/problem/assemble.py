@@ -10,16 +10,18 @@ def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_ro
     """``W = scale C M_hat^-1 B + D`` of the chosen constraints on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35.
 
     On Lagrangian systems C is H, and B its transpose. Column j: solve with column j of B, then multiply by the rows linked to j.
-    W_transpose[k] is where the transposed entry of k lies; C lies ``shift`` behind the coefficients of the entries.
+    W_transpose[k] is the place of the transposed entry of k; C is at offset ``shift`` from the coefficients of the entries.
     In: tables, work (C, B, D, inverses), iwork.
     Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs (zero before and after).
     """
     W, dofs = plan[0].W, plan[0].dofs
+    # 1. M_hat^-1 B_j, body by body
     for column in range(chosen.size):
         j = chosen[column]
         k = constraints[j].input
         while k < constraints[j].input_end:
             k = _solve_for_body(plan, bodies, inputs, constraints[j].input_end, k, work, iwork)
+        # 2. rows linked to j, and couplings by D
         for k in range(W_row[column], W_row[column + 1]):
             c = constraints[chosen[W_column[k]]]
             s = 0.0
@@ -30,6 +32,7 @@ def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_ro
                 if couplings[a].constraint == j:
                     s += couplings[a].sign * work[couplings[a].coefficient]
             work[W + W_transpose[k]] = s
+        # 3. clear what was written: cheaper than clearing all degrees of freedom
         for k in range(constraints[j].input, constraints[j].input_end):
             if k == constraints[j].input or inputs[k].body != inputs[k - 1].body:
                 body = bodies[inputs[k].body]
@@ -46,6 +49,7 @@ def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
     rhs, solution = plan[0].rhs, plan[0].solution
     number = inputs[k].body
     body = bodies[number]
+    # factors that keep the wanted columns of the inverse: no solve
     if body.kind == FRONTS and keeps_inverse(body.index, iwork):
         while k < end and inputs[k].body == number:
             unknown, factor = inputs[k].dof - body.dof, work[inputs[k].coefficient]

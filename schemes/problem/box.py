@@ -1,4 +1,4 @@
-"""One-step problems with bounds, handed to a solver, and how good what comes back is."""
+"""One-step problems with bounds: solution by a solver, and accuracy of the result."""
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box.newton_min import one_unknown
@@ -6,16 +6,16 @@ from nsds.solvers.box.signature import Options, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 _ROUNDING = 2.0**-52  # of the terms of a row
-ULPS = 64 * _ROUNDING  # of the terms that cancel in q: what may be wrong in it
+ULPS = 64 * _ROUNDING  # relative to the terms that cancel in q: its possible error
 
 
 @inlined
 def solve(n, row, column, W, p, solver, solver_options, at_once, memory):
-    """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver.
+    """Solve the problem of n unknowns, with W on the pattern (row, column) and the rest at the offsets of the plan.
 
-    at_once: one unknown gets its root here, as `nsds.solvers.box.auto` would give it: the call alone takes longer. What rounding may have
-    done to q, which who states it leaves in p.rounding, is no error. Returns the solver's status, or INEXACT where the problem is solved
-    less well than asked, but with sense; then the residual is in units of w.
+    at_once: one unknown gets its root here, as `nsds.solvers.box.auto` would give it: the call alone takes longer. An error of q by
+    rounding, which its caller leaves in p.rounding, does not count. Returns the solver's status, or INEXACT if the residual exceeds the
+    tolerance but the solution is still useful; then the residual is in units of w.
     """
     work = memory.work
     asked = solver_options
@@ -32,14 +32,15 @@ def solve(n, row, column, W, p, solver, solver_options, at_once, memory):
 
 @kernel
 def _judge(status, inexact, n, row, column, W, p, work):
-    """INEXACT for an unsolved problem whose rows are off by at most that part of the largest ``|q|``, in units of w; else the status.
+    """INEXACT for an unsolved problem whose rows deviate by at most that part of the largest ``|q|``, in units of w; else the status.
 
-    A row is off by the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the velocity that is missing, or that z is worth; and by
-    what rounding may hide in w, which is all where impulses have grown against each other.
+    The deviation of a row is the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the missing velocity, or that of z; plus the
+    rounding of w, which dominates if impulses have grown against each other.
     """
     if status not in (MAX_ITER, STALLED, RAY, SINGULAR, INFEASIBLE):
         return status
     error = scale = 0.0
+    # w, the size of its terms, and the unit of z by the diagonal, or by the largest entry of the row
     for i in range(n):
         w, terms, unit, most = work[p.q + i], abs(work[p.q + i]), 0.0, 0.0
         for k in range(row[i], row[i + 1]):
@@ -50,6 +51,7 @@ def _judge(status, inexact, n, row, column, W, p, work):
                 unit = abs(work[W + k])
         unit = unit if unit > 0.0 else most if most > 0.0 else 1.0
         z, lower, upper = work[p.z + i], work[p.lower + i], work[p.upper + i]
+        # natural residual of the bounds; NaN is passed on
         error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper))) + _ROUNDING * terms) + 0.0 * w
         scale = max(scale, abs(work[p.q + i]))
     if not error <= max(inexact * scale, work[p.rounding]):

@@ -1,9 +1,8 @@
-"""Which of several solutions of a problem with bounds is the next one: that of the present sides, and none that is unstable.
+"""Choice among several solutions of a problem with bounds: that of the present basis, and none that is unstable.
 
-``w = W z + q`` has one solution where W is a P-matrix. Hysteresis (a negative D) and feedback that amplifies have several: each bound of a
-relay, say, and a point between. z is then the limit of a fast motion ``z' = -w``, kept within the bounds: it stays at a bound as long as
-w has the sign for that, and leaves a point between at once where a principal minor of W, of the rows that are between their bounds there,
-is negative.
+``w = W z + q`` has one solution if W is a P-matrix. Hysteresis (a negative D) and amplifying feedback have several: for a relay each bound,
+say, and a point between. z is then the limit of a fast motion ``z' = -w``, kept within the bounds: it stays at a bound as long as w has the
+sign for that, and leaves a point between at once if a principal minor of W, of the rows that are between their bounds there, is negative.
 """
 
 import math
@@ -15,26 +14,29 @@ from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.tables import leaves
 from nsds.status import CONVERGED, INEXACT
 
-LARGEST_LOOKED_AT = 64  # rows whose minors are looked at; of more, only the diagonal is
-SMALL = 8  # of problems whose matrix is another at each step, where that must not take longer than the step
-_LAG = 1e-7  # of its row: a diagonal entry that is smaller is taken for this, a row that answers at once
-_ROUNDING = 1e-9  # of the terms of a pivot: what is smaller is zero
-_SIGN = 1e-14  # of the terms of w: up to which its sign may be rounding
-# Of a plan: bounds, guess, solution and outputs that are kept meanwhile, and a matrix; which rows are held, rows of the matrix; whether W
-# may leave several solutions, whether the last one is unstable; what the first problem leaves open: -1 before it, 0 where nothing,
-# else 1 + 2 i, and 1 more where row i is at its upper bound.
-COLUMNS = ("branch", "held", "member", "several", "unstable", "open")
+LARGEST_LOOKED_AT = 64  # rows whose minors are checked; of larger problems only the diagonal is
+SMALL = 8  # rows of problems with a new matrix in each step, where the check must not take longer than the step
+_LAG = 1e-7  # relative to its row: a smaller diagonal entry is replaced by this, a row that answers at once
+_ROUNDING = 1e-9  # relative to the terms of a pivot: smaller values are zero
+_SIGN = 1e-14  # relative to the terms of w: smaller ones may have the wrong sign by rounding
+COLUMNS = (
+    # branch: saved bounds, guess, solution, outputs (n each) and a matrix (n, n); held: rows fixed at a bound; member: rows of the matrix
+    "branch", "held", "member",
+    # several: W may have several solutions; unstable: the last one is; open: choice left by the first problem: -1 before it, 0 for none,
+    # else 1 + 2 i, plus 1 if row i is at its upper bound
+    "several", "unstable", "open",
+)  # fmt: skip
 _ARRAYS = 5  # of n numbers, before the matrix
 
 
 def place_branches(plan, n, work, iwork):
-    """Reserve what `solve_near` needs beside the arrays of the problem."""
+    """Reserve the arrays that `solve_near` needs beside those of the problem."""
     work.place(plan, branch=_ARRAYS * n + (min(n, LARGEST_LOOKED_AT) + 2) * min(n, LARGEST_LOOKED_AT))
     iwork.place(plan, held=n, member=n, several=1, unstable=1, open=1)
 
 
 def places_of_open(tables):
-    """The words of iwork in which the first problem of a run notes what it leaves open: one of each table of problems that may."""
+    """Integers in which the first problem of a run notes an undetermined choice: one for each table of problems that may have one."""
     return np.array([table["open"][0] for table in leaves(tables) if table.dtype.names and "open" in table.dtype.names], np.int64)
 
 
@@ -42,7 +44,7 @@ def places_of_open(tables):
 def note_several(most, n, row, column, p, memory):
     """Note whether W may leave several solutions: a minor, or beyond so many rows an entry of the diagonal, is negative.
 
-    Where the diagonal is positive and larger than the rest of each row there is one solution, which costs least to tell.
+    If the diagonal is positive and larger than the rest of each row there is one solution, which is the cheapest test.
     """
     is_dominant = True
     for i in range(n):
@@ -68,14 +70,16 @@ def note_unstable(n, row, column, p, memory):
 def solve_near(n, row, column, p, solver, solver_options, memory):
     """`nsds.schemes.problem.box.solve` from the guess z, rows at their bounds staying there unless that contradicts the law.
 
-    From an unstable solution the rows that leave it go to the bound on the side of which the guess is, if there is a solution there, else
-    to the other.
+    From an unstable solution the rows that leave it go to the bound on the side of the guess, if there is a solution there, else to the
+    other one.
     """
     work, iwork = memory.work, memory.iwork
     is_first = iwork[p.open] < 0
     iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0
+    # 1. a P-matrix has one solution
     if iwork[p.several] == 0:
         return solve(n, row, column, p.W, p, solver, solver_options, False, memory)
+    # 2. fix rows that are at a bound there
     lower, upper, guess = p.branch, p.branch + n, p.branch + 2 * n
     for i in range(n):
         low, high, z = work[p.lower + i], work[p.upper + i], work[p.z + i]
@@ -83,11 +87,13 @@ def solve_near(n, row, column, p, solver, solver_options, memory):
         if low < high and (z <= low or z >= high):
             iwork[p.held + i] = 1
             work[p.z + i] = work[p.lower + i] = work[p.upper + i] = low if z <= low else high
+    # 3. solve, and release rows that the law does not keep at their bound
     status, n_iter = CONVERGED, 0.0
     for _ in range(n + 1):
         status, n_iter = _solve(n, row, column, p, solver, solver_options, memory, n_iter)
         if _release(status, n, lower, upper, row, column, p, memory) == 0:
             break
+    # 4. leave unstable solutions, one row at a time
     for _ in range(n):
         i = _leaving_row(n, lower, upper, row, column, p, memory) if status in (CONVERGED, INEXACT) else -1
         if i < 0:
@@ -97,6 +103,7 @@ def solve_near(n, row, column, p, solver, solver_options, memory):
         if not moved and not _move_to_bound(i, not is_high, n, lower, upper, row, column, p, solver, solver_options, memory):
             iwork[p.unstable] = 1
             break
+    # 5. note an undetermined choice of the first problem, for a warning; restore the bounds
     if is_first and status in (CONVERGED, INEXACT):
         _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, memory)
     for i in range(n):
@@ -114,7 +121,7 @@ def _solve(n, row, column, p, solver, solver_options, memory, n_iter):
 
 @tiny
 def _is_right(i, row, column, lower, upper, p, work):
-    """Whether w of a row that is held at a bound has the sign that the law asks for, up to rounding."""
+    """Whether w of a row fixed at a bound has the sign that the law requires, up to rounding."""
     w, terms = work[p.q + i], abs(work[p.q + i])
     for k in range(row[i], row[i + 1]):
         term = work[p.W + k] * work[p.z + column[k]]
@@ -124,7 +131,7 @@ def _is_right(i, row, column, lower, upper, p, work):
 
 @kernel
 def _release(status, n, lower, upper, row, column, p, memory):
-    """Give the bounds back to rows that were held against the law, all where there is no solution. Returns how many were."""
+    """Restore the bounds of rows that were fixed against the law, of all without a solution. Returns their number."""
     work, iwork = memory.work, memory.iwork
     count, is_solved = 0, status in (CONVERGED, INEXACT)
     for i in range(n):
@@ -139,20 +146,23 @@ def _release(status, n, lower, upper, row, column, p, memory):
 
 @kernel
 def _move_to_bound(i, is_high, n, lower, upper, row, column, p, solver, solver_options, memory):
-    """Solve with row i held at a bound. False, and everything as before, where there is none, or no solution."""
+    """Solve with row i fixed at a bound. False, with everything restored, if there is no such bound, or no solution."""
     work = memory.work
     bound = work[upper + i] if is_high else work[lower + i]
     if abs(bound) == math.inf:
         return False
+    # 1. save
     kept, low, high = p.branch + 3 * n, work[p.lower + i], work[p.upper + i]
     for j in range(n):
         work[kept + j], work[kept + n + j] = work[p.z + j], work[p.w + j]
     n_iter, residual = work[p.info], work[p.info + 1]
+    # 2. solve at the bound
     work[p.z + i] = work[p.lower + i] = work[p.upper + i] = bound
     status, n_iter = _solve(n, row, column, p, solver, solver_options, memory, n_iter)
     if status in (CONVERGED, INEXACT) and _is_right(i, row, column, lower, upper, p, work):
         work[p.info] = n_iter
         return True
+    # 3. restore
     work[p.lower + i], work[p.upper + i], work[p.info], work[p.info + 1] = low, high, n_iter, residual
     for j in range(n):
         work[p.z + j], work[p.w + j] = work[kept + j], work[kept + n + j]
@@ -181,7 +191,7 @@ def _note_open(n, lower, upper, guess, row, column, p, solver, solver_options, m
 
 @kernel
 def _leaving_row(n, lower, upper, row, column, p, memory):
-    """The row, of those between their bounds, that leaves z; -1 where none does."""
+    """Row between its bounds that leaves z; -1 if none does."""
     work = memory.work
     count = 0
     for i in range(n):
@@ -193,7 +203,7 @@ def _leaving_row(n, lower, upper, row, column, p, memory):
 
 @kernel
 def _unstable_row(count, n, most, row, column, p, memory):
-    """The row among count members whose minor with those that answer faster is negative; -1 where none is."""
+    """Row among count members whose minor with faster answering ones is negative; -1 if none is."""
     if count > min(most, LARGEST_LOOKED_AT):
         for a in range(count):
             i = memory.iwork[p.member + a]
@@ -224,7 +234,7 @@ def _fill(count, A, row, column, p, memory):
 
 @kernel
 def _scale(count, A, scale, work):
-    """``A_ij s_i s_j`` with the largest entry of each row and column about 1; what is next to nothing on the diagonal becomes a lag."""
+    """``A_ij s_i s_j`` with the largest entry of each row and column about 1; negligible diagonal entries become a lag."""
     for _ in range(2):
         for a in range(count):
             largest = 0.0
@@ -246,6 +256,7 @@ def _eliminate(count, A, terms, p, memory):
     for a in range(count):
         work[terms + a] = abs(work[A + a * count + a])
     for _ in range(count):
+        # the largest positive pivot relative to its terms; without one the most negative entry
         pivot, largest, lowest, row = -1, _ROUNDING, -_ROUNDING, -1
         for a in range(count):
             share = work[A + a * count + a] / work[terms + a] if work[terms + a] > 0.0 else 0.0

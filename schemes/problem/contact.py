@@ -1,13 +1,13 @@
-"""One-step problems with friction: rows are gathered in blocks of d components and handed to a method for contacts.
+"""One-step problems with friction: rows are gathered in blocks of d components and solved by a method for contacts.
 
-The rows are those of a problem with bounds, ``w = W z + q``; those of a contact with friction lie behind one another. Of the blocks,
+The rows are those of a problem with bounds, ``w = W z + q``; those of a contact with friction follow each other. Of the blocks,
 ``u = W r + q`` with the laws of `nsds.solvers.contact.signature`,
 
 - a contact with friction is one, with or without rolling; a row ``0 <= w  ⟂  z >= 0`` the normal component of one;
 - equations fill blocks one after the other, or one each where a contact has become one;
-- a row with two finite bounds, ``z = z_mid + r_T``, is the tangent of a contact whose normal component is half of what lies between them.
+- a row with two finite bounds, ``z = z_mid + r_T``, is the tangent of a contact whose normal component is half of their distance.
 
-Components that are left over have ``u = s r``, with s the largest diagonal entry of the block, so that they are 0. Equations may be
+Unused (padding) components satisfy ``u = s r``, with s the largest diagonal entry of the block, so that they are 0. Equations may be
 redundant: they have ``w + epsilon W_ii (z - z_last)``, as those of rigid bodies.
 """
 
@@ -23,15 +23,19 @@ from nsds.solvers.contact.signature import EQUATION, N_INFO, SOLVER, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 PROXIMAL = 1e-12  # epsilon
-# Where the arrays of a problem lie. Of the n rows: which constraints they are, pattern and matrix, q, guess and solution z, w, bounds, the
-# rounding of q, and info. Of the blocks: d, 0 where there is no friction; the component that a row is, and the row that a component is, or
-# ABSENT; linked, of how many rows the pattern was last made, which, and their components; disk and mu; pattern, and where each entry of W
-# goes; mark, scratch; count, how many there are; matrix, vector, r, u; soft, what comes to the diagonal of equations; details, the method's
-# info, and its scratch. Whether some rows have two bounds.
+# n rows, N blocks of d components.
 BLOCKS = table(
+    # 1. rows: their constraints, pattern and matrix, q, guess and solution z, w, bounds, rounding of q; info
     "active", "row", "column", "W", "q", "z", "w", "lower", "upper", "rounding", "info",
-    "d", "linked", "component", "row_of", "disk", "mu", "block_row", "block_column", "entry", "mark", "count", "matrix", "vector", "r", "u",
-    "soft", "details", "solver", "n_solver", "isolver", "n_isolver", "bounded",
+    # 2. d, 0 without friction; linked (2 n + 1): rows and components for which the pattern was made; component (n): of each row; row_of
+    # (d N): row of each component, or ABSENT
+    "d", "linked", "component", "row_of",
+    # 3. blocks: disk, mu; their pattern; entry: place of each entry of W in matrix; mark: scratch; count: number of blocks
+    "disk", "mu", "block_row", "block_column", "entry", "mark", "count",
+    # 4. matrix, vector, r, u of the blocks; soft (n): proximal term on the diagonal of equations; details: info of the method
+    "matrix", "vector", "r", "u", "soft", "details", "solver", "n_solver", "isolver", "n_isolver",
+    # 5. bounded: some rows have two bounds
+    "bounded",
 )  # fmt: skip
 
 
@@ -41,17 +45,19 @@ def no_blocks():
 
 
 def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
-    """Reserve the blocks of the rows of a plan, of d components each; none where d is 0. unknowns: with the pattern of all rows.
+    """Reserve the blocks of the rows of a plan, of d components each; none if d is 0. unknowns: with the pattern of all rows.
 
     The pattern of the blocks of all rows at once contains those of all choices.
     """
     if d == 0:
         return no_blocks()
+    # 1. pattern of the blocks of all rows
     p, row, column = plan[0], unknowns.row, unknowns.column
     component, n_blocks = _components_of(constraints, d)
     owner = component // d
     pairs = np.unique(owner[np.repeat(np.arange(constraints.size), np.diff(row))] * n_blocks + owner[column])
     block_row, block_column = np.searchsorted(pairs // n_blocks, np.arange(n_blocks + 1)), pairs % n_blocks
+    # 2. memory
     blocks, n = no_blocks(), constraints.size
     floats, integers = method.work_size(d, block_row, block_column)
     work.place(blocks, matrix=d * d * pairs.size, **dict.fromkeys(("vector", "r", "u"), d * n_blocks), mu=2 * n_blocks, soft=n)
@@ -60,6 +66,7 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
     iwork.place(blocks, entry=column.size, mark=n_blocks, count=1, isolver=max(integers, 1))
     blocks["n_solver"], blocks["n_isolver"], blocks["d"] = floats, max(integers, 1), d
     blocks["bounded"] = (constraints["lower"] != ABSENT).any()
+    # 3. rows: the arrays of the plan
     for column, known in (("active", "active"), ("row", "sub_row"), ("column", "sub_column"), ("W", "sub_W")):
         blocks[column] = p[known]
     for column in ("q", "z", "w", "lower", "upper", "rounding", "info"):
@@ -90,15 +97,18 @@ def _gather(blocks, n, constraints, work, iwork):
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         lower, upper = work[p.lower + a], work[p.upper + a]
+        # equations fill blocks one after the other
         if c.bilateral != 0:
             if filled == d:
                 equations, filled, count = count, 0, _begin(p, count, EQUATION, 0.0, 0.0, work, iwork)
             at = equations * d + filled
             filled += 1
+        # rows with bounds: the normal or the tangent of a block of their own
         elif c.tangents == 0:
             at = d * count + (1 if upper < math.inf else 0)
             disk = EQUATION if lower == -math.inf else 0 if upper == math.inf else min(d - 1, 2)
             count = _begin(p, count, disk, 1.0, 0.0, work, iwork)
+        # friction: one block a contact, its components in order, those of rolling after the disk
         else:
             disk = 1 if d == 2 or (d == 3 and c.mu_r != ABSENT) else 2
             if c.component == 0:
@@ -119,9 +129,10 @@ def _begin(p, k, disk, mu, mu_r, work, iwork):
 
 @kernel
 def _link(blocks, iwork):
-    """Compressed rows of the blocks, columns ascending, and where each entry of the rows goes. Out: block_row, block_column, entry."""
+    """Compressed rows of the blocks, columns ascending, and the place of each entry of the rows. Out: block_row, block_column, entry."""
     p, end = blocks[0], 0
     d, count, column = p.d, iwork[p.count], p.block_column
+    # 1. columns of each block row, sorted by insertion; mark tells which are listed
     for k in range(count):
         iwork[p.mark + k] = ABSENT
     for k in range(count):
@@ -139,6 +150,7 @@ def _link(blocks, iwork):
                         at -= 1
                     iwork[column + at] = j
                     end += 1
+        # 2. places of the entries of W
         for l in range(begin, end):
             iwork[p.mark + iwork[column + l]] = l
         for i in range(d * k, d * (k + 1)):
@@ -151,7 +163,7 @@ def _link(blocks, iwork):
 
 @tiny
 def _are_linked(p, n, iwork):
-    """Whether the n rows, and the components that they are, are those that the pattern was last made of; they are noted."""
+    """Whether the n rows, and their components, are those for which the pattern was last made; they are noted."""
     are_same = iwork[p.linked] == n
     iwork[p.linked] = n
     for a in range(n):
@@ -163,13 +175,15 @@ def _are_linked(p, n, iwork):
 
 @kernel
 def _fill(blocks, n, constraints, work, iwork):
-    """The matrix of the blocks, with components that are left over, and epsilon times the diagonal of equations. Out: matrix, soft."""
+    """Matrix of the blocks, with padding, and epsilon times the diagonal of equations. Out: matrix, soft."""
     p = blocks[0]
     d, count = p.d, iwork[p.count]
+    # 1. entries of W
     for i in range(d * d * iwork[p.block_row + count]):
         work[p.matrix + i] = 0.0
     for e in range(iwork[p.row + n]):
         work[p.matrix + iwork[p.entry + e]] = work[p.W + e]
+    # 2. diagonal: padding, and the proximal term of equations
     for k in range(count):
         l = iwork[p.block_row + k]
         while iwork[p.block_column + l] != k:
@@ -208,7 +222,7 @@ def _state(blocks, work, iwork):
 
 @kernel
 def _state_bounded(blocks, n, work, iwork):
-    """What rows with two bounds make of vector and guess. In/out: vector, r."""
+    """Shift vector and guess of rows with two bounds to their middle. In/out: vector, r."""
     p = blocks[0]
     d = p.d
     for a in range(n):
@@ -236,18 +250,21 @@ def can_go_on(status):
 def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
     """Solve the problem of n rows as one of contacts. Out: z, w, info. Returns a status, as `nsds.schemes.problem.box.solve`.
 
-    is_new: whether rows or W are others than those of the last call. CONVERGED where the residual is enough, or no more than the rounding
-    of q; INEXACT where it is bearable.
+    is_new: whether rows or W differ from those of the last call. CONVERGED if the residual is small enough, or at most the rounding of q;
+    INEXACT if it is bearable.
     """
     p = blocks[0]
+    # 1. blocks, if rows or matrix are new
     if is_new:
         _gather(blocks, n, constraints, work, iwork)
         if not _are_linked(p, n, iwork):
             _link(blocks, iwork)
         _fill(blocks, n, constraints, work, iwork)
+    # 2. vector and guess
     _state(blocks, work, iwork)
     if p.bounded != 0:
         _state_bounded(blocks, n, work, iwork)
+    # 3. method
     d, count = p.d, iwork[p.count]
     row, info, q = view(iwork, p.block_row, count + 1), view(work, p.details, N_INFO), view(work, p.vector, d * count)
     arguments = (
@@ -256,12 +273,14 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
         view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
     )  # fmt: skip
     status = call_solver(solver, arguments)
+    # 4. solution by rows
     for a in range(n):
         at = iwork[p.component + a]
         work[p.z + a], work[p.w + a] = work[p.r + at], work[p.u + at]
         if p.bounded != 0:
             work[p.z + a] += _middle(p, a, work)[0]
     work[p.info], work[p.info + 1] = info[0], info[1]
+    # 5. status; a residual below the rounding of q is none
     if info[1] <= options.enough:
         return CONVERGED
     size = 0.0

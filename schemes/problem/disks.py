@@ -1,8 +1,8 @@
 """Rows of a contact: the normal one, its disk of friction, and of contacts that resist rolling a disk of moments behind it.
 
 A disk has one row in the plane and two in space, ``||lambda_disk|| <= mu lambda_n``; the event-driven scheme has the coefficient of its own
-disk in the column mu of each row, which is mu_r of rows of rolling: `state_coefficients`. Modes are those of a disk as a whole: what slides
-may stick to rolling, and the reverse.
+disk in the column mu of each row, which is mu_r of rows of rolling: `state_coefficients`. Modes are those of a disk as a whole: a sliding
+contact may stick in rolling, and the reverse.
 """
 
 import numpy as np
@@ -45,5 +45,5 @@ def first_of_disk(i, c):
 
 @tiny
 def unit_of(c, work):
-    """What a unit of force is worth in the units of a row: mu_r of moments of rolling, else 1."""
+    """Unit of force in the units of a row: mu_r for moments of rolling, else 1."""
     return work[c.mu] if rolls(c) else 1.0

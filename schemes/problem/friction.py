@@ -1,18 +1,18 @@
-"""Dry friction at rest on a stop: laws leave open what each of them carries, and the motion before says it.
+"""Dry friction at rest on a stop: the laws leave its distribution undetermined, and the previous motion decides.
 
 A row of bounded force and a contact that act along the same coordinate, as friction in a hinge and its stop, have a matrix of rank 1: of
-the changes of both that change no velocity, ``dr_f = s, dr_s = -s W_sf / W_ss``, the one is taken after which the force of friction is as
-near to that of the last step as its bounds and the contact, which must not pull, admit. So friction that has acted against a motion until
-it was stopped goes on to do so, whatever the solver, and in whatever order both are stated.
+the changes of both that change no velocity, ``dr_f = s, dr_s = -s W_sf / W_ss``, the one is chosen after which the force of friction is as
+near to that of the last step as its bounds and the contact, which must not pull, allow. So friction that has opposed a motion until it was
+stopped continues to do so, whatever the solver, and in whatever order both are stated.
 """
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.solvers.contact.signature import EQUATION
 
-_PARALLEL = 1e-9  # of the product of diagonal entries: a determinant that is none
-_RESTS = 1e-7  # of the velocities that impulses are worth: what is slower rests
-OTHER, RUBS, STOPS = range(3)  # what a block is
+_PARALLEL = 1e-9  # relative to the product of diagonal entries: a smaller determinant is zero
+_RESTS = 1e-7  # relative to the velocities by impulses: slower rows are at rest
+OTHER, RUBS, STOPS = range(3)  # kinds of blocks
 
 
 @tiny
@@ -26,9 +26,9 @@ def _entry(i, j, row, column):
 
 @tiny
 def _shift(wanted, u, limit, r_f, r_s, ff, fs, sf, ss):
-    """By how much friction changes on its way to what is wanted: 0 where something moves, or both are not parallel.
+    """Change of friction towards the wanted value: 0 if a row moves, or both are not parallel.
 
-    limit: half of what lies between its bounds; r_f, r_s: impulses of friction and contact; ff, fs, sf, ss: entries of W.
+    limit: half of the distance of its bounds; r_f, r_s: impulses of friction and contact; ff, fs, sf, ss: entries of W.
     """
     is_parallel = abs(ff * ss - fs * sf) <= _PARALLEL * abs(ff * ss) and sf != 0.0
     if not (is_parallel and r_s > 0.0 and abs(u) <= _RESTS * abs(ff) * (abs(r_f) + limit)):
@@ -41,11 +41,13 @@ def _shift(wanted, u, limit, r_f, r_s, ff, fs, sf, ss):
 def keep_rows(p, n, row, column, constraints, memory):
     """As above, of the n active rows of a problem with bounds; the last impulses are in mem. In/out: z."""
     work = memory.work
+    # rows of friction
     for a in range(n):
         c = constraints[memory.iwork[p.active + a]]
         limit = 0.5 * (work[p.upper + a] - work[p.lower + a]) if c.lower != ABSENT else 0.0
         if not 0.0 < limit < 1e300:
             continue
+        # contacts linked to it
         for k in range(row[a], row[a + 1]):
             b = column[k]
             other = constraints[memory.iwork[p.active + b]]
@@ -62,7 +64,7 @@ def keep_rows(p, n, row, column, constraints, memory):
 
 @kernel
 def note(d, disk, diagonal, r, kept):
-    """What blocks are, and the impulses of friction, before a problem in blocks is solved. Out: kept (2 each)."""
+    """Note the kinds of blocks, and the impulses of friction, before a problem in blocks is solved. Out: kept (2 each)."""
     for k in range(disk.size):
         is_left_over = diagonal[d * k] > 0.0
         kept[2 * k], kept[2 * k + 1] = OTHER, 0.0
@@ -83,12 +85,14 @@ def keep_blocks(d, disk, row, column, W, u, kept, r):
             s = column[k]
             if kept[2 * s] != STOPS:
                 continue
+            # entries of W between the tangent of the friction block and the normal of the contact
             ff, fs, sf, ss = (
                 (own * d + 1) * d + 1,
                 (k * d + 1) * d,
                 _entry(s, f, row, column) * d * d + 1,
                 _entry(s, s, row, column) * d * d,
             )
+            # friction as in the last step, within its bounds
             wanted = min(max(kept[2 * f + 1], -limit), limit)
             change = _shift(wanted, u[d * f + 1], limit, r[d * f + 1], r[d * s], W[ff], W[fs], W[sf], W[ss])
             if change != 0.0 and _is_in_cone(d, disk[s], r, s):

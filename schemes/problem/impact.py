@@ -1,8 +1,8 @@
 """Laws of impacts in a step of velocities: impulses of its contacts, and their velocities at its end, from those at its start.
 
-A law gives impulses P and velocities u+ from the velocities u- at the start of the step, for positions and forces that stay: that of
-Liu, Zhao and Brogliato (`nsds.solvers.impact.multiple`) or Poisson's (`nsds.solvers.impact.poisson`). P acts in the step, and what forces
-press comes to it, in the one-step problem of ``lambda - P``:
+A law gives impulses P and velocities u+ from the velocities u- at the start of the step, with constant positions and forces: that of Liu,
+Zhao and Brogliato (`nsds.solvers.impact.multiple`) or Poisson's (`nsds.solvers.impact.poisson`). P acts in the step, and the impulse of
+forces is added to it, in the one-step problem of ``lambda - P``:
 
     0 <= u_{k+1} + rebound  ⟂  lambda - P >= 0,      rebound = -u+ where P > 0, else 0
 
@@ -23,20 +23,21 @@ from nsds.status import CONVERGED, IMPACT
 _POISSON = IMPACTS.index("poisson")
 _TOL = 1e-10  # of a step of the integration, relative to the largest velocity, or of the problems of Poisson's law
 _ENOUGH = 1e-7  # residual up to which these are solved
-_PER_CONTACT = 5  # numbers beside those that the law needs
+_PER_CONTACT = 5  # floats beside those that the law needs
 N_INFO = 2
-_REDUNDANT = 1e-12  # of an equation's diagonal entry: what is left of it where others imply it
+_REDUNDANT = 1e-12  # relative to an equation's diagonal entry: its remainder if others imply it
 
 address_of_multiple_impact = on_demand(multiple.SIGNATURE, multiple.multiple_impact)
 address_of_poisson_impact = on_demand(poisson.SIGNATURE, poisson.poisson_impact)
 
 
 def place_impacts(plan, unknowns, work, iwork):
-    """Reserve the scratch of impacts where constraints have such a law; with equations, for a matrix from which they are gone."""
+    """Reserve the scratch of impacts if constraints have such a law; with equations, for a matrix reduced by them."""
     constraints = unknowns.constraints
     is_contact = constraints["rebound"] != ABSENT
     plan["impact_law"] = law = constraints["impact_law"].max(initial=0)
     n, row, column = constraints.size if law else 0, unknowns.row, unknowns.column
+    # with equations the law gets the dense matrix of the contacts alone
     n_reduced = 0 if is_contact.all() else n
     if n_reduced:
         n_contacts = int(is_contact.sum())
@@ -54,7 +55,7 @@ def place_impacts(plan, unknowns, work, iwork):
 
 @tiny
 def rebound(c, memory):
-    """What a law of impacts adds to ydot at the end of the step: ``e ydot_k``, or what `state_impact` found; 0 of others."""
+    """Velocity that a law of impacts adds to ydot at the end of the step: ``e ydot_k``, or that of `state_impact`; 0 without one."""
     if c.rebound != ABSENT:
         return memory.work[c.rebound]
     return memory.work[c.e] * memory.mem[c.ydot] if c.e != ABSENT else 0.0
@@ -62,13 +63,14 @@ def rebound(c, memory):
 
 @kernel
 def state_impact(p, n, W, row, column, constraints, entries, memory):
-    """Impulses and rebounds, from ydot_k, of the contacts among the n active constraints; others are equations, which hold meanwhile.
+    """Impulses and rebounds, from ydot_k, of the contacts among the n active constraints; the others are equations.
 
-    W: where the matrix on the pattern begins. Returns CONVERGED, or IMPACT where the impact does not end, or has no solution.
+    W: offset of the matrix on the pattern. Returns CONVERGED, or IMPACT if the impact does not end, or has no solution.
     """
     work, iwork = memory.work, memory.iwork
     u, P, e = view(work, p.impact, n), view(work, p.impact + n, n), view(work, p.impact + 2 * n, n)
     mu, stiffness, info = view(work, p.impact + 3 * n, n), view(work, p.impact + 4 * n, n), view(work, p.impact + _PER_CONTACT * n, N_INFO)
+    # 1. contacts, their parameters, and the rounding of velocities, below which there is no impact
     m, noise, exponent = 0, 0.0, 1.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
@@ -83,11 +85,13 @@ def state_impact(p, n, W, row, column, constraints, entries, memory):
         for k in range(c.entry, c.entry_end):
             size += abs(work[entries[k].coefficient] * work[p.v_old + entries[k].dof])
         noise = max(noise, ULPS * size)
+    # 2. matrix of the contacts, with equations eliminated
     matrix = view(work, W, column.size)
     if m < n:
         _reduce(p, n, m, row, column, matrix, constraints, memory)
         row, column = view(iwork, p.reduced_row, m + 1), view(iwork, p.reduced_column, m * m)
         matrix = view(work, p.reduced, m * m)
+    # 3. law
     scratch, mode = view(work, p.impact + _PER_CONTACT * n + N_INFO, p.n_impact), view(iwork, p.mode, p.n_mode)
     component = view(iwork, p.place_in_contact, m)
     u, P, e, mu, stiffness = view(u, 0, m), view(P, 0, m), view(e, 0, m), view(mu, 0, m), view(stiffness, 0, m)
@@ -101,6 +105,7 @@ def state_impact(p, n, W, row, column, constraints, entries, memory):
             address_of_multiple_impact(),
             (row, column, matrix, component, mu, stiffness, exponent, e, _TOL, noise, u, P, info, scratch, mode),
         )
+    # 4. impulses and rebounds of the contacts
     for a in range(m):
         c = constraints[iwork[p.active + iwork[p.chosen + a]]]
         work[c.blow] = P[a]
@@ -118,14 +123,16 @@ def forget_impact(constraints, work):
 
 @kernel
 def _reduce(p, n, m, row, column, W, constraints, memory):
-    """Rows and columns of the m chosen contacts of ``W_cc - W_ce W_ee^-1 W_ec``, e being the equations. Out: reduced, its pattern."""
+    """Rows and columns of the m chosen contacts of ``W_cc - W_ce W_ee^-1 W_ec``, with the equations e. Out: reduced, its pattern."""
     iwork = memory.iwork
+    # 1. dense matrix
     whole = view(memory.work, p.whole, n * n)
     for i in range(n * n):
         whole[i] = 0.0
     for i in range(n):
         for k in range(row[i], row[i + 1]):
             whole[i * n + column[k]] = W[k]
+    # 2. eliminate equations; redundant ones have no pivot left
     for a in range(n):
         pivot = whole[a * n + a]
         if constraints[iwork[p.active + a]].rebound != ABSENT or not pivot > _REDUNDANT * diagonal(row, column, W, a):
@@ -134,6 +141,7 @@ def _reduce(p, n, m, row, column, W, constraints, memory):
             factor = whole[i * n + a] / pivot if i != a else 0.0
             for j in range(n if factor != 0.0 else 0):
                 whole[i * n + j] -= factor * whole[a * n + j]
+    # 3. contacts
     for a in range(m):
         iwork[p.reduced_row + a] = a * m
         for b in range(m):

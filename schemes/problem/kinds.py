@@ -1,4 +1,4 @@
-"""Kinds of the one-step problems of systems, and what solves them: a method for rows with bounds, or, with friction, for contacts."""
+"""Kinds of the one-step problems of systems, and methods that solve them: for rows with bounds, or, with friction, for contacts."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from nsds.solvers.contact import signature as contact
 
 
 class Asked(NamedTuple):
-    """What was asked of the solver, for problems of either class, of which a Lagrangian system has one."""
+    """Solver options as requested, for problems of either class, of which a Lagrangian system has one."""
 
     inexact: float
     at_once: bool  # one row is solved where it is stated: see `nsds.schemes.problem.box.solve`
@@ -37,7 +37,7 @@ def kind_of(system, *, by_rows=False):
 
 
 def by_rows(choice, system):
-    """(`Method`, `Asked`) of what a caller passed as solver for the rows of a Lagrangian system, or of bodies as parts of one."""
+    """(`Method`, `Asked`) of a caller's choice of solver for the rows of a Lagrangian system, or of bodies as parts of one."""
     kind = kind_of(system, by_rows=True)
     method, options = solvers.chosen(choice, kind)
     _, other = solvers.chosen(None, "lagrangian_plane" if kind == "relay" else "relay")

@@ -1,6 +1,6 @@
-"""Lines of a model, read into rows of tables: where the fields of parts and interactions lie in a record, and the slots of functions.
+"""Lines of a model, read into rows of tables: offsets of the fields of parts and interactions in a record, and slots of functions.
 
-What all tables of a kind have in common is filled in here, by the names of their columns; the families add what is theirs.
+Columns common to all tables of a kind are filled in here, by their names; the families add their own.
 """
 
 from typing import NamedTuple
@@ -13,33 +13,37 @@ from nsds.model.layout import ABSENT, count_and_stride, elements_of, storage
 from nsds.model.records import words
 from nsds.model.trials import n_u
 
-_FUNCTION = "_function"  # what the columns of functions end with
+_FUNCTION = "_function"  # suffix of the columns of functions
 
 
 def parts_of(records, systems, functions, work, columns, vectors, matrices):
-    """Table of the systems: one row each, its degrees of freedom and its elements numbered behind those of the systems before it.
+    """Table of the systems: one row each, its degrees of freedom and its elements numbered after those of the systems before it.
 
-    vectors, matrices: fields that may be numbers or functions. Of a control ``T u``, T and room for u lie in the work memory.
+    vectors, matrices: fields that may be numbers or functions. Of a control ``T u``, T and room for u are in the work memory.
     """
     parts = np.zeros(len(systems), columns)
     dof = body = 0
     for part, (name, kind) in zip(parts, systems, strict=True):
+        # 1. sizes, and numbers of degrees of freedom and elements
         start, dtype = words(records.dtype, name)
         fields, state = dtype.base.fields, SYSTEMS[kind][1]
         count, part["stride"] = count_and_stride(dtype)
         n = fields[state][0].shape[0]
         part["count"], part["n"], part["dof"], part["body"] = count, n, dof, body
         dof, body = dof + count * n, body + count
+        # 2. offsets in the record, and slots of functions
         part["q"] = start + fields[state][1] // 8
         part["z"] = start + fields["z"][1] // 8 if "z" in fields else part["q"]
         part["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
         for field in _roles(columns):
             part[field + _FUNCTION] = functions.slots(name, kind, field, count)[0]
+        # 3. numeric fields, ABSENT where a field is missing or names a function
         for field in (*vectors, *matrices):
             numeric = field in fields and fields[field][0].kind != "S"
             part[field] = start + fields[field][1] // 8 if numeric else ABSENT
             if numeric and field in matrices:
                 part[field + "_kind"], part[field + "_nnz"] = storage(fields[field][0])
+        # 4. controls
         part["n_u"] = n_u(records[name].reshape(-1)[0])
         part["T"], part["u_work"] = _control_weight(records[name], part, work), work.reserve(part["n_u"])
     return parts
@@ -50,7 +54,7 @@ def _roles(columns):
 
 
 def _control_weight(fields, part, work):
-    """Where T of the elements of a part lies in the work memory: its numbers, the identity, or room for what a function gives."""
+    """Offset of T of the elements of a part in the work memory: its numbers, the identity, or room for the values of a function."""
     n, shape = part["n"], (work.n_members, part["count"])
     if part["n_u"] == 0 or part["T" + _FUNCTION] != ABSENT:
         return work.reserve(part["count"] * n * part["n_u"])
@@ -59,7 +63,7 @@ def _control_weight(fields, part, work):
 
 
 class Interaction(NamedTuple):
-    """What a line says of an interaction."""
+    """Fields of an interaction of a model, and their offsets."""
 
     name: str
     kind: str

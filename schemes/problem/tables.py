@@ -12,12 +12,12 @@ from nsds.model.layout import DIAGONAL, table
 from nsds.model.records import model_of, words
 from nsds.solvers.box.forms import narrow_order
 
-# One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
+# One row per matrix that `solve_with` inverts, that is per body: offsets of its inverse.
 BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
 
 
 def store_inverse(operator, inverse, work, iwork):
-    """Store what `nsds.schemes.linear_algebra.inverse_of` gives for a part, and note where."""
+    """Store the result of `nsds.schemes.linear_algebra.inverse_of` for a part, and its offsets."""
     operator["kind"], data, index, operator["n_lower"], operator["n_upper"] = inverse
     operator["data"], operator["index"] = work.store(data), iwork.store(index)
     operator["data_stride"], operator["index_stride"] = data.shape[-1], index.shape[-1]
@@ -37,7 +37,7 @@ def bodies_of(parts, operators):
 
 
 def store_inverses(bodies, inverse, work, iwork):
-    """Store what `nsds.schemes.linear_algebra.inverse_of` gives for a part, and note where in the rows of its elements."""
+    """Store the result of `nsds.schemes.linear_algebra.inverse_of` for a part, and its offsets in the rows of its elements."""
     kind, data, index, n_lower, n_upper = inverse
     bodies["kind"], bodies["n_lower"], bodies["n_upper"] = kind, n_lower, n_upper
     element = np.arange(bodies.size)
@@ -47,9 +47,10 @@ def store_inverses(bodies, inverse, work, iwork):
 def linked_pairs(constraints, entries, inputs, couplings, kinds):
     """Pattern of W by rows: (row, column), sorted, symmetric, with the full diagonal.
 
-    ``kinds`` tells how the iteration matrix of each body is stored.
+    ``kinds``: storage of the iteration matrix of each body.
     """
     n = constraints.size
+    # 1. constraints by node: a body, or a single coordinate if its iteration matrix is diagonal
     size = [constraints[column + "_end"] - constraints[column] for column in ("entry", "input", "coupling")]
     owner = np.concatenate([np.repeat(np.arange(n), size[0]), np.repeat(np.arange(n), size[1])])
     dof, body = (np.concatenate([entries[column], inputs[column]]).astype(np.int64) for column in ("dof", "body"))
@@ -57,10 +58,12 @@ def linked_pairs(constraints, entries, inputs, couplings, kinds):
     owner, node = np.divmod(np.unique(owner * (node.max(initial=0) + 1) + node), node.max(initial=0) + 1)
     order = np.argsort(node, kind="stable")
     owner, node = owner[order], node[order]
+    # 2. pairs that share a node
     first = np.searchsorted(node, node, side="left")
     shared = np.searchsorted(node, node, side="right") - first
     row = np.repeat(owner, shared)
     column = owner[np.repeat(first, shared) + np.arange(shared.sum()) - np.repeat(np.cumsum(shared) - shared, shared)]
+    # 3. couplings by D, and the diagonal
     coupled = np.repeat(np.arange(n), size[2])
     partner = couplings["constraint"]
     every = np.arange(n)
@@ -106,7 +109,7 @@ def largest_contact(constraints):
 
 
 def place_problem(plan, unknowns, method, work, iwork, d=None):
-    """Reserve the arrays of the one-step problem and the scratch of its solver, which one of blocks has in their table.
+    """Reserve the arrays of the one-step problem and the scratch of its solver; that of one in blocks is in their table.
 
     d: components of a block, 0 of a problem with bounds; without it those of the largest contact.
     """
@@ -145,7 +148,7 @@ def interaction_of(records, place):
 
 
 def blame_row(records, prepared, m):
-    """Which interaction's row of the one-step problem of member m is NaN or infinite, in words; nothing if none is, or of rigid bodies."""
+    """Interaction whose row of the one-step problem of member m is NaN or infinite, as text; empty if none is, or for rigid bodies."""
     tables = [table for table in leaves(prepared.tables) if table.dtype.names]
     constraints = next((table for table in tables if {"lam", "entry"} <= set(table.dtype.names)), ())
     plan = next((table[0] for table in tables if {"W", "q", "lower", "dofs"} <= set(table.dtype.names)), None)

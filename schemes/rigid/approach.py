@@ -1,8 +1,8 @@
-"""Whether shapes whose contact the forecast closes meet at all on their way, and where they look at each other then.
+"""Check that shapes meet whose contact the forecast closes, and the contact normal there.
 
 The forecast ``y + gamma h ydot`` follows one normal, that of the start of the step. As the distance of convex shapes is a convex function
-of their relative position it is a bound from below: what passes an edge, half a millimetre above a ledge, is forecast to hit it. Newton's
-iteration for the root of the distance along the way, contacts found again at each place, never goes beyond the first one; where a forecast
+of their relative position it is a bound from below: a body that passes an edge, half a millimetre off, is forecast to hit it. Newton's
+iteration for the root of the distance along the path, with contacts detected again at each place, stays before the first one; if a forecast
 from some place reaches the end of the step with a gap, the shapes do not meet.
 """
 
@@ -22,15 +22,15 @@ from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid.tables import COLLISIONS
 
 _ROOM = MOST * FIELDS
-_ROUNDS = 12  # of Newton's iteration: convergence is quadratic; what has not ended by then counts as met
-_MET = 1e-5  # of the way of a step: gap at which shapes have met; half of it is left, so that they still have one normal
+_ROUNDS = 12  # of Newton's iteration: convergence is quadratic; a pair that has not converged by then counts as met
+_MET = 1e-5  # of the displacement of a step: gap at which shapes have met; half of it remains, so that they still have one normal
 _ALIKE = 0.9  # cosine between two normals that belong to the same contact
-_ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)  # whose normal does not change along the way
+_ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)  # kinds whose normal does not change along the path
 
 
 @kernel
 def _carry(way, x, w, pose, out):
-    """A pose on a body at x whose velocities, times the way, carry it on. Out: out (7,)."""
+    """Pose on a body at x after moving by its velocities times way. Out: out (7,)."""
     turn, quaternion, lever = stack(3), stack(4), stack(3)
     for k in range(3):
         turn[k], lever[k] = way * w[3 + k], pose[k] - x[k]
@@ -53,7 +53,7 @@ def _speed(way, x, w, point, n):
 
 @kernel
 def _closing(way, ahead, found, k, x, w, x_b, w_b):
-    """What the motion of both bodies adds in a step to the gap of contact k of those found."""
+    """Change of the gap of the k-th contact found by the motion of both bodies in a step."""
     n, point, point_b = view(found, FIELDS * k + 2, 3), view(found, FIELDS * k + 5, 3), stack(3)
     for i in range(3):
         point_b[i] = point[i] - found[FIELDS * k + 1] * n[i]
@@ -62,39 +62,44 @@ def _closing(way, ahead, found, k, x, w, x_b, w_b):
 
 @tiny
 def _far(c, shape, memory):
-    """How far the points of a shape are from the centre of its body, at most."""
+    """Largest distance of the points of a shape from the centre of its body."""
     size = bound(view(memory.imem, c.kind, c.n_shapes), view(memory.mem, c.size, 3 * c.n_shapes), shape)
     return size + norm(view(memory.mem, c.local + 7 * shape, 3))
 
 
 @kernel
 def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found):
-    """(share of the step after which two shapes meet, number of contacts there, the one that is met); the number is 0 where they do not.
+    """(share of the step after which two shapes meet, number of contacts there, the one that is met); the number is 0 if they do not meet.
 
-    In: i: a contact of theirs; share: after which the forecast closes it; follows: only contacts with a normal like its count, where shapes
-    touch elsewhere; slack: gap of what has met; q: of all bodies; x, w: positions and velocities of both. Out: found (MOST FIELDS).
+    In: i: a contact of theirs; share: after which the forecast closes it; follows: only contacts with a normal like its count, as shapes
+    touch elsewhere; slack: gap that counts as met; q: of all bodies; x, w: positions and velocities of both. Out: found (MOST FIELDS).
     """
     mem, imem = memory.mem, memory.imem
     a, b, n, saved, normal = imem[c.a + i], imem[c.b + i], c.n_shapes, stack(14), stack(3)
     pose, kind, size, way = view(memory.work, c.pose, 7 * n), view(imem, c.kind, n), view(mem, c.size, 3 * n), 0.0
     others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general]
+    # 1. displacement of the step, rotations included: the scale of what counts as met
     for k in range(3):
         normal[k] = w[k] - w_b[k]
     span = norm(normal) + norm(view(w, 3, 3)) * _far(c, a, memory)
     span += norm(view(w_b, 3, 3)) * _far(c, b, memory) if imem[c.body + b] != WORLD else 0.0
     span *= ahead
+    # 2. poses at the start; those of the step are restored at the end
     for k in range(3):
         normal[k] = mem[c.normal + 3 * i + k]
     place(view(imem, c.body + a, 1), view(mem, c.local + 7 * a, 7), q, view(pose, 7 * a, 7))
     place(view(imem, c.body + b, 1), view(mem, c.local + 7 * b, 7), q, view(pose, 7 * b, 7))
     for k in range(7):
         saved[k], saved[7 + k] = pose[7 * a + k], pose[7 * b + k]
+    # 3. Newton's iteration for the root of the distance
     count, best, met = 0, 0, slack + _MET * span
     share = max(0.0, share * (1.0 - 0.5 * met / max(mem[c.y + i], met)))
     for _ in range(_ROUNDS):
+        # poses after this share, and contacts there
         _carry(share * ahead, x, w, view(saved, 0, 7), view(pose, 7 * a, 7))
         _carry(share * ahead, x_b, w_b, view(saved, 7, 7), view(pose, 7 * b, 7))
         count, best, way = contacts_of_pair(kind, size, pose, a, b, slack + span, others, found), -1, math.inf
+        # the contact that closes next, by its own normal
         for k in range(count):
             if follows and dot(normal, view(found, FIELDS * k + 2, 3)) < _ALIKE:
                 continue
@@ -102,6 +107,7 @@ def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found)
             left = 0.0 if gap <= met else (gap - 0.5 * met) / -closing if closing < 0.0 else math.inf
             if left < way or (left == way and left == 0.0 and gap < found[FIELDS * best + 1]):
                 best, way = k, left
+        # no root within the step
         if best < 0 or share + way > 1.0 + _MET:
             count = 0
         if count == 0 or way == 0.0:
@@ -109,6 +115,7 @@ def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found)
         for k in range(3):
             normal[k] = found[FIELDS * best + 2 + k]
         share = min(share + way, 1.0)
+    # 4. restore
     for k in range(7):
         pose[7 * a + k], pose[7 * b + k] = saved[k], saved[7 + k]
     return share, count, best
@@ -116,7 +123,7 @@ def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found)
 
 @kernel
 def _turn_to(c, i, k, share, ahead, x, w, x_b, w_b, found, memory):
-    """Contact i of the record becomes the k-th of those found where two shapes meet: its gap is what the motion from now to there adds."""
+    """Move contact i of the record to the k-th contact found where two shapes meet: its gap is the motion from now to there."""
     mem = memory.mem
     lever, quaternion, turn = stack(3), stack(4), stack(3)
     for j in range(3):
@@ -145,7 +152,7 @@ def _do_touch(c, i, slack, memory):
 
 @kernel
 def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
-    """Share of the step after which the forecast closes contact i of the record; above 1 where that does not close it, or it is closed."""
+    """Share of the step after which the forecast closes contact i of the record; above 1 if it stays open, or is closed already."""
     one, gap = stack(FIELDS), mem[c.y + i]
     if gap <= slack:
         return 2.0
@@ -158,39 +165,45 @@ def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
 
 @kernel
 def meet(collisions, number, ahead, first, last, q, w, memory, pair, which):
-    """Those of the contacts at places first to last of which, chosen by the forecast, whose shapes meet; returns the place after them.
+    """Drop from the contacts at places first to last of which, chosen by the forecast, those whose shapes miss; returns the end.
 
-    Of shapes that are apart, whose normal turns on the way, contacts become those of the place where they meet. In and out: pair, which.
+    Contacts of separate shapes whose normal turns on the way are moved to the place where they meet. In/out: pair, which.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     c, found, kept, at, nothing = collisions[number], stack(_ROOM), first, first, stack(6)
     for k in range(6):
         nothing[k] = 0.0
+    # 1. all contacts of one pair of shapes
     while at < last:
         i, end = which[at], at + 1
         a, b, body, body_b = imem[c.a + i], imem[c.b + i], pair[2 * at], pair[2 * at + 1]
         while end < last and imem[c.a + which[end]] == a and imem[c.b + which[end]] == b:
             end += 1
+        # 2. motion of both bodies; planes and tubes have one normal, so their forecast is exact
         slack = work[c.slack + 2 * a] + (work[c.slack + 2 * b] if body_b != WORLD else 0.0)
         kinds = (1 << imem[c.kind + a]) | (1 << imem[c.kind + b])
         x, v = view(q, 7 * body, 3), view(w, 6 * body, 6)
         x_b, v_b = (view(nothing, 0, 3), view(nothing, 0, 6)) if body_b == WORLD else (view(q, 7 * body_b, 3), view(w, 6 * body_b, 6))
         touches, soonest = _do_touch(c, i, slack, memory), 2.0
+        # 3. soonest forecast of the pair, and whether the shapes meet
         for spot in range(at, end if kinds & _ENDLESS == 0 else at):
             soonest = min(soonest, _share_of(c, which[spot], slack, ahead, x, v, x_b, v_b, mem))
         is_checked, share, count, best, used = soonest <= 1.0, soonest, 0, 0, 0
         if is_checked and not touches:
             share, count, best = _march(c, i, soonest, False, slack, ahead, q, x, v, x_b, v_b, memory, found)
+        # 4. contacts that are kept
         for spot in range(at, end):
             i = which[spot]
             own, is_kept = _share_of(c, i, slack, ahead, x, v, x_b, v_b, mem) if is_checked else 2.0, True
             if is_checked and own <= 1.0 and not touches:
+                # a contact of another normal would push aside; it takes the place of one where they meet
                 is_kept = count > 0
                 if is_kept and dot(view(found, FIELDS * best + 2, 3), view(mem, c.normal + 3 * i, 3)) < _ALIKE:
                     is_kept = used < count
                     if is_kept:
                         _turn_to(c, i, (best + used) % count, share, ahead, x, v, x_b, v_b, found, memory)
                         used += 1
+            # meshes touch in several places: each contact on its own
             elif is_checked and own <= 1.0 and kinds & (1 << MESH) != 0:
                 is_kept = _march(c, i, own, True, slack, ahead, q, x, v, x_b, v_b, memory, found)[1] > 0
             if is_kept:

@@ -1,15 +1,15 @@
 """The one-step problem of rigid bodies, ``u = W r + q`` in blocks of d components ([Notes], eq. 11.220).
 
 A block acts on two bodies, or on one and the world: ``u = H w + b``, ``w = w_free + M_hat^-1 H^T r``, with velocities w in inertial axes.
-Each law fills components of a block; those that are left over have ``u = s r``, with s a diagonal entry of W, so that they are 0:
+Each law occupies the first components of its block; unused (padding) components satisfy ``u = s r``, s a diagonal entry of W: both are 0.
 
 - a contact with friction is one block, with or without rolling; a row of complementarity the normal component of one;
 - equations fill blocks one after the other;
 - a row with two finite bounds, as dry friction, is the tangent of a contact whose normal component, ``s r_N = s h radius``, is half their
   distance, and r is counted from their middle; with one it is a row of complementarity, counted from it and along or against it; with
-  none an equation. What r is counted from acts on the bodies as a known impulse.
+  none an equation. The impulse from which r is counted acts on the bodies as a known one.
 
-Equations may be redundant, as those of joints in a loop (`schemes.problem.redundancy`). Methods for contacts, which want regular matrices,
+Equations may be redundant, as those of joints in a loop (`schemes.problem.redundancy`). Methods for contacts need regular matrices, and
 get ``u = H w + epsilon s (r - r_last)``, s their own diagonal entries: the proximal point iteration, which Newton's iteration over a step
 repeats until r no longer moves.
 """
@@ -75,10 +75,10 @@ def takes_part(interaction, i, ahead, memory):
 
 @tiny
 def find_slack(h, interaction, q, moved, work):
-    """The forecasts up to which each contact of an interaction takes part (see `is_closed`), from H at q. Out: slack of its first row.
+    """Slacks of the forecasts up to which each contact of an interaction is active (see `is_closed`), from H at q. Out: slack.
 
-    For rounding that of the lengths ``|H_v| |x| + |H_omega|``; for forces ``|H_v|`` times moved (n_bodies,), a fraction of the way that
-    they are worth in a step (see `way_of_forces`).
+    By rounding: that of the lengths ``|H_v| |x| + |H_omega|``; by forces: ``|H_v|`` times moved (n_bodies,), a fraction of the
+    displacement that they cause in a step (see `way_of_forces`).
     """
     it = interaction
     for i in range(it.m):
@@ -98,13 +98,14 @@ def find_slack(h, interaction, q, moved, work):
 def state_block(h, ahead, is_half, is_new, interaction, first, d, memory, stated):
     """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: stated.
 
-    Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
-    last impulses. is_half: b is counted from `aim` instead of restitution, see `problem.Options`, with a share `grip` of friction.
+    Inactive rows become padding. diagonal: 1 for padding, -1 for equations, 0 otherwise; r, if the block is new: the last impulses.
+    is_half: b is counted from `aim` instead of restitution, see `problem.Options`, with a share `grip` of friction.
     """
     mem, work = memory.mem, memory.work
     it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
     is_equation, bounded = it.law == EQUALITY, has_bounds(it)
     each = d if is_equation else it.each
+    # 1. bodies, cone and friction of the block
     for k in range(first, first + it.n_blocks):
         stated.body[2 * k], stated.body[2 * k + 1] = it.a, it.b
         stated.disk[k] = EQUATION if is_equation else _TANGENTS if it.law in (FRICTION, ROLLING) else 0
@@ -115,6 +116,7 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, memory, stated
             mu[2 * k] = grip * mem[it.mu + c]
             mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else grip * mem[it.mu_r + c]
         is_in = not bounded and takes_part(it, c * each, ahead, memory)
+        # 2. rows: active ones from H and rate, the others as padding
         for a in range(d):
             i, to = c * each + a, k * d + a
             if is_in and a < each and i < it.m:
@@ -127,19 +129,21 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, memory, stated
                     r[to] = mem[it.lam + i]
                 for l in range(12):
                     H[12 * to + l] = work[it.H + 12 * i + l]
+            # padding: u = s r with H = 0, so r = 0 whatever the method does
             else:
                 b[to], diagonal[to] = 0.0, 1.0
                 if is_new:
                     r[to] = 0.0
                 for l in range(12):
                     H[12 * to + l] = 0.0
+        # 3. rows with bounds, as tangents or shifted rows of complementarity
         if bounded:
             _state_bounds(h, is_new, it, c, k, d, memory, stated)
 
 
 @tiny
 def has_gap(interaction):
-    """Whether it says something of positions, as prescribed velocities, bounds of forces and forces do not."""
+    """Whether the interaction constrains positions (false for prescribed velocities, bounded forces and force laws)."""
     return interaction.dofs == ABSENT and not has_bounds(interaction) and interaction.law != FORCE
 
 
@@ -202,7 +206,7 @@ def impulse_within_bounds(h, interaction, i, first, d, work, r):
 
 @kernel
 def add_origins(h, interaction, work, p, size):
-    """``p += H^T impulse`` of what r of rows with bounds is counted from, and the norms of what each adds to size, as `add_impulses`."""
+    """``p += H^T impulse`` of the origins of r of rows with bounds, and the norms of each one's share to size, as `add_impulses`."""
     term, it = stack(6), interaction
     for i in range(it.m):
         lower, upper = bounds(it, i, work)
@@ -273,7 +277,7 @@ def _dot_9(A):
 def complete_blocks(d, stride, inverse, stated, G):
     """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 
-    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation 0; a row of a force 1, see
+    Padding gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block, so that W keeps one scale; an equation 0; a row of a force 1, see
     `schemes.rigid.forces`.
     """
     H, body, diagonal, b = stated.H, stated.body, stated.diagonal, stated.b
@@ -281,6 +285,7 @@ def complete_blocks(d, stride, inverse, stated, G):
         s, has_rest = 0.0, False
         for a in range(d):
             has_rest = has_rest or diagonal[k * d + a] > 0.0
+        # 1. G = H M_hat^-T, and the scale of the block
         for a in range(d):
             i = (k * d + a) * 12
             for side in range(2):
@@ -292,8 +297,10 @@ def complete_blocks(d, stride, inverse, stated, G):
                         G[i + 6 * side + l] = 0.0
             if has_rest:
                 s = max(s, _own(k * d + a, H, G))
+        # immovable on both sides: any scale will do
         if not s > 0.0:
             s = 1.0
+        # 2. diagonal in units of velocity; b of padding is an impulse (half a bound), which s turns into a velocity
         for a in range(k * d, k * d + d):
             if diagonal[a] == COMPLIANT:
                 diagonal[a] = 1.0
@@ -347,11 +354,12 @@ def link(n, body, n_bodies, fixed, first, blocks):
 
 @kernel
 def pattern(n, body, fixed, first, blocks, row, column, room):
-    """Compressed rows of the blocks of W: which blocks share a body that can move. False where there are more than room.
+    """Compressed rows of the blocks of W: pairs that share a movable body. False if there are more than room.
 
     Out: row (n + 1,), column.
     """
     row[0] = 0
+    # merge the ordered lists of both bodies by insertion
     for i in range(n):
         end = row[i]
         for side in range(2):
@@ -361,6 +369,7 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
                 j, at = blocks[k], end
                 while at > row[i] and column[at - 1] > j:
                     at -= 1
+                # both bodies are shared: listed already
                 if at > row[i] and column[at - 1] == j:
                     continue
                 if end >= room:
@@ -369,7 +378,7 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
                     column[l] = column[l - 1]
                 column[at] = j
                 end += 1
-        if end == row[i]:  # nothing that it acts on can move
+        if end == row[i]:  # neither body can move: the diagonal block alone
             if end >= room:
                 return False
             column[end] = i
@@ -437,7 +446,7 @@ def assemble(d, stated, G, row, column, W):
 
 @tiny
 def copy_rows(p, first, n_blocks, stated):
-    """``E = H`` of n blocks, where these do not share their memory."""
+    """``E = H`` of n blocks, unless both use one memory."""
     for i in range(12 * p.d * first, 12 * p.d * (first + n_blocks) if p.E != p.H else 0):
         stated.E[i] = stated.H[i]
 
@@ -469,7 +478,7 @@ def subtract_velocities(d, first, interaction, w, stated):
 
 @tiny
 def add_impulses(d, stated, p, size):
-    """``p += H^T r`` of blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""
+    """``p += H^T r`` of blocks, and the norms of each block's share in translation and rotation to size (2 each)."""
     term, H, body, r = stack(6), stated.H, stated.body, stated.r
     for k in range(stated.disk.size):
         for side in range(2):
@@ -485,7 +494,7 @@ def add_impulses(d, stated, p, size):
 
 @tiny
 def _sizes(row, body_a, body_b, H, rate, speed):
-    """Sizes of what cancels in ``H w + rate`` of one row: without impulses that cancel on a body, and of these."""
+    """Sizes of the terms of ``H w + rate`` of one row: without impulses that cancel on a body, and of these."""
     net, gross = abs(rate), 0.0
     for side in range(2):
         i = body_a if side == 0 else body_b

@@ -1,4 +1,4 @@
-"""Rigid bodies one by one: forces, iteration matrices, and how velocities move a configuration ([Notes], 11.5 and 11.6).
+"""Rigid bodies one by one: forces, iteration matrices, and the update of a configuration by velocities ([Notes], 11.5 and 11.6).
 
 The record has angular velocities and moments in axes of the body. The one-step problem has them in inertial axes, turned by the rotation
 matrix R of the start of the step: ``w = (v_g, R Omega)``.
@@ -17,7 +17,7 @@ from nsds.schemes.rigid.tables import INERTIA, MASS
 
 # How a configuration is moved: along the exponential map, or along the tangent T(q) v and then back to unit quaternions.
 EXPONENTIAL, LINEAR = range(2)
-_LEFT = 0.1  # of the inertia: what the moments of joints must leave of it
+_LEFT = 0.1  # least share of the inertia that the geometric stiffness of joints may leave
 
 
 @kernel
@@ -26,10 +26,12 @@ def move(how, q_from, h, weight, v_old, v, q):
 
     EXPONENTIAL: ``p exp(h Omega / 2)``, exact for a constant Omega (eq. 11.177). LINEAR: ``p + h T v`` (eq. 11.208), then made unit.
     """
+    # 1. mean velocity over the step; rotation vector w
     w = stack(3)
     for i in range(3):
         q[i] = q_from[i] + h * (weight * v[i] + (1.0 - weight) * v_old[i])
         w[i] = h * (weight * v[3 + i] + (1.0 - weight) * v_old[3 + i])
+    # 2. quaternion; without rotation it keeps its bits
     p, p_from = view(q, 3, 4), view(q_from, 3, 4)
     if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
         for i in range(4):
@@ -49,6 +51,7 @@ def move(how, q_from, h, weight, v_old, v, q):
 @kernel
 def force(t, body, q, v, functions, mem, out, size):
     """Force, in inertial axes, and moment, in those of the body, of eq. 11.199 at (t, q, v) (6,), and the sums of norms of terms (2,)."""
+    # 1. external force and moment
     z, nothing, term, moment = view(mem, body.z, body.n_z), view(mem, 0, 0), stack(3), view(out, 3, 3)
     if body.fext_function != ABSENT:
         call_function(functions, body.fext_function, (t, nothing, nothing, z, view(out, 0, 3)))
@@ -60,8 +63,10 @@ def force(t, body, q, v, functions, mem, out, size):
     else:
         for i in range(3):
             moment[i] = 0.0 if body.mext == ABSENT else mem[body.mext + i]
+    # a moment given in inertial axes, into axes of the body
     if body.mext_inertial:
         rotations.rotate_back(view(q, 3, 4), moment, moment)  # eq. 11.224
+    # 2. gravity and controls
     size[0], size[1] = norm(out), norm(moment)
     if body.gravity != ABSENT:
         g, mass = view(mem, body.gravity, 3), mem[body.q + MASS]
@@ -70,6 +75,7 @@ def force(t, body, q, v, functions, mem, out, size):
         size[0] += mass * norm(g)
     if body.u != ABSENT:
         _add_control(body, q, mem, out, size)
+    # 3. gyroscopic moment, which vanishes for isotropic inertia
     if not body.isotropic:
         Omega = view(v, 3, 3)
         times(view(mem, body.q + INERTIA, 9), Omega, term)
@@ -77,9 +83,11 @@ def force(t, body, q, v, functions, mem, out, size):
         size[1] += norm(term)
         for i in range(3):
             moment[i] += term[i]
+    # 4. internal wrench
     if body.coupled:
         subtract_internal(t, body, q, v, functions, mem, out, size)
-    if body.planar:  # users' functions write what they like
+    # 5. a planar body keeps its plane, whatever a user's function returns
+    if body.planar:
         out[2] = out[3] = out[4] = 0.0
 
 
@@ -112,6 +120,7 @@ def _control(body, mem, out):
 @kernel
 def subtract_internal(t, body, q, v, functions, mem, out, size):
     """Subtract the internal wrench, of functions and ``C v + K q`` ([Notes], eq. 11.222), from out (6,); size (2,) grows by norms."""
+    # 1. user functions
     z, term = view(mem, body.z, body.n_z), stack(6)
     for i in range(6):
         term[i] = 0.0
@@ -119,6 +128,7 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
         call_function(functions, body.fint_function, (t, q, v, z, view(term, 0, 3)))
     if body.mint_function != ABSENT:
         call_function(functions, body.mint_function, (t, q, v, z, view(term, 3, 3)))
+    # 2. linear terms C v + K q, q with all seven coordinates
     for i in range(6):
         if body.C != ABSENT:
             for j in range(6):
@@ -135,21 +145,24 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
 def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, memory, inverse, spare):
     """Inverse of ``M - weight_v D_v F - weight_q D_q F T(q)`` ([Notes], eq. 11.213), in inertial axes; False where it is singular.
 
-    turning (9,): what rotation of the body does to the moments of its joints, by rows in axes of the body, which comes off the rotation's
-    3 × 3 as long as that stays positive definite, or, where is_free, far from singular. Out: inverse: of a body that is not coupled 1/m
-    and the 3 × 3 of the rotation; of a coupled one 6 × 6. Work: spare (150,).
+    turning (9,): geometric stiffness of joints, in axes of the body, which is subtracted from the 3 × 3 of the rotation as long as that
+    stays positive definite, or, if is_free, far from singular. Out: inverse: of a body that is not coupled 1/m and the 3 × 3 of the
+    rotation; of a coupled one 6 × 6. Work: spare (150,).
     """
     mem = memory.mem
+    # infinite mass: no velocity changes
     if is_unmoved(body, memory.work):
         for i in range(36 if body.coupled else 10):
             inverse[i] = 0.0
         return True
+    # 1. rotational block; a ball without loads skips it
     J, is_ball, turns = view(spare, 0, 9), body.isotropic and not body.oriented and not body.coupled, False
     if not (is_ball and _is_zero(turning)):
         rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
         turns = subtract_turning(turning, is_free, J)
     if body.coupled:
         return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
+    # 2. translation and rotation apart; a ball has the same inverse in all axes
     inverse[0] = 1.0 / mem[body.q + MASS]
     A = view(inverse, 1, 9)
     if is_ball and not turns:
@@ -159,13 +172,14 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
         return True
     if not _invert_3(J, A):
         return False
+    # 3. into inertial axes, in which the one-step problem is stated
     turn_block(R, 3, 3, A, J)
     return True
 
 
 @tiny
 def subtract_turning(turning, is_free, J):
-    """``J <- J - turning`` where leading minors of the symmetric part stay some part of what they are, or the last one's size if is_free.
+    """``J <- J - turning`` if leading minors of the symmetric part keep a share of their values, or the last one its size if is_free.
 
     Returns whether J has changed.
     """
@@ -206,9 +220,11 @@ def _leading_minor(n, A):
 @tiny
 def rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
     """``I + weight_v dM_gyr/dOmega - weight_q dM_ext/d(rotation)``, 3 × 3 in axes of the body ([Notes], eqs 11.221 and 11.227)."""
+    # 1. inertia
     I, Omega, momentum = view(mem, body.q + INERTIA, 9), view(v, 3, 3), stack(3)
     for i in range(9):
         J[i] = I[i]
+    # 2. gyroscopic terms
     if not body.isotropic and weight_v != 0.0:
         times(I, Omega, momentum)
         for j in range(3):  # e_j × I Omega + Omega × I e_j, column by column
@@ -218,6 +234,7 @@ def rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
             J[j] += weight_v * (Omega[1] * I[6 + j] - Omega[2] * I[3 + j])
             J[3 + j] += weight_v * (Omega[2] * I[j] - Omega[0] * I[6 + j])
             J[6 + j] += weight_v * (Omega[0] * I[3 + j] - Omega[1] * I[j])
+    # 3. moments that keep their direction in the world change with the rotation of the body
     if (body.mext_inertial or body.u_inertial) and weight_q != 0.0:
         moment, wrench = stack(3), stack(6)
         for i in range(3):
@@ -252,6 +269,7 @@ def _invert_3(J, A):
 @kernel
 def _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare):
     """The 6 × 6 inverse of a body whose internal wrench depends on q and v. Work: spare (150,), J its first 9."""
+    # 1. M + weight_v D_v + weight_q D_q T in axes of the body
     A, D_q, D_v, T = view(spare, 9, 36), view(spare, 45, 42), view(spare, 87, 36), stack(42)
     internal_derivatives(t, body, q, v, functions, mem, D_q, D_v)
     rotations.tangent_map(q, T)
@@ -265,6 +283,7 @@ def _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inv
             if i >= 3 and j >= 3:
                 s += J[3 * (i - 3) + j - 3]
             A[6 * i + j] = s
+    # 2. invert, and turn its four 3 × 3 blocks into inertial axes
     if not _invert_6(A, inverse):
         return False
     block, turned = stack(9), stack(9)
@@ -294,10 +313,11 @@ def turn_block(R, a, b, block, spare):
 
 @kernel
 def _invert_6(A, inverse):
-    """``inverse = A^-1`` by Gauss–Jordan with row exchanges; False where A is singular. A (36,) is destroyed."""
+    """``inverse = A^-1`` by Gauss–Jordan with row exchanges; False if A is singular. A (36,) is destroyed."""
     for i in range(36):
         inverse[i] = 1.0 if i % 7 == 0 else 0.0
     for k in range(6):
+        # pivot: the largest entry of the column; 0, NaN and infinity are singular
         p = k
         for i in range(k + 1, 6):
             if abs(A[6 * i + k]) > abs(A[6 * p + k]):
@@ -311,6 +331,7 @@ def _invert_6(A, inverse):
         for j in range(6):
             A[6 * k + j] /= pivot
             inverse[6 * k + j] /= pivot
+        # eliminate above and below; entries that are 0 stay so, which keeps blocks apart
         for i in range(6):
             f = A[6 * i + k]
             if i != k and f != 0.0:
@@ -322,14 +343,16 @@ def _invert_6(A, inverse):
 
 @kernel
 def internal_derivatives(t, body, q, v, functions, mem, D_q, D_v):
-    """Derivatives of the internal wrench by q (6, 7) and by v (6, 6): the user's, or differences, plus K and C."""
+    """Derivatives of the internal wrench by q (6, 7) and by v (6, 6): the user's, or finite differences, plus K and C."""
     z, base, moved, size = view(mem, body.z, body.n_z), stack(6), stack(6), stack(2)
     has_functions = body.fint_function != ABSENT or body.mint_function != ABSENT
+    # first by v (6 columns), then by q (7)
     for columns in range(6, 8):
         D, variable, C = (D_q, q, body.K) if columns == 7 else (D_v, v, body.C)
         jacobian = body.jac_q_function if columns == 7 else body.jac_v_function
         if jacobian != ABSENT:
             call_function(functions, jacobian, (t, q, v, z, D))
+        # finite differences, away from 0, so that signs of coordinates do not change
         elif has_functions:
             for i in range(6):
                 base[i] = 0.0
@@ -344,6 +367,7 @@ def internal_derivatives(t, body, q, v, functions, mem, D_q, D_v):
                 variable[j] = kept
                 for i in range(6):
                     D[columns * i + j] = (base[i] - moved[i]) / step
+        # C v + K q is in the differences, but not in the user's derivative
         if jacobian != ABSENT or not has_functions:
             for i in range(6 * columns):
                 D[i] = (D[i] if jacobian != ABSENT else 0.0) + (0.0 if C == ABSENT else mem[C + i])

@@ -1,8 +1,8 @@
-"""Joints that do work in a step: a mechanism has left the branch of its motion, as at a dead centre, and the step has failed.
+"""Joints that do work in a step: the mechanism has left the branch of its motion, as at a dead centre, and the step has failed.
 
-Where a mechanism may go on in two ways, as a parallelogram whose links lie in a line, its equations tell them apart by how far it is from
-there, and positions that have drifted do so wrongly: impulses then throw it onto the other way, or between both. Joints that hold for
-velocities at both ends of a step do no work but for ``O(h omega)`` of what bodies do to each other through them.
+At a bifurcation, as of a parallelogram whose links are collinear, the equations select the branch by the distance from it, and drifted
+positions select the wrong one: impulses then throw the mechanism onto the other branch, or between both. Joints that hold for velocities
+at both ends of a step do no work but ``O(h omega)`` of the work of bodies on each other through them.
 """
 
 import math
@@ -15,10 +15,10 @@ from nsds.schemes.rigid.bodies import kinetic_energy
 from nsds.schemes.rigid.interactions import row_velocity
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 
-_LITTLE = 1e-3  # of the kinetic energy: work of joints that the curvature of an ordinary motion explains, however short steps are
-_SMOOTH = 0.01  # the same in a smooth step, beside what turns explain: bodies that nearly rest there have turned little
-_ROUNDING = 2.0**-48  # of what a state is worth: velocities that are none
-_HELD = 1e-6  # of the velocities that cancel: joints that hold; more than that, and more than a turn in a step, they are to be closed
+_LITTLE = 1e-3  # of the kinetic energy: work of joints explained by the curvature of an ordinary motion, also in short steps
+_SMOOTH = 0.01  # the same in a smooth step, beside the part by rotation: bodies nearly at rest there have turned little
+_ROUNDING = 2.0**-48  # relative to the terms of a state: negligible velocities
+_HELD = 1e-6  # relative to the velocities that cancel: joints that hold; above it, and above a turn in a step, they are being closed
 
 
 @kernel
@@ -49,7 +49,7 @@ def is_joint(it):
 
 @tiny
 def are_only_joints(interactions, p, iwork):
-    """Whether no interaction that takes part makes velocities jump: all are joints or forces."""
+    """Whether no active interaction makes velocities jump: all are joints or forces."""
     result = True
     for k in range(interactions.size):
         result = result and (iwork[p.begin + k] < 0 or is_joint(interactions[k]) or interactions[k].law == FORCE)
@@ -82,7 +82,7 @@ def work_of_joints(w_old, n_contacts, n_blocks, interactions, p, memory):
 def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, memory):
     """`beyond_reason` for the impulses of joints in the problem that was solved. In w_free: w of the start of the step. Work: w_end.
 
-    What is rounding: of impulses, on velocities that the state is worth (`moreau_jean.state_worth`).
+    Rounding: of impulses, on velocities below the rounding of the state (`moreau_jean.state_worth`).
     """
     p, rounding, is_smooth = s.plan[0], 0.0, n_contacts == 0 and are_only_joints(s.interactions, s.plan[0], memory.iwork)
     done = work_of_joints(p.w_free, n_contacts, n_blocks, s.interactions, p, memory)
@@ -96,15 +96,16 @@ def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, memory):
 
 @kernel
 def beyond_reason(done, rounding, were_held, is_smooth, h, bodies, p, memory):
-    """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0.
+    """Work of joints relative to the kinetic energy, if it is more than in a step on its branch; else 0.
 
-    That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by; besides
-    rounding. Of a smooth step, in which nothing but joints and forces acts, it is no more than `of_smooth`, either.
-    were_held: joints held before; else they may take energy, as where a latch closes. p says where v_old, v and h_size lie, in
-    axes of the bodies, velocities and what forces do in a step, and w_end, scratch for velocities.
+    The bound is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of the velocity change; besides
+    rounding. In a smooth step, in which nothing but joints and forces acts, it is at most `of_smooth`.
+    were_held: joints held before; else they may dissipate energy, as when a latch closes. p gives the offsets of v_old, v and h_size, in
+    axes of the bodies, velocities and impulses of forces in a step, and w_end, scratch for velocities.
     """
     work = memory.work
     energy, changed, turn = 0.0, 0.0, 0.0
+    # 1. energies: of both ends and of the forces in the step, and of the change; the largest rotation
     for i in range(bodies.size if done != 0.0 else 0):
         body, at = bodies[i], 6 * i
         turn = max(turn, h * max(norm(view(work, p.v + at + 3, 3)), norm(view(work, p.v_old + at + 3, 3))))
@@ -118,6 +119,7 @@ def beyond_reason(done, rounding, were_held, is_smooth, h, bodies, p, memory):
         )
         energy += kinetic_energy(body, p.v_old + at, memory) + kinetic_energy(body, p.v + at, memory)
         changed += kinetic_energy(body, p.w_end + at, memory)
+    # 2. bound; positive work is always a failure, negative work only of joints that held before
     bound = _LITTLE * energy + turn * math.sqrt(energy * changed)
     if is_smooth and were_held:
         bound = min(bound, of_smooth(turn, energy))

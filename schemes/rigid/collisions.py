@@ -1,4 +1,4 @@
-"""Detected contacts of rigid bodies: which there are, which take part in a step, their frames and levers ([Notes], 12.0.4)."""
+"""Detected contacts of rigid bodies: detection, choice of active ones, frames and levers ([Notes], 12.0.4)."""
 
 import math
 
@@ -26,9 +26,9 @@ from nsds.schemes.rigid.interactions import contact_rows, frame_in
 from nsds.schemes.rigid.presence import hide
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
-_MANY = 2000  # shapes from which all cores look for contacts
+_MANY = 2000  # shapes from which all cores detect contacts
 DEEPEST = 0.01  # of the size of a body: by no more is it pushed out of another in a step
-WAY = 0.1  # of the way that forces are worth in a step: contacts that are open by less take part
+WAY = 0.1  # of the displacement that forces cause in a step: contacts with smaller gaps are active
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
@@ -36,25 +36,29 @@ _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 def find(c, ahead, parallel, q, v, memory):
     """Contacts of collisions c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*, slack.
 
-    ahead: gaps are listed that motion may close in this time, from where v points, and those that may take part as they are. slack: of
-    each shape, what it adds to the forecasts up to which contacts take part: for rounding, and the most for forces.
+    ahead: time ahead; gaps are listed that the motion at v may close within it, and those that may be active as they are. slack: of
+    each shape, its part of the forecasts up to which contacts are active: by rounding, and at most by forces.
     """
     mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     n, m = c.n_shapes, c.capacity
     kind, size, body = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n)
     local, pose, reach = view(mem, c.local, 7 * n), view(work, c.pose, 7 * n), view(work, c.reach, n)
+    # 1. poses; disabled shapes have none
     place(body, local, q, pose)
     hide(c, pose, work)
+    # 2. reach of the broad phase: half the margin, rounding, forces, and the motion ahead of the farthest point
     for s in range(n):
         reach[s], work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = 0.5 * mem[c.margin], 0.0, 0.0
         if body[s] != WORLD:
             far, r = norm(view(local, 7 * s, 3)), bound(kind, size, s)
             r = r if r < math.inf else size[3 * s]
             rounding, forces = slack(r + norm(view(q, 7 * body[s], 3)), 0.0, ahead), _SIGHT * r
+            # the rotation of a ball about its centre moves no point of its surface outwards
             if kind[s] != SPHERE:
                 far += r
             reach[s] += rounding + forces + ahead * (norm(view(v, 6 * body[s], 3)) + norm(view(v, 6 * body[s] + 3, 3)) * far)
             work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = rounding, forces
+    # 3. detect; on one core if there are pairs of general shapes
     general = iwork[c.general]
     address = address_of_detect_parallel() if parallel and n >= _MANY and general == 0 else address_of_detect()
     count = call_detect(address, (
@@ -63,6 +67,7 @@ def find(c, ahead, parallel, q, v, memory):
         view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
     ))  # fmt: skip
+    # 4. hidden contacts at edges, or the user's filter
     if count > m or (iwork[c.hook] == 0 and c.edges == 0):
         return count
     return _drop_hidden(c, count, memory) if iwork[c.hook] == 0 else _hand_over(c, count, memory)
@@ -70,7 +75,7 @@ def find(c, ahead, parallel, q, v, memory):
 
 @kernel
 def _drop_hidden(c, n, memory):
-    """The n contacts found without those that others rule out, see `nsds.collision.hidden`; returns their number."""
+    """Drop from the n contacts found those that others make redundant, see `nsds.collision.hidden`; returns their number."""
     work, iwork = memory.work, memory.iwork
     ns, address = c.n_shapes, address_of_drop_hidden()
     return n if address == 0 else call_drop_hidden(address, (
@@ -83,13 +88,14 @@ def _drop_hidden(c, n, memory):
 
 @kernel
 def _hand_over(c, n, memory):
-    """The n contacts found as the user's function `on_contact` leaves them; returns their number, without those whose gap is infinite.
+    """Pass the n contacts found to the user's function `on_contact`; returns the number without those whose gap is infinite.
 
-    One that is not of numbers has the gap -infinity, so that it takes part and the step fails.
+    One with NaN or infinite data gets the gap -infinity, so that it is active and the step fails.
     """
     work, iwork = memory.work, memory.iwork
     address, kept, shapes, poses, contact = uintp(iwork[c.hook]), 0, stack(3), stack(14), stack(7)
     for i in range(n):
+        # 1. the user's function sees copies, since it may write anything
         a, b = iwork[c.new_a + i], iwork[c.new_b + i]
         shapes[0], shapes[1], shapes[2], contact[6] = a, b, iwork[c.new_feature + i], work[c.new_gap + i]
         for k in range(7):
@@ -97,8 +103,10 @@ def _hand_over(c, n, memory):
         for k in range(3):
             contact[k], contact[3 + k] = work[c.new_normal + 3 * i + k], work[c.new_point + 3 * i + k]
         call_address(address, (0.0, view(shapes, 0, 3), view(poses, 0, 14), view(memory.mem, c.z, c.n_z), view(contact, 0, 7)))
+        # 2. dropped by the user
         if contact[6] == math.inf:
             continue
+        # 3. a changed normal is made unit; an unchanged one keeps its bits
         size, sound = 1.0, 0.0
         for k in range(3):
             if contact[k] != work[c.new_normal + 3 * i + k]:
@@ -120,12 +128,14 @@ def inherit(with_last, c, n, memory):
     """
     imem, work, iwork = memory.imem, memory.work, memory.iwork
     m, frame, old = imem[c.n], stack(9), stack(9)
+    # 1. impulses by (a, b, feature)
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
     known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
     normal = view(work, c.old_normal, 3 * n)
     match(*found, *known, c.each, view(memory.mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
     if with_last:
         match(*found, *known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
+    # 2. tangential components by the old frame, into the new one, if the normal has turned
     match(*found, *known, 3, view(memory.mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
@@ -152,7 +162,7 @@ def rebounds(c, mem):
 
 @kernel
 def note_approach(h, c, q, w, gain, memory):
-    """After which share of a step h contacts of the record close, see `time_to_close`; gain: velocities that forces add. Out: before."""
+    """Share of a step h after which contacts of the record close, see `time_to_close`; gain: velocity change by forces. Out: before."""
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
     for i in range(memory.imem[c.n] if rebounds(c, memory.mem) else 0):
         a, b = locate(c, i, q, memory, frame, lever)
@@ -163,9 +173,9 @@ def note_approach(h, c, q, w, gain, memory):
 
 @tiny
 def time_to_close(h, gap, ydot, gain):
-    """Share s of a step h after which a gap is closed, ``gap + h s (ydot + gain s / 2) = 0``: 0 of one that is, at most 1.
+    """Share s of a step h after which a gap is closed, ``gap + h s (ydot + gain s / 2) = 0``: 0 if it is closed, at most 1.
 
-    gain: of ydot in the step.
+    gain: change of ydot by forces in the step.
     """
     if gap <= 0.0:
         return 0.0
@@ -187,11 +197,10 @@ def inherit_approach(c, n, memory):
 
 @kernel
 def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
-    """Gaps are not to be negative after a motion of time span: ``u + y / span >= 0``; bodies that stick do not move along. Out: aim.
+    """Velocities that close gaps after a motion of time span: ``u + y / span >= 0``; sticking bodies keep their place. Out: aim, grip.
 
-    Bodies that lie within each other are pushed apart by no more than a share of their size, or, where nothing is infinite, not at all.
-    What is at rest, velocities w, and open by less than a share of what forces would close, see `choose`, stays where it is.
-    Out: grip, too.
+    Penetrating bodies are separated by at most a share of their size, or, if nothing is infinite, not at all. Bodies at rest,
+    velocities w, with a gap below a share of the displacement by forces, see `choose`, stay where they are.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     lever = stack(6)
@@ -212,10 +221,10 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
 
 @tiny
 def grip(span, gap, speed, way):
-    """Share of its friction that a contact has which is pushed open by gap, if that is negative, in a motion of time span.
+    """Share of its friction that a contact keeps which is opened by gap, if that is negative, in a motion of time span.
 
-    The impulse that it takes to stop it is to that of the whole as its own speed and that which forces give, way of half the time, are to
-    theirs and that of the push: what pushes bodies apart does not hold them by friction.
+    The ratio of the impulse that stops the body to the whole: of its own speed and that by forces, displacement way of half the time,
+    to these and that of the separation: what separates bodies must not hold them by friction.
     """
     if not gap < 0.0:
         return 1.0
@@ -225,10 +234,10 @@ def grip(span, gap, speed, way):
 
 @tiny
 def gap_to_close(gap, size, nothing):
-    """What a motion may close of a gap; of one that is negative what it opens, with the sign of the gap.
+    """Part of a gap that a motion may close; of a negative one the part that it opens, with the sign of the gap.
 
-    Any overlap up to ``nothing`` times the size is as good as another, and half of it is wanted where there is more or none: what solvers
-    leave does not move what rests. If it is infinite, nothing is opened.
+    Any overlap up to ``nothing`` times the size is accepted, and half of it is the target otherwise: the residual of solvers then does
+    not move bodies at rest. If it is infinite, nothing is opened.
     """
     if not math.isfinite(gap):
         return gap
@@ -241,13 +250,13 @@ def gap_to_close(gap, size, nothing):
 
 @tiny
 def size_at(bodies, a, b, lever, normal, mem):
-    """Of the smaller one of two bodies, seen from their contact."""
+    """Size of the smaller of two bodies, seen from their contact."""
     return min(_size(bodies, a, view(lever, 0, 3), normal, mem), _size(bodies, b, view(lever, 3, 3), normal, mem))
 
 
 @tiny
 def _size(bodies, body, lever, normal, mem):
-    """Of a body, seen from a contact: its radius of gyration, and its lever about the centre; infinity of what does not move."""
+    """Size of a body, seen from a contact: its radius of gyration, and its lever about the centre; infinity if it is fixed."""
     if body == WORLD or bodies[body].fixed:
         return math.inf
     I, moment = view(mem, bodies[body].q + INERTIA, 9), stack(3)
@@ -257,24 +266,28 @@ def _size(bodies, body, lever, normal, mem):
 
 @kernel
 def aim_at_velocities(c, q, w_old, gain, w, memory):
-    """What restitution wants of contacts of the record: by velocities before an impact. Out: aim (each), grip, all of it.
+    """Velocity before the impact that restitution of contacts of the record refers to. Out: aim (each), grip, which is all of it.
 
-    They are those of the start, with what forces have added until the gap was closed; w of contacts that carry nothing so far, and 0 of
-    those that carried in the last step, too.
+    That of the start, with the change by forces until the gap is closed; w for contacts without impulse so far, and 0 for those that
+    carried in the last step, too.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
+    # 1. without restitution laws aim at 0, with full friction
     for i in range(c.each * imem[c.n]):
         work[c.aim + i] = 0.0
     for i in range(imem[c.n]):
         work[c.grip + i] = 1.0
+    # 2. contacts that rebound
     for i in range(imem[c.n] if rebounds(c, mem) else 0):
         carries = mem[c.lam + c.each * i] != 0.0
+        # a persistent contact does not impact
         if carries and work[c.new_last + c.each * i] > 0.0:
             continue
         a, b = locate(c, i, q, memory, frame, lever)
         relative_velocity(c.each, a, b, frame, lever, w_old if carries else w, u)
         relative_velocity(c.each, a, b, frame, lever, gain, more)
+        # restitution along the normal refers to approach only, along tangents to slip either way
         for k in range(min(c.each, 3)):
             speed = u[k] + (work[c.new_before + i] * more[k] if carries else 0.0)
             work[c.aim + c.each * i + k] = restitution(c, k, mem) * (min(speed, 0.0) if k == 0 else speed)
@@ -282,23 +295,26 @@ def aim_at_velocities(c, q, w_old, gain, w, memory):
 
 @kernel
 def take_back(c, n, q_old, q, memory, lost, turned):
-    """``-H^T r`` of what contacts of the record did in the first half of a step, which ends with the n contacts found.
+    """``-H^T r`` of the contacts of the record in the first half of a step, which ends with the n contacts found.
 
-    Where they carried in the last step, too, with H of the end q, as forces turn with the bodies; of impacts, and of contacts that are
-    lost, with H of q_old, as if they had not been. In/out: turned, lost (6 each), in inertial axes, to which it is added. Out: known, which
-    of the record are found.
+    Of those that carried in the last step, too, with H of the end q, as their forces turn with the bodies; of impacts, and of contacts
+    that opened, with H of q_old, so that their impulse is undone. In/out: turned, lost (6 each), in inertial axes. Out: known, which of
+    the record are found.
     """
     imem, work, iwork = memory.imem, memory.work, memory.iwork
     m, ones, frame, lever = imem[c.n], view(work, c.old_normal, n), stack(9), stack(6)
+    # 1. which contacts of the record persist
     for i in range(n):
         ones[i] = 1.0
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
     match(view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, *found, 1, ones, view(work, c.known, m))
+    # 2. impacts and opened contacts: undone at q_old
     for j in range(m):
         is_impact = work[c.known + j] == 0.0 or not work[c.last + c.each * j] > 0.0
         if is_impact and memory.mem[c.lam + c.each * j] != 0.0:
             a, b = locate(c, j, q_old, memory, frame, lever)
             _subtract(c.each, a, b, frame, lever, view(memory.mem, c.lam + c.each * j, c.each), lost)
+    # 3. persistent contacts: at the end q
     for i in range(n):
         if work[c.new_last + c.each * i] > 0.0 and work[c.new_lam + c.each * i] != 0.0:
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
@@ -325,7 +341,7 @@ def _subtract(each, a, b, frame, lever, r, impulse):
 
 @kernel
 def guess_whole(c, memory):
-    """lambda of what carried in the first half becomes a guess for the whole step: the last one's, or twice as much. In/out: lambda."""
+    """lambda of the first half as a guess for the whole step: that of the last one, or twice as much. In/out: lambda."""
     mem = memory.mem
     for i in range(memory.imem[c.n]):
         is_known = memory.work[c.new_last + c.each * i] > 0.0 and mem[c.lam + c.each * i] > 0.0
@@ -341,9 +357,11 @@ def pass_on(c, n, memory):
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     m, frame, old, lam = imem[c.n], stack(9), stack(9), stack(5)
+    # 1. a contact that has vanished, with impulse
     for j in range(m):
         if work[c.known + j] != 0.0 or mem[c.lam + c.each * j] == 0.0:
             continue
+        # 2. heir: the nearest contact of the same two shapes
         heir, least = -1, math.inf
         for i in range(n):
             if memory.iwork[c.new_a + i] == imem[c.a + j] and memory.iwork[c.new_b + i] == imem[c.b + j]:
@@ -353,12 +371,14 @@ def pass_on(c, n, memory):
                 heir, least = (i, far) if far < least else (heir, least)
         if heir < 0:
             continue
+        # 3. components into the heir's frame, and sum
         frame_in(c.planar, view(mem, c.normal + 3 * j, 3), old)
         frame_in(c.planar, view(work, c.new_normal + 3 * heir, 3), frame)
         for k in range(c.each):
             lam[k] = mem[c.lam + c.each * j + k]
         for first in range(1, c.each, 2):
             _turn(old, frame, view(lam, first, 2))
+        # half steps: an heir without impulse of its own continues the history of what it replaces
         if work[c.new_lam + c.each * heir] == 0.0 and rebounds(c, mem):
             work[c.new_before + heir], work[c.new_last + c.each * heir] = work[c.before + j], work[c.last + c.each * j]
         for k in range(c.each):
@@ -379,17 +399,19 @@ def recognise(c, n, memory):
 
 @kernel
 def insert(c, i, q_old, q, memory):
-    """The i-th contact found, at q, into the record, as it was at q_old; returns its number there. There has to be room.
+    """Insert the i-th contact found, at q, into the record, as it was at q_old; returns its number there. Room is needed.
 
-    What of the record lies behind moves on, with what steps know of it, and its numbers in `known`. Its point is where either body had what
-    touches now, halfway between both.
+    Later contacts of the record move back by one, with their data of the step, and their numbers in `known`. The point is halfway
+    between the points of both bodies that touch now.
     """
     mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     n, number, normal = imem[c.n], imem[c.n], view(work, c.new_normal + 3 * i, 3)
     x, z = stack(3), stack(3)
     a, b, feature = iwork[c.new_a + i], iwork[c.new_b + i], iwork[c.new_feature + i]
+    # 1. place by (a, b, feature)
     while number > 0 and before(a, b, feature, imem[c.a + number - 1], imem[c.b + number - 1], imem[c.feature + number - 1]):
         number -= 1
+    # 2. move later contacts back by one
     for j in range(n - 1, number - 1, -1):
         imem[c.a + j + 1], imem[c.b + j + 1], imem[c.feature + j + 1] = imem[c.a + j], imem[c.b + j], imem[c.feature + j]
         mem[c.y + j + 1], work[c.taking + j + 1] = mem[c.y + j], work[c.taking + j]
@@ -398,10 +420,12 @@ def insert(c, i, q_old, q, memory):
             mem[c.normal + 3 * j + 3 + k], mem[c.point + 3 * j + 3 + k] = mem[c.normal + 3 * j + k], mem[c.point + 3 * j + k]
         for k in range(c.each * j, c.each * j + c.each):
             mem[c.lam + c.each + k], work[c.last + c.each + k], work[c.aim + c.each + k] = mem[c.lam + k], work[c.last + k], work[c.aim + k]
+    # 3. numbers of contacts found, counted from 1
     for j in range(iwork[c.found]):
         work[c.known + j] += 1.0 if work[c.known + j] > number else 0.0
     work[c.known + i] = number + 1.0
     imem[c.a + number], imem[c.b + number], imem[c.feature + number], imem[c.n] = a, b, feature, n + 1
+    # 4. geometry at q_old: material points of both bodies, carried back
     gap = work[c.new_gap + i]
     _carry(imem[c.body + a], view(work, c.new_point + 3 * i, 3), q, q_old, x)
     _carry(imem[c.body + b], view(work, c.new_point + 3 * i, 3), q, q_old, z)
@@ -416,14 +440,15 @@ def insert(c, i, q_old, q, memory):
 
 @kernel
 def recall(c, number, q_old, q, memory):
-    """A contact of the record, which it has as at q_old, among those found at q, where it is hidden: the reverse of `insert`.
+    """Contact of the record, with its data at q_old, as one found at q where it is hidden: the reverse of `insert`.
 
-    There has to be room. In/out: found.
+    Room is needed. In/out: found.
     """
     mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     i, x, z = iwork[c.found], stack(3), stack(3)
     a, b, feature = imem[c.a + number], imem[c.b + number], imem[c.feature + number]
     iwork[c.found] = i + 1
+    # 1. place by (a, b, feature), and room there
     while i > 0 and before(a, b, feature, iwork[c.new_a + i - 1], iwork[c.new_b + i - 1], iwork[c.new_feature + i - 1]):
         i -= 1
     for j in range(iwork[c.found] - 1, i, -1):
@@ -433,6 +458,7 @@ def recall(c, number, q_old, q, memory):
         for k in range(3 * j, 3 * j + 3):
             work[c.new_normal + k], work[c.new_point + k] = work[c.new_normal + k - 3], work[c.new_point + k - 3]
     iwork[c.new_a + i], iwork[c.new_b + i], iwork[c.new_feature + i], work[c.known + i] = a, b, feature, number + 1.0
+    # 2. geometry at q: material points of both bodies, carried on
     _carry(imem[c.body + a], view(mem, c.point + 3 * number, 3), q_old, q, x)
     _carry(imem[c.body + b], view(mem, c.point + 3 * number, 3), q_old, q, z)
     gap = mem[c.y + number]
@@ -445,7 +471,7 @@ def recall(c, number, q_old, q, memory):
 
 @tiny
 def _carry(body, point, q, q_new, x):
-    """Where a point that is fixed to a body at q is at q_new. Out: x."""
+    """Position at q_new of a point that is fixed to a body at q. Out: x."""
     for k in range(3):
         x[k] = point[k] - (q[7 * body + k] if body != WORLD else 0.0)
     if body != WORLD:
@@ -463,7 +489,7 @@ def _has_turned(old, new):
 
 @tiny
 def _turn(old, new, tangential):
-    """Components on the tangents of the new frame of a vector given on those of the old one."""
+    """Tangential components on the new frame of a vector given on the old one."""
     x, y = tangential[0], tangential[1]
     for j in range(2):
         s = 0.0
@@ -568,11 +594,11 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 @kernel
 def choose(c, bodies, ahead, is_half, moved, first, q, w, memory, bodies_of, which):
-    """Contacts of collisions c that take part ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
+    """Active contacts of collisions c ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
 
-    is_half: those that carry, too, see `problem.Options`. moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
+    is_half: those with an impulse, too, see `problem.Options`. moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
 
-    Where neither side can move nothing is to be done. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
+    Pairs of fixed bodies have no unknowns. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
     """
     mem, imem = memory.mem, memory.imem
     lever, n = stack(6), first
@@ -580,10 +606,12 @@ def choose(c, bodies, ahead, is_half, moved, first, q, w, memory, bodies_of, whi
         a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
         if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
             continue
+        # forecast of the gap, y + gamma h ydot
         way = 0.0
         if ahead != 0.0:
             reach(c, i, q, memory, lever)
             way = ahead * normal_velocity(a, b, view(mem, c.normal + 3 * i, 3), lever, w)
+        # slack by rounding and forces of both shapes: a resting gap opened by rounding has to stay active
         rounding, forces = _slack(c, imem[c.a + i], a, moved, memory.work)
         rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, memory.work)
         carries = is_half and mem[c.lam + c.each * i] > 0.0
@@ -605,7 +633,7 @@ def are_some_open(c, first, last, which, memory):
 
 @tiny
 def _slack(c, shape, body, moved, work):
-    """What a shape adds to the forecasts up to which its contacts take part: for rounding, for forces."""
+    """Part of a shape in the forecasts up to which its contacts are active: by rounding, by forces."""
     if body == WORLD:
         return 0.0, 0.0
     return work[c.slack + 2 * shape], min(moved[body], work[c.slack + 2 * shape + 1])
@@ -646,7 +674,7 @@ def state_law(c, i, p, a, b, frame, lever, w, memory):
 
 @tiny
 def _state_cone(c, i, p, memory):
-    """What a contact may carry. Out: the i-th of disk and mu of plan p."""
+    """Cone of a contact. Out: the i-th of disk and mu of plan p."""
     memory.iwork[p.disk + i] = 0 if c.each == 1 else 2
     memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu]
     memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r] if c.each == 5 else 0.0
@@ -654,7 +682,7 @@ def _state_cone(c, i, p, memory):
 
 @kernel
 def rows_of_contact(each, d, is_equation, body, frame, lever, H, diagonal):
-    """H (d, 12) of one contact, and which components are left over (1), equations (-1), or neither: for a problem with a matrix."""
+    """H (d, 12) of one contact; diagonal: 1 for padding, -1 for equations, 0 otherwise: for a problem with a matrix."""
     contact_rows(each, frame, lever, view(lever, 3, 3), body[1] != WORLD, H)
     for k in range(d):
         diagonal[k] = 1.0 if k >= each else -1.0 if is_equation else 0.0

@@ -1,9 +1,9 @@
-"""Equations of joints as one matrix, ``W = E M_hat^-1 H^T`` and their diagonal, factorised in an order in which little fills in.
+"""Equations of joints as one matrix, ``W = E M_hat^-1 H^T`` and their diagonal, factorised in an order with little fill-in.
 
-Rows that link the same two bodies are a node of a graph, whose nodes are linked where they share a body that can move. They are eliminated
-in the order of minimum degree: of a tree of joints little fills in, so that the time grows with the number of joints. Rows are scaled by
-their own diagonal, ``A = D W D`` with ``D = |diag(W)|^(-1/2)``. As W is all but symmetric and positive definite, pivots are taken as they
-come; where one is small rows may depend on each other, and `nsds.schemes.problem.redundancy` looks for pivots.
+Rows that link the same two bodies are a node of a graph, whose nodes are linked if they share a movable body. They are eliminated in the
+order of minimum degree: a tree of joints has little fill-in, so that the time grows with the number of joints. Rows are scaled by their
+own diagonal, ``A = D W D`` with ``D = |diag(W)|^(-1/2)``. As W is nearly symmetric and positive definite, there is no pivoting; after a
+small pivot rows may be linearly dependent, and `nsds.schemes.problem.redundancy` pivots.
 References: George, Liu, SIAM Review 31 (1989) 1–19; Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, 6.5 (sparsity of trees).
 """
 
@@ -13,35 +13,39 @@ from nsds._jit import kernel, load, put, spread, stack, tiny, view
 from nsds.schemes.problem import redundancy
 from nsds.solvers.contact.signature import EQUATION
 
-MOST = 600  # rows that there is room for; more are left to the solver
-_BITS = 62  # nodes for each word of links
-_SMALL = 1e-6  # of a row's own diagonal: a pivot that rows which depend on each other may have left
+MOST = 600  # rows that there is room for; larger systems go to the solver
+_BITS = 62  # nodes for each integer of links
+_SMALL = 1e-6  # relative to a row's diagonal: a smaller pivot may come from linearly dependent rows
 
 
 def words_of(n_nodes):
-    """Words of the links of a node."""
+    """Number of integers that hold the links of a node."""
     return (n_nodes + _BITS - 1) // _BITS
 
 
 @kernel
 def gather(d, stated, bodies, G, p, memory):
-    """The equations of a problem as a dense matrix, rows in their order of elimination; they were completed by `blocks.complete_blocks`.
+    """Equations of a problem as a dense matrix, rows in their order of elimination; they were completed by `blocks.complete_blocks`.
 
-    Returns the number of rows; 0 where there is no room. Out: nodes, component, scale, and dense where the elimination gets to.
+    Returns the number of rows; 0 without room. Out: nodes, component, scale, and the entries of dense that the elimination reaches.
     """
     work, iwork = memory.work, memory.iwork
+    # 1. nodes, and, if they have changed, their order of elimination: mostly that of the last step
     n = _find_nodes(d, stated, G, p, memory)
     if n > 0 and iwork[p.is_ordered] == 0:
         _link_nodes(bodies, p, iwork)
         _order_nodes(p, iwork)
         _list_runs(p, iwork)
+    # 2. rows in that order
     if n > 0 and iwork[p.is_ordered] != n:
         _list_rows(stated, p, iwork)
         iwork[p.is_ordered] = n
+    # 3. scale, and the unit diagonal
     for i in range(n):
         own = work[p.own + iwork[p.component + i]]
         scale = 1.0 / math.sqrt(abs(own))
         work[p.scale + i], work[p.dense + n * i + i] = scale, own * (scale * scale)  # the bits of a power differ without a compiler
+    # 4. entries between linked nodes only, in runs of consecutive nodes
     for x in range(iwork[p.n_nodes]):
         for run in range(iwork[p.run_of + x], iwork[p.run_of + x + 1], 2):
             for y in range(iwork[run], iwork[run + 1]):
@@ -67,11 +71,16 @@ def _own(x, E, G):
 
 @tiny
 def _couple(x, y, n, E, G, p, memory):
-    """The entries of rows of node x with those of y, or with later ones of x: by what acts on bodies that both have. Out: dense."""
+    """Entries between the rows of nodes x and y, by the bodies that both link. Out: dense.
+
+    Both triangles at once, as W is not symmetric: E and H differ.
+    """
     work, iwork = memory.work, memory.iwork
+    # 1. which bodies are shared
     a, b, c, d = iwork[p.ends + 2 * x], iwork[p.ends + 2 * x + 1], iwork[p.ends + 2 * y], iwork[p.ends + 2 * y + 1]
     share_ac, share_ad, share_bc, share_bd = a == c and a >= 0, a == d and a >= 0, b == c and b >= 0, b == d and b >= 0
     dense, scale, component, end, sums = p.dense, p.scale, p.component, iwork[p.node_row + y + 1], stack(4)
+    # 2. products of E and G over these, two sums at a time
     for i in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
         e, scale_i = 12 * iwork[component + i], work[scale + i]
         for j in range(max(iwork[p.node_row + y], i + 1), end):
@@ -95,10 +104,10 @@ def _couple(x, y, n, E, G, p, memory):
 
 @kernel
 def _find_nodes(d, stated, G, p, memory):
-    """Number of rows that act on anything that moves, 0 where there is no room for them. Out: n_nodes, node_body, own, row_of.
+    """Number of rows that act on a movable body, 0 without room for them. Out: n_nodes, node_body, own, row_of.
 
-    own: diagonal entries, row_of: nodes, or -1, by components. is_ordered, the number of rows that are listed, becomes 0 where nodes are
-    others than those of the last call, and -1 where nodes are these and rows are others.
+    own: diagonal entries, row_of: nodes, or -1, by components. is_ordered, the number of rows that are listed, becomes 0 if nodes differ
+    from those of the last call, and -1 if only rows do.
     """
     iwork = memory.iwork
     n, n_nodes, n_before, are_same = 0, 0, iwork[p.n_nodes], True
@@ -106,10 +115,12 @@ def _find_nodes(d, stated, G, p, memory):
         node = -1
         for a in range(d * k, d * k + d):
             before = iwork[p.row_of + a]
+            # a row that moves nothing has no diagonal entry, and no equation to solve
             product = _own(12 * a, stated.E, G) if stated.disk[k] == EQUATION else 0.0
             memory.work[p.own + a] = stated.diagonal[a] + product
             does_act = product != 0.0 and memory.work[p.own + a] != 0.0
             if does_act:
+                # no room: the structure is unknown from here on
                 if n == p.most:
                     iwork[p.n_nodes], iwork[p.is_ordered] = 0, 0
                     return 0
@@ -119,6 +130,7 @@ def _find_nodes(d, stated, G, p, memory):
                 n += 1
             iwork[p.row_of + a] = node if does_act else -1
             are_same = are_same and iwork[p.row_of + a] == before
+    # what has changed against the last call decides how much of the order is reused
     if n_nodes != n_before:
         iwork[p.n_nodes], iwork[p.is_ordered] = n_nodes, 0
     elif iwork[p.is_ordered] != 0 and not are_same:
@@ -140,7 +152,7 @@ def _node_of(body_a, body_b, n_nodes, p, iwork):
 
 @kernel
 def _link_nodes(bodies, p, iwork):
-    """Out: node_links: of each node the bits of those that share a body with it that can move, itself among them."""
+    """Links between nodes that share a movable body, as bit sets, each node linked to itself. Out: node_links."""
     words = p.n_words
     for i in range(bodies.size * words):
         iwork[p.on_body + i] = 0
@@ -159,14 +171,16 @@ def _link_nodes(bodies, p, iwork):
 
 @kernel
 def _order_nodes(p, iwork):
-    """Next comes the node with the fewest links to what is left, which it links with each other.
+    """Minimum degree: next is the node with the fewest links to remaining ones, which become linked with each other.
 
     Out: node_at: the node at each place of the order, node_place: that of each node; node_links: of each node those to later ones.
     """
     n_nodes, words, left = iwork[p.n_nodes], p.n_words, p.nodes_left
+    # 1. all nodes remain
     for w in range(words):
         iwork[left + w] = (1 << min(max(n_nodes - w * _BITS, 0), _BITS)) - 1
     for at in range(n_nodes):
+        # 2. the node of least degree; of equal ones the first, so that the order is reproducible
         best, fewest = -1, n_nodes + 1
         for x in range(n_nodes):
             degree = fewest
@@ -176,6 +190,7 @@ def _order_nodes(p, iwork):
                     degree += _count(iwork[p.node_links + words * x + w] & iwork[left + w])
             if degree < fewest:
                 best, fewest = x, degree
+        # 3. eliminate it: its remaining neighbours become a clique
         iwork[left + best // _BITS] ^= 1 << best % _BITS
         iwork[p.node_at + at], iwork[p.node_place + best] = best, at
         for w in range(words):
@@ -187,13 +202,13 @@ def _order_nodes(p, iwork):
 
 @tiny
 def _has(at, x, iwork):
-    """Whether bit x of the words that begin there is set."""
+    """Whether bit x of the set that begins at ``at`` is set."""
     return (iwork[at + x // _BITS] >> x % _BITS) & 1
 
 
 @tiny
 def _count(bits):
-    """How many bits are set."""
+    """Number of bits that are set."""
     n = 0
     while bits != 0:
         bits &= bits - 1
@@ -203,9 +218,9 @@ def _count(bits):
 
 @kernel
 def _list_runs(p, iwork):
-    """Out: runs: places of each node itself and of those that it is linked to later, the first and one behind the last; run_of; ends.
+    """Runs of consecutive places, of each node itself and its later links, as [first, end) pairs. Out: runs; run_of; ends.
 
-    run_of: where the runs of each place lie, ends: the bodies of its node.
+    run_of: where the runs of each place start, ends: the bodies of its node.
     """
     n_nodes, run = iwork[p.n_nodes], p.runs
     for at in range(n_nodes):
@@ -247,20 +262,24 @@ def _list_rows(stated, p, iwork):
 
 @kernel
 def eliminate(n, q, p, memory):
-    """``W r + q = 0`` of the n rows, made triangular as they come; False where a pivot is small. In/out: dense. Out: scaled, pivot."""
+    """Eliminate ``W r + q = 0`` of the n rows without pivoting; False at a small pivot. In/out: dense. Out: scaled, pivot."""
     work, iwork = memory.work, memory.iwork
     z, node_row = p.scaled, p.node_row
+    # 1. scaled right-hand side
     for i in range(n):
         work[z + i] = -work[p.scale + i] * q[iwork[p.component + i]]
+    # 2. forward elimination, over the runs of each node
     for x in range(iwork[p.n_nodes] if n > 0 else 0):
         first, last = iwork[p.run_of + x], iwork[p.run_of + x + 1]
         for k in range(iwork[node_row + x], iwork[node_row + x + 1]):
             row = p.dense + n * k
+            # dependent rows, or indefinite ones: the caller pivots
             if not abs(work[row + k]) > _SMALL:
                 return False
             inverse, z_k = 1.0 / work[row + k], work[z + k]
             work[p.pivot + k] = inverse
             for run in range(first, last, 2):
+                # rows of the same node below the pivot, and of linked nodes
                 for i in range(max(k + 1, iwork[node_row + iwork[run]]), iwork[node_row + iwork[run + 1]]):
                     below = p.dense + n * i
                     factor = work[below + k] * inverse
@@ -286,7 +305,7 @@ def _subtract(factor, row, below, begin, first, last, node_row, memory):
 
 @kernel
 def substitute(n, p, r, memory):
-    """``W r + q = 0`` of what `eliminate` has made triangular. Out: r, 0 but in these rows. In/out: scaled."""
+    """Back substitution for ``W r + q = 0`` after `eliminate`. Out: r, 0 in other rows. In/out: scaled."""
     work, iwork = memory.work, memory.iwork
     z, node_row = p.scaled, p.node_row
     for a in range(r.size):

@@ -1,12 +1,12 @@
-"""Forces between bodies: what springs, dampers and functions say of rows y of a relation and their rates, ``f(t, y, ydot)``.
+"""Forces between bodies: springs, dampers and functions of rows y of a relation and their rates, ``f(t, y, ydot)``.
 
-They act as ``H^T f`` on the bodies, with the weights and at the places that a scheme gives to the forces of each body. That they depend on
-both bodies Newton's matrix, which has a block for each one, does not know: rows of the one-step problem say it,
+They act as ``H^T f`` on the bodies, with the weights and at the places that a scheme gives to the forces of each body. Newton's matrix is
+block-diagonal by body and cannot hold the coupling stiffness between two bodies; it is added as rows of the one-step problem,
 
     L^T H (w_new - w) + r = 0,     L L^T = K_h = -h theta (df/dydot + h a df/dy),
 
-whose impulses ``H^T L r = -H^T K_h H (w_new - w)`` are what the forces change by within an iteration. They begin anew in each, and are
-left out once all has converged. A row that is not stiff has L near 0 and does nothing; of a K_h that is not positive the rest is left out.
+whose impulses ``H^T L r = -H^T K_h H (w_new - w)`` are the changes of the forces within an iteration. They start from 0 in each, and vanish
+at convergence. A row without stiffness has L near 0 and no effect; of an indefinite K_h only the positive part is kept.
 """
 
 import math
@@ -49,9 +49,9 @@ def add_at_start(t, s, functions, memory):
 
 @kernel
 def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, memory):
-    """Forces at q and w. In/out: f and size of bodies; root, blur, found where is_new, else what they were; out: force.
+    """Forces at q and w. In/out: f and size of bodies; root, blur, computed if is_new, else kept; out: force.
 
-    root: L for the weights ``h theta`` and ``h^2 theta a``; blur: what rounding of lengths makes of stiff forces, of which floor says how
+    root: L for the weights ``h theta`` and ``h^2 theta a``; blur: effect of rounded lengths on stiff forces, of which floor says how
     much counts as size.
     """
     mem, work = memory.mem, memory.work
@@ -59,11 +59,13 @@ def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, memory):
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law == FORCE and work[it.off] == 0.0:
+            # 1. rows, rates and forces at the iterate
             y, ydot, f = view(work, it.h, it.m), view(work, it.spare, it.m), view(work, it.force, it.m)
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, memory)
             rates(it, p, work, ydot)
             force_of(t, it, y, ydot, functions, mem, f)
             _add(it, it.force, s.bodies, p, p.f, work)
+            # 2. stiffness, from springs first: rounding of lengths is relative to it alone; then damping, and the factor L
             if is_new:
                 moved, K = view(work, it.spare + it.m, it.m), view(work, it.root, it.m * it.m)
                 for i in range(it.m * it.m):
@@ -72,6 +74,7 @@ def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, memory):
                 _find_blur(floor / weight_q if weight_q > 0.0 else 0.0, it, q, K, work)
                 _add_slopes(t, weight_v, it.damping, ydot, it, y, ydot, f, functions, mem, moved, K)
                 _factorise(it.m, K)
+            # 3. sizes, by which the balance of each body is judged
             for side in range(2):
                 body = it.a if side == 0 else it.b
                 if body != ABSENT and not s.bodies[body].fixed:
@@ -81,15 +84,17 @@ def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, memory):
 
 @kernel
 def follow(h, s, change, R_free, work):
-    """Forces after a change of velocities, to first order: by ``-H^T L L^T H change / h``. In/out: force, f, ``R_free = .. - h f``."""
+    """Change of the forces with the velocities, to first order: ``-H^T L L^T H change / h``. In/out: force, f, ``R_free = .. - h f``."""
     p, term = s.plan[0], stack(6)
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law != FORCE or work[it.off] != 0.0:
             continue
+        # 1. rates of the rows by the change
         push, pull = view(work, it.spare, it.m), view(work, it.spare + it.m, it.m)
         for i in range(it.m):
             pull[i] = row_velocity(0.0, it, i, change, work)
+        # 2. times L^T, then L
         for j in range(it.m):
             push[j] = 0.0
             for i in range(j, it.m):
@@ -99,6 +104,7 @@ def follow(h, s, change, R_free, work):
             for j in range(i + 1):
                 pull[i] += work[it.root + it.m * i + j] * push[j]
             work[it.force + i] -= pull[i] / h
+        # 3. on both bodies, moments in axes of the body for f
         for side in range(2):
             body = it.a if side == 0 else it.b
             if body == ABSENT or s.bodies[body].fixed:
@@ -143,7 +149,7 @@ def _add(it, place, bodies, p, f, work):
 
 @kernel
 def _add_slopes(t, weight, numbers, x, it, y, ydot, f, functions, mem, moved, K):
-    """``K -= weight df/dx`` (m, m), x one of y and ydot; of functions by differences from f. numbers: of springs, where they lie.
+    """``K -= weight df/dx`` (m, m), x is y or ydot; of functions by finite differences from f. numbers: offset of spring constants.
 
     Work: moved (m,).
     """
@@ -161,7 +167,7 @@ def _add_slopes(t, weight, numbers, x, it, y, ydot, f, functions, mem, moved, K)
 
 @kernel
 def _find_blur(factor, it, q, K, work):
-    """factor times what the lengths that cancel in y are worth by K, as forces and moments on both bodies. Out: blur."""
+    """Effect of rounded lengths in y, by K and factor, as forces and moments on both bodies. Out: blur."""
     for l in range(4):
         work[it.blur + l] = 0.0
     for i in range(it.m):

@@ -1,4 +1,4 @@
-"""Generalised-alpha of rigid bodies on the rotation group, with its three problems one after the other.
+"""Generalised-alpha of rigid bodies on the rotation group, with its three problems solved in sequence.
 
     smooth      M a_{k+1} = F(t_{k+1}, q, v) + H^T lambda,   H v + rate = 0   of the bilateral constraints
                 q = q_k o exp(h v_k + h^2 ((1/2 - beta) A_k + beta A_{k+1})),   v = v_k + h ((1-gamma) A_k + gamma A_{k+1})
@@ -7,15 +7,15 @@
     velocity    v_{k+1} = v + M^-1 H^T Lambda,   with the laws for ``H v_{k+1}`` of the contacts that q closes, of rows with bounds, and
                 H v_{k+1} + rate = 0 of the bilateral ones
 
-The smooth motion knows nothing of friction: it is shifted by ``h (v_{k+1} - v') / 2``, v' what the last problem would give without friction
-and bounds, and projected again, so that what sticks does not creep. Before an impact an interaction has ``H(q_k) v_k``, its ydot at the
-start of the step, as in the source (Brüls, Acary, Cardona 2014); a detected contact, which may not have been one there, the velocities of
-that time seen from the contact of its end.
+The smooth motion does not contain friction: it is shifted by ``h (v_{k+1} - v') / 2``, v' the solution of the last problem without friction
+and bounds, and projected again, so that sticking contacts do not creep. Before an impact an interaction has ``H(q_k) v_k``, its ydot at
+the start of the step, as in the source (Brüls, Acary, Cardona 2014); a detected contact, which may be new, the velocities of that time at
+the contact of its end.
 
 Velocities and accelerations of rotation are in axes of the body, where exp is the exponential map (Brüls, Cardona, J. Comput. Nonlinear
 Dynam. 5 (2010) 031002; Arnold, Brüls, Cardona, Numer. Math. 129 (2015) 149–179); decoupled as in the scheme of Lagrangian systems. The
 smooth problem is one of `moreau_jean.iterate` for v: ``M (v - v_p) = h theta F + H^T z``, ``q = q_k o exp(h (a v + (1-a) v_mid))``, where
-v_p and v_mid hold what is known of v and of the way.
+v_p and v_mid are predictors of the velocity and of the displacement.
 """
 
 import math
@@ -41,19 +41,23 @@ from nsds.schemes.rigid.presence import is_gone, is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
 
-# Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
-# axes, the controls of the last step, and whether accelerations are to be computed first. before, q without the projection; pushed, by how
-# much this has moved and turned a body (2 each). force: F at the start of the step.
-PLAN = table("acc", "A", "change", "smooth", "w_old", "held", "fresh", "before", "pushed", "force")
-_LOST, _OF_TURN = 0.05, 1.0  # of the kinetic energy, and of it times a turn in a step: what joints do in a step on its branch, at most
-_OPENED = 0.5  # of the way that the projection has moved a contact: by how much it may have opened it, as it is straight
-_CLOSE = 1e-13  # of velocities: what the solver may leave in equations
-_WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
+PLAN = table(
+    # acc, A (6 n): accelerations a and A; change, smooth (6 n): velocity change by the last problem, with and without friction
+    "acc", "A", "change", "smooth",
+    # w_old (6 n): velocities at the start in inertial axes; held: controls of the last step; fresh (integer): accelerations are unknown
+    "w_old", "held", "fresh",
+    # before (7 n): q without the projection; pushed (2 n): displacement and rotation by it; force (6 n): F at the start of the step
+    "before", "pushed", "force",
+)  # fmt: skip
+_LOST, _OF_TURN = 0.05, 1.0  # of the kinetic energy, and of it times a turn in a step: largest work of joints in a step on its branch
+_OPENED = 0.5  # of the displacement of a contact by the projection: how much it may have opened it, as it is straight
+_CLOSE = 1e-13  # of velocities: residual allowed in equations
+_WAY = 1e-2  # of a step: distance of the finite differences for the curvature of constraints
 
 
 @by_reference
 class Tables(NamedTuple):
-    """What a step reads of a model."""
+    """Tables of a model that a step reads."""
 
     motion: plain.Tables
     positions: plain.Tables  # the same, but for a plan of its own, in which positions are projected and the last velocities found
@@ -61,7 +65,8 @@ class Tables(NamedTuple):
 
 
 def prepare(records, mem, options, h, method):
-    """Tables of the step and of the problems behind it."""
+    """Tables of the step and of its problems of positions and velocities."""
+    # 1. model and weights
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, iwork)
     alpha_m, alpha_f, beta, gamma = weights_of(options["rho"].item())
@@ -69,6 +74,7 @@ def prepare(records, mem, options, h, method):
         float(options[name].item()) for name in ("newton_tol", "newton_max_iter", "constraint_tol", "max_rounds")
     )
     theta = gamma * (1 - alpha_f) / (1 - alpha_m)
+    # 2. smooth problem as one of Moreau–Jean's, and the projection
     motion = problem.Options(
         h,
         theta,
@@ -84,6 +90,7 @@ def prepare(records, mem, options, h, method):
         is_half=0.0,
     )
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
+    # 3. two problems with memory of their own, as the smooth one is needed after the projection
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
     places, n = np.zeros(1, PLAN), lists.bodies.size
     work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, before=7 * n, pushed=2 * n, force=6 * n)
@@ -107,18 +114,22 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     functions, work = calls.functions, memory.work
     form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
+    # 1. start of the step
     keep_angles(form.interactions, memory)
     _begin(form.bodies, own, places, memory)
     were_held = _is_held_by_joints(form.interactions, work)
     were_held = were_held and branches.are_held(options.h, view(work, own.w, 6 * n), form.interactions, work)
-    started, is_new = CONVERGED, _hold(form.bodies, places, memory)  # accelerations jump with the controls
+    # 2. accelerations at the start, after a restart or a jump of the controls
+    started, is_new = CONVERGED, _hold(form.bodies, places, memory)
     if is_new or memory.iwork[places.fresh] != 0:
         were_held = False  # the forces of the start are not known
         started = _start_accelerations(t_new - options.h, s, calls, options, memory)
+    # 3. smooth motion: predictors, then Newton's iteration with the bilateral constraints
     _know_motion(options, own, places, work)
     n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, memory)
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, calls, smooth, memory)
     status = worse(started, status)
+    # 4. end of the smooth motion, without any projection so far
     passing.keep_from_passing(options.h, smooth.a, form, memory)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
     projection.turn_matrices(p, q, work)
@@ -130,6 +141,7 @@ def step(t_new, s, calls, options, memory):
     for k in range(form.collisions.size):
         for i in range(memory.imem[form.collisions[k].n]):
             work[form.collisions[k].taking + i] = 0.0
+    # 5. positions; with friction a second time, after the shift
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
             for i in range(7 * n):
@@ -150,6 +162,7 @@ def step(t_new, s, calls, options, memory):
             break
         shifted = _shift(t_new, n_contacts, s, calls, options, memory)
         status = worse(shifted, status)
+    # 6. velocities
     for i in range(6 * n):
         work[places.change + i] = 0.0
     if status in (CONVERGED, INEXACT):
@@ -157,6 +170,7 @@ def step(t_new, s, calls, options, memory):
         status, residual = worse(hit, status), max(residual, error)
         for i in range(6 * n):
             v[i] += work[places.change + i]
+    # 7. work of joints, and the new state
     share = _work_beyond_reason(n_contacts, options.h, s, memory)
     if were_held and share > 0.0 and status in (CONVERGED, INEXACT):
         status, residual = LEFT_BRANCH, max(residual, share)
@@ -177,14 +191,15 @@ def _is_held_by_joints(interactions, work):
 
 @kernel
 def _work_beyond_reason(n_contacts, h, s, memory):
-    """Work of joints in the step, of the kinetic energy, where it is more than that of a step on its branch; else 0. Out: force.
+    """Work of joints in the step relative to the kinetic energy, if it is more than in a step on its branch; else 0. Out: force.
 
-    It is what forces do not explain of the change of that energy, but for what they change by in the step. Jumps count where nothing but
-    joints makes velocities jump.
+    The change of that energy that forces do not explain, but for their change in the step. Velocity jumps count if nothing but joints
+    causes them.
     """
     work = memory.work
     form, places, p, done, energy, bound, turn = s.motion, s.plan[0], s.motion.plan[0], 0.0, 0.0, 0.0, 0.0
     kept = 0.0 if n_contacts == 0 and _are_joints(form.interactions, s.positions.plan[0], memory.iwork) else 1.0
+    # 1. work of forces by the trapezoidal rule, and its uncertainty by their change
     for i in range(p.n_bodies):
         body, at = form.bodies[i], 6 * i
         if is_unmoved(body, work):
@@ -194,9 +209,11 @@ def _work_beyond_reason(n_contacts, h, s, memory):
             done -= 0.5 * h * (work[places.force + k] * v_old + work[p.f + k] * v)
             bound += 0.5 * h * abs(work[p.f + k] - work[places.force + k]) * (abs(v_old) + abs(v))
             work[p.w_free + k], work[p.w_end + k], work[places.force + k] = v_old, v, work[p.f + k]
+        # 2. kinetic energies of both ends
         before, after = kinetic_energy(body, p.w_free + at, memory), kinetic_energy(body, p.w_end + at, memory)
         done, energy = done + after - before, energy + after + before
         turn = max(turn, h * max(norm(view(work, p.w_free + at + 3, 3)), norm(view(work, p.w_end + at + 3, 3))))
+    # 3. bound, by the rotation in the step
     of_turn = _OF_TURN * turn if kept != 0.0 else _OF_TURN * turn * min(turn, 1.0)  # of a smooth step
     bound += (_LOST + of_turn) * energy
     return abs(done) / energy if abs(done) > bound else 0.0
@@ -226,7 +243,7 @@ def _begin(bodies, p, places, memory):
 
 @kernel
 def _hold(bodies, places, memory):
-    """Keep the controls of the step; whether they are not those of the last one."""
+    """Keep the controls of the step; returns whether they differ from those of the last one."""
     at, is_new = places.held, False
     for i in range(bodies.size):
         for j in range(bodies[i].n_u):
@@ -238,7 +255,7 @@ def _hold(bodies, places, memory):
 
 @kernel
 def _note_push(n, places, q, work):
-    """How far the projection has moved and turned bodies, at most. In and out: pushed."""
+    """Largest displacement and rotation of bodies by the projection. In/out: pushed."""
     for i in range(n):
         moved, turned = 0.0, 0.0
         for k in range(3):
@@ -251,7 +268,11 @@ def _note_push(n, places, q, work):
 
 @kernel
 def _know_motion(options, p, places, work):
-    """What is known of v in v_old, of the way in v_mid, and of A_{k+1} in A."""
+    """Predictors of the step, from the state and A at its start.
+
+    Out: v_old, the predictor of the velocity; v_mid, the velocity at the start of the position update that gives the predicted
+    displacement; A, the known part of A_{k+1}.
+    """
     h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
     a = beta / gamma
     for i in range(6 * p.n_bodies):
@@ -293,9 +314,9 @@ def _keep_violated(options, s, own, q, memory):
 
 @kernel
 def _recall_hidden(collisions, own, q, memory):
-    """What the projection has pushed apart takes part in the last problem, though another contact may hide it. In/out: contacts found.
+    """Include contacts that the projection has separated in the last problem, even if another contact hides them. In/out: contacts found.
 
-    Else no velocity would know of it, while the positions are pushed anew in each step.
+    Otherwise no velocity would react to them, while the positions are separated again in each step.
     """
     work = memory.work
     for k in range(collisions.size):
@@ -316,6 +337,7 @@ def _start_accelerations(t, s, calls, options, memory):
     n, interactions = own.n_bodies, form.interactions
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w, 6 * n)
     acc, F, moved = view(work, places.acc, 6 * n), view(work, p.f, 6 * n), view(work, p.q_bar, 7 * n)
+    # 1. inverse masses and forces
     projection.turn_matrices(p, q, work)
     plain.to_inertial(n, R, v, w)
     projection.metric(t, True, form.bodies, p, q, functions, memory)
@@ -330,6 +352,7 @@ def _start_accelerations(t, s, calls, options, memory):
         forces.add_at_end(False, t, 0.0, 0.0, 0.0, s.positions, q, functions, memory)
     plain.to_inertial(n, R, F, F)
     blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), F, view(work, p.w_free, 6 * n))
+    # 2. curvature of the bilateral constraints, by central differences along the motion
     n_blocks, way, status = problem.list_blocks(problem.EQUATIONS, interactions, p, memory), _WAY * options.h, CONVERGED
     if n_blocks > 0:
         stated = problem.stated_blocks(0, n_blocks, p, memory)
@@ -343,6 +366,7 @@ def _start_accelerations(t, s, calls, options, memory):
             blocks.velocities(p.d, stated, w, stated.r)
             for i in range(p.d * n_blocks):
                 work[p.u + i] += side * stated.r[i] / (2.0 * way)
+        # 3. multipliers for H a + curvature = 0
         _state_rows(t, True, 0, n_blocks, q, options.h, s, functions, memory)
         for i in range(p.d * n_blocks):
             stated.b[i], stated.r[i] = work[p.u + i], 0.0
@@ -351,6 +375,7 @@ def _start_accelerations(t, s, calls, options, memory):
         blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), view(work, p.p, 6 * n), acc)
         for i in range(6 * n):
             work[p.w_free + i] += acc[i]
+    # 4. both accelerations, in axes of the bodies
     plain.to_body(n, R, view(work, p.w_free, 6 * n), acc)
     for i in range(6 * n):
         work[places.A + i] = acc[i]
@@ -359,7 +384,7 @@ def _start_accelerations(t, s, calls, options, memory):
 
 @kernel
 def _state_rows(t, is_new, n_contacts, n_blocks, q, h, s, functions, memory):
-    """The blocks of the interactions that are listed, with H at q. Out: those of the problem of positions."""
+    """Blocks of the listed interactions, with H at q. Out: those of the problem of positions."""
     p = s.positions.plan[0]
     stated = problem.stated_blocks(n_contacts, n_blocks, p, memory)
     for k in range(s.motion.interactions.size):
@@ -383,7 +408,7 @@ def _solve(n_contacts, n_blocks, s, calls, memory):
 
 @kernel
 def _close(t, s, functions, options, memory):
-    """What is closed at q. Returns the number of detected contacts. Out: R of the problem of positions, joined, pair, which."""
+    """Closed contacts at q. Returns the number of detected ones. Out: R of the problem of positions, joined, pair, which."""
     form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
     q = view(memory.work, own.q, 7 * own.n_bodies)
     projection.turn_matrices(p, q, memory.work)
@@ -409,7 +434,7 @@ def _has_friction(n_contacts, s, p, memory):
 
 @kernel
 def _shift(t, n_contacts, s, calls, options, memory):
-    """Moves q by half a step of what friction and bounds do to the velocities. Returns a status."""
+    """Shift q by half a step of the velocity change by friction and bounds. Returns a status."""
     work = memory.work
     p, places, n = s.positions.plan[0], s.plan[0], s.motion.plan[0].n_bodies
     q, way = view(work, s.motion.plan[0].q, 7 * n), view(work, p.w_free, 6 * n)
@@ -426,15 +451,16 @@ def _shift(t, n_contacts, s, calls, options, memory):
 
 @kernel
 def _jump(t, with_friction, n_contacts, s, calls, options, memory):
-    """Impulses of what is closed at q, with friction and bounds or without.
+    """Impulses of closed contacts at q, with friction and bounds or without.
 
-    Returns (status, residual). Out: change, what they change velocities by, in axes of the bodies; r of the problem of positions.
+    Returns (status, residual). Out: change, their velocity change, in axes of the bodies; r of the problem of positions.
     """
     work = memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, h = own.n_bodies, options.h
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w_free, 6 * n)
     inverse, change, impulse = view(work, p.inverse, p.stride * n), view(work, places.change, 6 * n), view(work, p.p, 6 * n)
+    # 1. active rows
     problem.clear(p, work)
     n_blocks = problem.list_blocks(problem.IMPULSIVE, form.interactions, p, memory)
     if not with_friction:
@@ -443,19 +469,23 @@ def _jump(t, with_friction, n_contacts, s, calls, options, memory):
         for i in range(6 * n):
             change[i] = 0.0
         return CONVERGED, 0.0
+    # 2. inverse masses, free velocities and rows at q
     projection.metric(t, True, form.bodies, p, q, calls.functions, memory)
     plain.to_inertial(n, R, v, w)
     _state_rows(t, True, n_contacts, n_blocks, q, h, s, calls.functions, memory)
     _forget_equations(n_contacts, n_blocks, form.interactions, p, memory)
+    # known impulses of bounds act on the free velocities
     if p.bounded != 0:
         problem.know_origins(h, form.interactions, p, memory)
         blocks.multiply_inverse(n, p.stride, inverse, view(work, p.known, 6 * n), change)
         for i in range(6 * n):
             w[i] += change[i]
+    # 3. contacts; friction is switched off by its coefficient, so that the structure stays the same
     problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, memory)
     _state_contacts(n_contacts, form.collisions, p, q, view(work, places.w_old, 6 * n), memory)
     for i in range(2 * (n_contacts + n_blocks) if not with_friction else 0):
         work[p.mu + i] = 0.0
+    # 4. impulses, and the velocity change
     status, residual = _solve(n_contacts, n_blocks, s, calls, memory)
     blocks.multiply_inverse(n, p.stride, inverse, impulse, w)
     plain.to_body(n, R, w, change)
@@ -488,9 +518,9 @@ def _forget_equations(n_contacts, n_blocks, interactions, p, memory):
 
 @kernel
 def _close_interactions(t, is_first, options, interactions, p, q, functions, memory):
-    """Which unilateral rows are closed at q, by the tolerance of positions and rounding. Out: joined.
+    """Unilateral rows that are closed at q, by the tolerance of positions and rounding. Out: joined.
 
-    is_first: before any projection. What was closed then remains so: a projection along a curve leaves a gap of second order.
+    is_first: before any projection. Rows closed then remain so: a projection along a curve leaves a gap of second order.
     """
     work = memory.work
     moved = view(work, p.moved, p.n_bodies)
@@ -509,7 +539,7 @@ def _close_interactions(t, is_first, options, interactions, p, q, functions, mem
 
 @kernel
 def _closed_contacts(options, s, p, q, memory):
-    """Number of detected contacts that are closed at q, by the tolerance of positions, rounding, and what the projection may have opened.
+    """Number of detected contacts that are closed at q, by the tolerance of positions, rounding, and their opening by the projection.
 
     Out: q_old, pair, which.
     """
@@ -525,6 +555,7 @@ def _closed_contacts(options, s, p, q, memory):
             if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
                 continue
             rounding = work[c.slack + 2 * one] + (0.0 if b == WORLD else work[c.slack + 2 * other])
+            # opening by the displacement of both bodies at the contact
             opened, point = 0.0, view(work, c.new_point + 3 * i, 3)
             for body in (a, b):
                 if body != WORLD:
@@ -564,14 +595,17 @@ def _commit(t, n_contacts, s, functions, options, memory):
     n, weight, h = own.n_bodies, options.positions.motion.theta, options.h
     q, v, R, zero = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, own.R, 9 * n), 0.0
     ratio = (1.0 - options.alpha_f) / (1.0 - options.alpha_m)
+    # 1. accelerations of the smooth motion, by its velocity change
     for i in range(6 * n):
         a = (v[i] - work[places.change + i] - work[own.v_old + i]) / (h * weight)
         work[places.acc + i] = a
         work[places.A + i] += ratio * a
+    # 2. multipliers and impulses, of both problems in axes of the bodies at their configurations
     _keep_impulses(n_contacts, weight, s, options, memory)
     smooth, sudden = view(work, own.p, 6 * n), view(work, p.p, 6 * n)
     plain.to_body(n, R, smooth, smooth)
     plain.to_body(n, view(work, p.R, 9 * n), sudden, sudden)
+    # 3. state
     for i in range(n):
         if is_gone(form.bodies[i], work):
             continue
@@ -581,13 +615,14 @@ def _commit(t, n_contacts, s, functions, options, memory):
             zero += 0.0 * q[7 * i + k]
         for k in range(6):
             mem[at + V + k], mem[at + P + k] = v[6 * i + k], smooth[6 * i + k] / weight + sudden[6 * i + k]
+    # 4. outputs
     is_finite = plain.outputs(t, form.interactions, own, q, v, R, functions, memory) and zero == 0.0
     return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel
 def _keep_impulses(n_contacts, weight, s, options, memory):
-    """lambda of everything into the record: of bilateral constraints that of the smooth motion and of the jump; of contacts of this one."""
+    """lambda of everything into the record: of bilateral constraints of the smooth motion and of the jump; of contacts of the latter."""
     work, iwork = memory.work, memory.iwork
     form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
     n_smooth, n_blocks = _count(form.interactions, own, iwork), _count(form.interactions, p, iwork)
@@ -596,10 +631,12 @@ def _keep_impulses(n_contacts, weight, s, options, memory):
         it, first = form.interactions[k], iwork[p.begin + k]
         for i in range(it.m):
             lam = 0.0
+            # impulse of the jump
             if first >= 0 and blocks.has_bounds(it):
                 lam = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, after)
             elif first >= 0:
                 lam = after[p.d * first + blocks.place(it, p.d, i)]
+            # plus that of the smooth motion, whose problem has the impulse times the weight of the force
             if it.law == FORCE:
                 lam = options.h * work[it.force + i]
             elif it.law == EQUALITY and iwork[own.begin + k] >= 0:

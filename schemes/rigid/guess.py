@@ -1,7 +1,7 @@
-"""Impulses at hand, of the last step or iteration, that solve a problem of contacts as they are: told without its matrix.
+"""Residual of a contact problem at the impulses of the last step or iteration, evaluated without its matrix.
 
-Most steps of what rests, rolls or slides find the impulses of the last one again. Velocities tell that in a time that grows with the number
-of contacts, where the matrix takes its square.
+Most steps at rest, in rolling and in sliding have the impulses of the last one as their solution. Velocities show that at a cost linear
+in the number of contacts, where the matrix costs its square.
 """
 
 import math
@@ -13,8 +13,8 @@ from nsds.schemes.rigid import blocks
 from nsds.schemes.rigid import collisions as contacts
 from nsds.solvers.contact.signature import EQUATION, law_error, most_hidden
 
-_LEAST = 2.0**-400  # of the sum of squares of q: the squares of what is left of less may not be normal numbers
-_STEADY = 0.1  # of the tolerance: change of velocity in a step, of contacts of which the same impulses will do for many
+_LEAST = 2.0**-400  # of the sum of squares of q: below it squares of residuals may be subnormal
+_STEADY = 0.1  # of the tolerance: change of velocity in a step of contacts among which many impulses are solutions
 
 
 @kernel
@@ -22,21 +22,24 @@ def error(aim, n, collisions, p, memory):
     """(At least the `merit` of n contacts with impulses r, whose sum is p, infinity where rounding may hide more than aim; is_steady).
 
     u is that of ``w_free + M_hat^-1 p``, and scales are bounded by norms, ``|W_ij| <= ||H_i|| ||M_hat^-1|| ||H_j||``. is_steady: whether
-    velocities of closed contacts change by no more than a share of aim. Impulses that have corrected a velocity in the last step would go
-    on to change it. Out: u. Work: w_end, rhs.
+    velocities of closed contacts change by at most a share of aim. Impulses that have corrected a velocity in the last step would
+    change it again. Out: u. Work: w_end, rhs.
     """
     work, iwork = memory.work, memory.iwork
     d, m, s, size, scale, change, has_equations = p.d, p.n_bodies, 0.0, 0.0, 0.0, 0.0, False
     inverse, w_free, w = view(work, p.inverse, p.stride * m), view(work, p.w_free, 6 * m), view(work, p.w_end, 6 * m)
     q, r, u, mu = view(work, p.rhs, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.mu, 2 * n)
+    # 1. velocities of the bodies by the guess
     blocks.multiply_inverse(m, p.stride, inverse, view(work, p.p, 6 * m), w)
     for i in range(6 * m):
         w[i] += w_free[i]
     longest = 1.0 if d == 5 else 0.0  # of the angular parts of H
+    # longest lever: the scale of angular parts for rolling friction
     for c in range(2 * n):
         x, y, z = work[p.lever + 3 * c], work[p.lever + 3 * c + 1], work[p.lever + 3 * c + 2]
         longest = max(longest, x * x + y * y + z * z)
     longest = math.sqrt(longest)
+    # 2. residual of each law, at velocities with and without the guess
     for c in range(n):
         each = collisions[iwork[p.which + p.n_contacts + iwork[p.place + c]]].each
         a, b, disk, at, of_point, of_turn = iwork[p.body + 2 * c], iwork[p.body + 2 * c + 1], iwork[p.disk + c], d * c, 0.0, 0.0
@@ -44,13 +47,16 @@ def error(aim, n, collisions, p, memory):
         contacts.relative_velocity(each, a, b, frame, lever, w_free, view(q, at, d))
         contacts.relative_velocity(each, a, b, frame, lever, w, view(u, at, d))
         has_equations = has_equations or disk == EQUATION
+        # an active contact whose velocity jumps is being corrected: not steady
         if r[at] > 0.0:
             change += (u[at] - contacts.normal_velocity(a, b, view(frame, 0, 3), lever, view(work, p.w, 6 * m))) ** 2
+        # components beyond those of the law are padding
         for k in range(d):
             q[at + k] = q[at + k] + work[p.b + at + k] if k < each else 0.0
             u[at + k] = u[at + k] + work[p.b + at + k] if k < each else 0.0
             size += q[at + k] ** 2
             s += 0.0 * u[at + k]
+        # bounds on |W_ij|, which the matrix would give exactly
         for side in range(2):
             body = a if side == 0 else b
             if body != WORLD:
@@ -61,8 +67,10 @@ def error(aim, n, collisions, p, memory):
                 of_turn += turning
         s += law_error(disk, mu[2 * c], mu[2 * c + 1], d, at, of_point, of_point, of_turn, r, u, 1.0)
         scale = max(scale, of_point, of_turn)
+    # 3. equations and tiny velocities need the accurate residual of the matrix
     if has_equations or not size > _LEAST:
         return math.inf, False
     is_steady, size = change <= (_STEADY * aim) ** 2 * size, math.sqrt(size)
+    # a residual that rounding may hide is not trusted
     is_sound = most_hidden(1.0 / size, mu, scale, q, r) <= aim
     return math.sqrt(s) / size if is_sound else math.inf, is_steady

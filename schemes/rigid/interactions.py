@@ -1,4 +1,4 @@
-"""What interactions of rigid bodies say at a configuration: h, H on velocities in inertial axes, and the rate of h at rest."""
+"""Kinematics of interactions of rigid bodies: h, H on velocities in inertial axes, and the rate of h at rest."""
 
 import math
 
@@ -16,8 +16,8 @@ from nsds.schemes.rigid.joint_rows import joint_row, seen_from
 from nsds.schemes.rigid.tables import EQUALITY, V
 from nsds.status import advice
 
-_DEPENDENT, _CONTRADICTS = 1e-6, 1e-3  # singular values that vanish, of the largest; and the part of the rates that nothing can meet
-_OVERLAP = 1e-6  # of the distance of two bodies: deeper than what rounding and drawing leave of a contact
+_DEPENDENT, _CONTRADICTS = 1e-6, 1e-3  # relative singular values that vanish; and the part of the rates without a solution
+_OVERLAP = 1e-6  # of the distance of two bodies: deeper than rounding and the input of a contact allow
 
 
 @tiny
@@ -54,12 +54,14 @@ def contact_rows(each, frame, lever_a, lever_b, has_b, H):
     for i in range(each):
         for k in range(12):
             H[12 * i + k] = 0.0
+        # axis of the row: normal, tangents, then the tangents again for rolling
         axis = view(frame, 3 * (i if i < 3 else i - 2), 3)
         first = 0 if i < 3 else 3
         for k in range(3):
             H[12 * i + first + k] = axis[k]
             if has_b:
                 H[12 * i + 6 + first + k] = -axis[k]
+        # lever arm of the contact force; rolling rows are moments already
         if i < 3:
             cross(lever_a, axis, moment)
             for k in range(3):
@@ -97,9 +99,9 @@ def restore_angles(interactions, memory):
 
 @kernel
 def foresee_angles(h, weight, v, v_old, R, interactions, memory):
-    """Angles of rows of joints about where a motion for h by ``weight v + (1 - weight) v_old`` takes them, from angle_old on.
+    """Predicted angles of rows of joints after a motion for h by ``weight v + (1 - weight) v_old``, from angle_old on.
 
-    `evaluate` then takes the turn nearest to that, so that bodies may turn by more than half a turn in a step. v, v_old (6 each), in axes
+    `evaluate` then chooses the turn nearest to that, so that bodies may turn by more than half a turn in a step. v, v_old (6 each), in axes
     of the bodies, and R (9 each): of all bodies, at the start.
     """
     mem, work = memory.mem, memory.work
@@ -108,8 +110,10 @@ def foresee_angles(h, weight, v, v_old, R, interactions, memory):
         r = interactions[k]
         for i in range(r.m if r.angle != ABSENT else 0):
             kind, angle, old = memory.imem[r.row + i], r.angle + 2 * i, r.angle_old + 2 * i
+            # only these rows count full turns
             if kind != ANGLE and kind != COUPLER and kind != GEAR:
                 continue
+            # 1. rotation of A and of B in the step, inertial axes
             for l in range(3):
                 Omega[l] = h * (weight * v[6 * r.a + 3 + l] + (1.0 - weight) * v_old[6 * r.a + 3 + l])
             times(view(R, 9 * r.a, 9), Omega, spin)
@@ -119,6 +123,7 @@ def foresee_angles(h, weight, v, v_old, R, interactions, memory):
                 for l in range(3):
                     Omega[l] = h * (weight * v[6 * r.b + 3 + l] + (1.0 - weight) * v_old[6 * r.b + 3 + l])
                 times(view(R, 9 * r.b, 9), Omega, spin_b)
+            # 2. angles: a coupler has one on each body, a gear its relative angle and the direction of the centre
             if kind == COUPLER:
                 axis = view(mem, r.row_a + 3 * i, 3)
                 mem[angle] = work[old] + dot(axis, spin) / norm(axis)
@@ -137,9 +142,11 @@ def evaluate(t, interaction, q, R, functions, memory):
     r = interaction
     has_b, qa = r.b != ABSENT, view(q, 7 * r.a, 7)
     qb = view(q, 7 * r.b, 7) if has_b else qa
+    # 1. contacts have frames and levers of their own
     if r.gap_function != ABSENT:
         _evaluate_contact(t, r, qa, qb, has_b, functions, memory)
         return
+    # 2. joints: the relative pose is shared by all rows
     if r.row != ABSENT:
         seen = stack(7)
         seen_from(qa, qb, has_b, seen)
@@ -151,10 +158,12 @@ def evaluate(t, interaction, q, R, functions, memory):
                 qa, qb, has_b, seen, angle, view(work, r.H + 12 * i, 12),
             )  # fmt: skip
             work[r.rate + i] = 0.0
+    # 3. prescribed velocities, or a user's relation
     elif r.dofs != ABSENT:
         _evaluate_prescribed(t, r, functions, memory)
     else:
         _evaluate_relation(t, r, qa, qb, has_b, functions, memory)
+    # 4. angular columns into inertial axes, by R of q_k
     for i in range(r.m):
         row = view(work, r.H + 12 * i, 12)
         times(view(R, 9 * r.a, 9), view(row, 3, 3), view(row, 3, 3))
@@ -201,10 +210,12 @@ def _evaluate_relation(t, r, qa, qb, has_b, functions, memory):
     n = 14 if has_b else 7
     x, z, nothing = view(work, r.x, 14), view(memory.mem, r.z, r.n_z), view(memory.mem, 0, 0)
     at, h, rate, D = view(x, 0, n), view(work, r.h, r.m), view(work, r.rate, r.m), view(work, r.spare, r.m * n)
+    # 1. arguments are copies, which the user's function may overwrite
     for i in range(7):
         x[i], x[7 + i] = qa[i], qb[i]
     for i in range(r.m):
         rate[i] = 0.0
+    # 2. derivative by q, 7 a body: the user's, or central differences
     if r.jac_function != ABSENT:
         call_function(functions, r.jac_function, (t, at, h, z, D))
     else:
@@ -219,9 +230,11 @@ def _evaluate_relation(t, r, qa, qb, has_b, functions, memory):
             for i in range(r.m):
                 D[i * n + j] = (D[i * n + j] - h[i]) / (2.0 * step)
             x[j] = x_j
+    # 3. explicit time derivative, and h at the point itself, last, so that h is not that of a difference
     if r.h_t_function != ABSENT:
         call_function(functions, r.h_t_function, (t, at, nothing, z, rate))
     call_function(functions, r.h_function, (t, at, nothing, z, h))
+    # 4. times the tangent map: quaternion rates to angular velocities
     psi = stack(12)
     for side in range(n // 7):
         rotations.rate_matrix(view(x, 7 * side + 3, 4), psi)
@@ -239,13 +252,14 @@ def _evaluate_relation(t, r, qa, qb, has_b, functions, memory):
 
 
 def blame(records, prepared, m):
-    """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
+    """Name of the function that gave NaN or infinity at the state of member m, as text; empty if none does."""
     lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
         return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
 
+    # 1. functions of bodies
     for name, first in lists.part_names:
         values = records[name].reshape(records.size, -1)
         for e in range(values.shape[1]):
@@ -255,6 +269,7 @@ def blame(records, prepared, m):
                 state = (nothing, nothing) if field in ("fext", "mext") else (q, v)
                 if is_broken(body[f"{field}_function"], *state, z, size):
                     return nan_of(f"{field} of part '{name}'", values[field][m, e])
+    # 2. functions of interactions
     for name, r in zip(lists.interaction_names, lists.interactions, strict=True):
         x, z, k = work[r["x"] : r["x"] + (7 if r["b"] == ABSENT else 14)], mem[r["z"] : r["z"] + r["n_z"]], r["m"]
         for field, size in {"h": k, "jac": k * x.size, "h_t": k, "gap": 7, "velocity": k}.items():
@@ -264,13 +279,14 @@ def blame(records, prepared, m):
 
 
 def cause_of(records, prepared, m, status):
-    """Why a step of member m may have failed, in words; nothing where neither of the two reasons that are looked for is there."""
+    """Likely reason why a step of member m failed, as text; empty if neither of the two known reasons applies."""
     return _contradiction(prepared, m, status) or _overlap_of_held(records, prepared, m, status)
 
 
 def _contradiction(prepared, m, status):
-    """Equations that no velocity obeys, as of a motor on what is held: with H and rate as the step left them."""
+    """Equations that no velocity satisfies, as of a motor on a blocked joint: by H and rate of the failed step."""
     lists, work = prepared.layout, prepared.work[m]
+    # 1. unit rows, and rates in the same units
     rows, rates, names = [], [], []
     for name, it in zip(lists.interaction_names, lists.interactions, strict=True):
         for i in range(it["m"] if it["law"] == EQUALITY and work[it["off"]] == 0.0 else 0):
@@ -283,14 +299,17 @@ def _contradiction(prepared, m, status):
             rows.append(row / size if size > 0.0 else row)
             rates.append(work[it["rate"] + i] / (size if size > 0.0 else 1.0))
             names.append(name)
+    # homogeneous equations always have a solution
     if not np.any(rates) or not np.isfinite(rows).all():
         return ""
+    # 2. part of the rates outside the range of H
     left, singular, _ = np.linalg.svd(np.array(rows))
     null = left[:, np.count_nonzero(singular > _DEPENDENT * singular[0]) :]
     missed = null @ (null.T @ np.array(rates))
     worst = abs(missed).max()
     if not worst > _CONTRADICTS * abs(np.array(rates)).max():
         return ""
+    # 3. names of the interactions that take part in it
     parts = sorted({f"'{name}'" for name, each in zip(names, missed, strict=True) if abs(each) > _DEPENDENT * worst})
     return f"the equations of {' and '.join(parts)} contradict each other: no velocity of the bodies obeys all of them"
 
@@ -298,6 +317,7 @@ def _contradiction(prepared, m, status):
 def _overlap_of_held(records, prepared, m, status):
     """Shapes that overlap on bodies that a joint holds together."""
     lists, mem, names = prepared.layout, memory(records)[m], {}
+    # 1. names of bodies, and pairs that joints connect
     for name, first in lists.part_names:
         count = records.dtype[name].shape
         names |= {first + e: f"'{name}[{e}]'" if count else f"'{name}'" for e in range(count[0] if count else 1)}
@@ -305,6 +325,7 @@ def _overlap_of_held(records, prepared, m, status):
     for name, r in zip(lists.interaction_names, lists.interactions, strict=True):
         if r["law"] == EQUALITY and r["b"] != ABSENT:
             joined[frozenset((int(r["a"]), int(r["b"])))] = name
+    # 2. contacts of such pairs that overlap
     for name, *_ in collisions_of(model_of(records)):
         found = records[name][m]
         sides = found["shape_body"][found["a"]], found["shape_body"][found["b"]]

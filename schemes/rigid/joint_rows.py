@@ -1,4 +1,4 @@
-"""Rows of joints: value and Jacobian of each scalar equation (`nsds.joints` says what they are)."""
+"""Rows of joints: value and Jacobian of each scalar equation, see `nsds.joints`."""
 
 import math
 
@@ -37,6 +37,7 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
     COUPLER and GEAR: unwrapped to within pi of what it was. Out: H (12,), Omega in axes of the bodies, zero for the world.
     """
     arm, n, p_seen = stack(3), stack(3), view(seen, 3, 4)  # r or R_B^T R_A u, an axis of B
+    # the point of A seen from B
     if kind == POINT:
         rotate(p_seen, a, arm)
         for i in range(3):
@@ -50,6 +51,7 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
         rotate_back(p_seen, w, n)
         cross(a, n, view(H, 3, 3))
         cross(w, arm, view(H, 9, 3))
+    # cosine of the angle between two directions
     elif kind == ALIGN:
         rotate(p_seen, u, arm)
         y = dot(arm, w)
@@ -58,6 +60,7 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
             H[i] = H[6 + i] = 0.0
         cross(u, n, view(H, 3, 3))
         cross(w, arm, view(H, 9, 3))
+    # an angle, with its turns
     elif kind == ANGLE:
         rotate(p_seen, u, arm)
         y = _angle(arm, w, b, view(angle, 0, 1), n)
@@ -67,6 +70,7 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
         rotate_back(p_seen, n, view(H, 3, 3))
     else:
         y = _far_row(kind, a, u, b, w, q_a, q_b, has_b, angle, H)
+    # without B there is only the world, which has no velocity
     for i in range(6, 6 if has_b else 12):
         H[i] = 0.0
     return y - offset
@@ -74,7 +78,8 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
 
 @kernel
 def _far_row(kind, a, u, b, w, q_a, q_b, has_b, angle, H):
-    # rows of distances and of angles in the world
+    """Value and Jacobian of rows of distances and of angles in the world."""
+    # without B its place is the identity
     place = stack(7)
     for i in range(7):
         place[i] = 1.0 if i == 3 else 0.0
@@ -101,10 +106,10 @@ def _far_row(kind, a, u, b, w, q_a, q_b, has_b, angle, H):
 
 @tiny
 def turned_arm(factor, arm, n, D):
-    """Adds factor times the derivative of ``arm × R^T n`` by a rotation of the body, ``n arm^T - (arm.n) 1``, all in axes of the body.
+    """Add factor times the derivative of ``arm × R^T n`` by a rotation of the body, ``n arm^T - (arm.n) 1``, all in axes of the body.
 
-    That is what rotation of a body does to the moment ``lambda arm × n`` of a row whose direction n does not turn with it: of POINT, where
-    the arm is a, and of ALIGN, where it is u. In/out: D (9,).
+    The derivative of the moment ``lambda arm × n`` of a row whose direction n does not turn with the body: of POINT, with the arm a, and
+    of ALIGN, with the arm u. In/out: D (9,).
     """
     along = dot(arm, n)
     for i in range(3):
@@ -137,6 +142,7 @@ def _distance(a, b, w, q_a, q_b, H):
 def _slip(radius, second_radius, u, b, w, q_a, q_b, angle, H):
     # radius (angle - direction) - second_radius direction, angle of A's u from b about w in axes of B, direction that of A's centre
     d, t, n, p_a, p_b, both = stack(3), stack(3), stack(3), view(q_a, 3, 4), view(q_b, 3, 4), radius + second_radius
+    # 1. angle of A's direction, and its derivative
     rotate(p_a, u, d)
     rotate_back(p_b, d, d)
     y = radius * _angle(d, w, b, view(angle, 0, 1), n)
@@ -147,6 +153,7 @@ def _slip(radius, second_radius, u, b, w, q_a, q_b, angle, H):
     rotate_back(p_a, n, n)
     for i in range(3):
         H[3 + i] = radius * n[i]
+    # 2. direction of A's centre seen from B
     rotate_back(p_b, d, d)
     y -= both * _angle(d, w, b, view(angle, 1, 1), n)
     cross(w, b, t)

@@ -1,17 +1,17 @@
-"""Forces that joints carry, at the middle of a step: what bodies press into their joints acts where these are then.
+"""Loads of joints at the middle of a step: forces on bodies that joints transmit act at the positions of the joints there.
 
 RATTLE has forces F of the middle of a step, and joints with H of its ends, which do not balance each other: a strong force through a joint
-has a lever of some ``h v / 2`` about it in one half and the opposite one in the other, and so slows down what it should not touch. So the
-joints of a spanning tree take at once all that they can,
+has a lever of some ``h v / 2`` about it in one half and the opposite one in the other, and so slows down unrelated motions. So the joints
+of a spanning tree take at once all that they can,
 
     F <- F + H^T Lambda,        H of the middle,
 
-body by body towards the world: of the wrench about the point of its joint a body keeps what the joint leaves free, a force along what
-slides and a moment about what turns; the rest is on its parent. That is the same backwards in time, so that a step stays so. What joints
-that close loops carry, and what is due to motion, is left to H of the ends, with an error of second order.
+body by body towards the world: of the wrench about the point of its joint a body keeps the components along free directions, a force along
+translations and a moment about rotations; the rest goes to its parent. That is symmetric in time, so that a step stays reversible. Loads
+of joints that close loops, and those due to motion, act with H of the ends, with an error of second order.
 
-With the loads at hand Newton's matrix knows of how they turn with a body, as stiff as they are: ``-h^2 dM/d(rotation)`` comes to its
-inertia, see `schemes.rigid.joint_rows.turned_arm`.
+Given the loads, Newton's matrix contains their geometric stiffness: ``-h^2 dM/d(rotation)`` is added to the inertia of a body, see
+`schemes.rigid.joint_rows.turned_arm`.
 """
 
 import numpy as np
@@ -23,17 +23,23 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.rigid.presence import is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE
 
-# One row per joint of the spanning tree, those that are farthest from the world first. child hands on what it carries, parent, a body or
-# ABSENT for the world, gets it; is_b: the child is B of the interaction joint; points: rows that hold a point, which come first; turns:
-# rotations that are left; planar: of bodies in the plane; Lambda: the forces of its rows, in the work memory.
-LINK = table("child", "parent", "joint", "is_b", "points", "turns", "planar", "Lambda")
+# One row per joint of the spanning tree, those farthest from the world first.
+LINK = table(
+    # child transmits its load to parent, a body or ABSENT for the world; is_b: the child is B of the interaction joint
+    "child", "parent", "joint", "is_b",
+    # points: rows that hold a point, which come first; turns: free rotations; planar: bodies in the plane
+    "points", "turns", "planar",
+    # work memory: forces of the rows of the joint, N and N m
+    "Lambda",
+)  # fmt: skip
 
 
 def plant(lists, joints, plan, work):
     """Spanning tree `LINK` of joints, {interaction: (slides, turns)}; its work memory is reserved, and written into the plan.
 
-    None where no force depends on places and joints close loops, or contacts act, too: H of the ends balances what is the same there.
+    None if no force depends on positions and joints close loops, or contacts act, too: there H of the ends has the same balance.
     """
+    # 1. neighbours of each body; fixed bodies count as the world
     bodies, around, order = lists.bodies, {}, []
     for k, left in joints.items():
         a, b = (int(lists.interactions[side][k]) for side in "ab")
@@ -41,6 +47,7 @@ def plant(lists, joints, plan, work):
             if child != ABSENT and not bodies["fixed"][child]:
                 root = ABSENT if parent == ABSENT or bodies["fixed"][parent] else parent
                 around.setdefault(root, []).append((child, parent, k, is_b, left))
+    # 2. breadth first from the world
     known = set()
     for root in (ABSENT, *np.flatnonzero(bodies["fixed"] == 0).tolist()):
         waiting = [] if root in known else [root]
@@ -51,11 +58,13 @@ def plant(lists, joints, plan, work):
                     known.add(line[0])
                     order.append(line)
                     waiting.append(line[0])
+    # 3. whether loads at the middle of the step differ from those at its ends
     laws = lists.interactions["law"]
     depend_on_places = bodies["oriented"].any() or bodies["coupled"].any() or (laws == FORCE).any()
     has_contacts = lists.collisions.size > 0 or (lists.interactions["always"] == 0).any()
     if (has_contacts or len(order) < (laws == EQUALITY).sum()) and not depend_on_places:
         order = []
+    # 4. links, from the leaves on: a body's load is complete once its children have been visited
     links = np.zeros(len(order), LINK)
     for link, (child, parent, k, is_b, (slides, turns)) in zip(links, order[::-1], strict=True):
         link["child"], link["parent"], link["joint"], link["is_b"], link["turns"] = child, parent, k, is_b, turns
@@ -74,6 +83,7 @@ def press(h, s, memory):
     p, m = s.plan[0], s.plan[0].n_bodies
     if s.links.size == 0:  # load and turning stay 0
         return
+    # 1. forces on each body, in inertial axes
     q, wrench, arms = view(work, p.q, 7 * m), view(work, p.wrench, 6 * m), view(work, p.arms, 9 * m)
     for i in range(m):
         for l in range(3):
@@ -82,12 +92,14 @@ def press(h, s, memory):
         rotate(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
         for l in range(9):
             arms[9 * i + l] = work[p.turning + 9 * i + l] = 0.0
+    # 2. from the leaves to the world; a disabled joint carries nothing
     for at in range(s.links.size):
         link = s.links[at]
         if memory.iwork[p.begin + link.joint] >= 0:
             _hand_on(h, link, s.interactions[link.joint], p, q, wrench, arms, memory)
         else:
             _clear(link, s.interactions[link.joint].m, work)
+    # 3. back to axes of the bodies; the difference is the load of joints
     for i in range(m):
         moves, load = not is_unmoved(s.bodies[i], work), view(work, p.load + 6 * i, 6)
         rotate_back(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
@@ -101,7 +113,7 @@ def press(h, s, memory):
 
 @kernel
 def _hand_on(h, link, it, p, q, wrench, arms, memory):
-    """What the joint of a body holds of its wrench goes to its parent. In/out: wrench, arms. Out: Lambda, turning.
+    """Transmit the components of a body's wrench that its joint constrains to its parent. In/out: wrench, arms. Out: Lambda, turning.
 
     arms: of each body the sum of ``r F^T``, with r from its centre to the points of joints at which it gets F.
     """
@@ -169,9 +181,10 @@ def _axis(it, i, p_b, mem, n):
 
 @tiny
 def _note_turn(h, turns, p_c, pin, X, turning):
-    """``h^2 (X - tr X)`` of what may turn, the derivative of the moment ``r x F`` by a rotation, ``X = sum r F^T``. Out: turning (9,)."""
+    """``h^2 (X - tr X)`` on free rotations, the derivative of the moment ``r x F`` by a rotation, ``X = sum r F^T``. Out: turning (9,)."""
     if turns == 0:
         return
+    # one free rotation: a scalar stiffness about its pin
     trace, axis, column = X[0] + X[4] + X[8], stack(3), stack(3)
     if turns == 1:
         slope = -trace
@@ -181,6 +194,7 @@ def _note_turn(h, turns, p_c, pin, X, turning):
         for k in range(9):
             turning[k] = h * h * slope * axis[k // 3] * axis[k % 3]
         return
+    # all rotations: the full matrix, turned into axes of the body from both sides
     for k in range(9):
         turning[k] = h * h * (X[k] - (trace if k % 4 == 0 else 0.0))
     for i in range(0, 9, 3):
@@ -220,7 +234,7 @@ def add_to(factor, s, memory):
 
 @kernel
 def take_from_guess(h, s, r, memory):
-    """Impulses of equations with which a half begins are those beside h Lambda. In/out: r, by components of the one-step problem."""
+    """Subtract h Lambda from the impulses of equations with which a half step begins. In/out: r, by components of the one-step problem."""
     p = s.plan[0]
     for at in range(s.links.size):
         link = s.links[at]

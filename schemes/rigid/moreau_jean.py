@@ -11,9 +11,9 @@ of the source. Impulses of equations act with H at ``max(1/2, theta)`` of the wa
 laws they take no energy from what turns. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one
 iteration.
 
-To M_hat comes what rotation of a body does to the moments of its joints, ``-h theta`` times d(H^T r)/dq where these act, without what
-couples two bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with q is in the rows of equations
-(`nsds.schemes.rigid.problem`), up to the square of the turn.
+M_hat also holds the geometric stiffness of joints, ``-h theta d(H^T r)/dq``, without its coupling between two bodies: heavy loads on
+joints are as stiff as springs. The change of ``H w`` with q is in the rows of equations (`nsds.schemes.rigid.problem`), up to the square
+of the turn.
 """
 
 import math
@@ -38,8 +38,8 @@ from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 
 _GROWTH = 1.5
-ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything,
-_OF_STATE = 4 * 2.0**-52  # and of what the state is worth
+ROUNDING = 16 * 2.0**-52  # relative to the terms that cancel in an equation: a smaller residual is rounding,
+_OF_STATE = 4 * 2.0**-52  # and relative to `state_worth`
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
 _NEGLIGIBLE = 1e-2  # of the tolerance of contacts: a residual of Newton's iteration that asks for no other impulses of theirs
@@ -48,7 +48,7 @@ _UNSOLVED = 2  # one-step problems in a row of one step that its solver may leav
 
 @by_reference
 class Tables(NamedTuple):
-    """What a step reads of a model."""
+    """Tables of a model that a step reads."""
 
     bodies: np.ndarray
     interactions: np.ndarray
@@ -83,6 +83,7 @@ def options_of(h, options):
     theta, gamma, q_star, tol, max_iter = (
         float(options[name].item()) for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")
     )
+    # with M and F_k alone nothing depends on the end of the step: one problem, nothing to converge
     if is_explicit:
         q_star, tol = 0.0, np.inf
     return problem.Options(
@@ -109,7 +110,7 @@ def grow(records):
 
 @kernel
 def start(t, s, functions, options, memory):
-    """Before the first step: what is there, rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY without room."""
+    """Before the first step: presence, rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY without room."""
     work = memory.work
     p = s.plan[0]
     note_presence(s, memory)
@@ -140,7 +141,7 @@ def find_contacts(options, parallel, collisions, q, v, memory):
 
 @kernel
 def take_contacts(collisions, memory):
-    """The contacts found, with the impulses of those that were there before, into the record."""
+    """The contacts found into the record, with the impulses of those that persist."""
     for k in range(collisions.size):
         c = collisions[k]
         contacts.inherit(False, c, memory.iwork[c.found], memory)
@@ -159,7 +160,7 @@ def outputs(t, interactions, p, q, v, R, functions, memory):
 
 @tiny
 def outputs_of_velocities(interactions, p, v, R, memory):
-    """As `outputs`, where h, H and rate, and R, are those of the state."""
+    """As `outputs`, if h, H and rate, and R, are already those of the state."""
     w, zero = view(memory.work, p.w, 6 * p.n_bodies), 0.0
     to_inertial(p.n_bodies, R, v, w)
     for k in range(interactions.size):
@@ -222,12 +223,14 @@ def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, me
 
 @tiny
 def begin(t, options, s, functions, memory):
-    """Keep q_k and v_k, where the iteration begins, F_k and the way of these; of an explicit step the inverse masses, too."""
+    """Keep q_k and v_k, the first iterate, F_k and the displacement by forces; of an explicit step the inverse masses, too."""
     mem, work = memory.mem, memory.work
     bodies, p = s.bodies, s.plan[0]
     work[p.lost] = 0.0
     keep_angles(s.interactions, memory)
+    # F_k is needed by its weight 1 - theta, and by the choice of active contacts
     is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or options.span > 0.0 or p.unilateral != 0
+    # 1. state, and forces on each body
     for i in range(p.n_bodies):
         q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
         for k in range(7):
@@ -237,6 +240,7 @@ def begin(t, options, s, functions, memory):
             work[p.v + 6 * i + k] = v[k]
         if is_wanted and not is_unmoved(bodies[i], work):
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
+    # 2. forces between bodies, then the displacement by both
     if is_wanted and p.forces != 0:
         forces.add_at_start(t, s, functions, memory)
     problem.way_of_forces(options.h, bodies, p, memory)
@@ -246,12 +250,12 @@ def begin(t, options, s, functions, memory):
 
 @kernel
 def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
-    """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
+    """Newton's iteration from v_k, whose w `outputs` has computed. Velocities and impulses are in work.
 
-    Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
-    them, or no longer fall and are rounding of the state (`state_worth`), and contacts to what the solver's options say; many blocks, which
-    sweeps solve, have equations like contacts. INEXACT where all are at most the residual that these options bear; the residual is the
-    largest of the three. Bodies lie where the motion ends, but those of RATTLE, which moves them itself.
+    Returns (status, iterations, residual): CONVERGED if balances of momentum and equations hold to TOL, both relative to the terms
+    that cancel in them, or no longer fall and are rounding of the state (`state_worth`), and contacts to the solver's options; many blocks,
+    which sweeps solve, have equations like contacts. INEXACT if all are at most the residual that these options bear; the residual is the
+    largest of the three. Bodies are at the end of the motion, but those of RATTLE, which moves them itself.
     """
     functions, solver_options, work = calls.functions, calls.solver_options, memory.work
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
@@ -260,6 +264,7 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     m, t_force = p.n_bodies, t_new + 0.5 * options.span  # of both halves of RATTLE, of whose first one t_new is the start
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
+    # 1. first iterate: no impulses, no geometric stiffness
     problem.clear(p, work)
     for i in range(9 * m):
         work[p.turning + i] = 0.0
@@ -268,27 +273,33 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, memory.iwork)
     is_linear, at_once = is_free and options.is_explicit != 0.0 and options.span == 0.0, False  # but for choices of rows, and rounding
     is_pressed = options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
+    # sweeps solve equations only to the tolerance of contacts, a matrix to that of Newton's iteration
     tol_of_equations, negligible = max(tol, enough), _NEGLIGIBLE * enough
     if problem.has_matrix(n_contacts, n_blocks, p):
         tol_of_equations, negligible = tol, _NEGLIGIBLE * solver_options.tol
     for n_iter in range(int(options.max_iter) + 1):
+        # 2. configuration, forces and rows at the iterate
         if p.placed != 0 and not _stays(options):
             problem.move_all(options.h, options, s.interactions, p, q, memory)
         evaluate_forces(True, t_force, options, s, q, v, functions, memory)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, memory)
         n_equations = problem.count_equations(n_contacts, n_blocks, p, memory.iwork)
+        # impulses act with the H of this iterate, so their sum is stale
         if n_iter > 0 and n_blocks > 0 and (options.q_star > 0.0 or p.forces != 0):  # H has moved, or forces have
             problem.total_impulse(n_contacts, n_blocks, p, memory)
+        # load of the joints over the half step; the guess of the first iterate already has it in r
         if is_pressed:
             loads.press(options.h, s, memory)
             if n_iter == 0:
                 loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, memory).r, memory)
+        # 3. residuals: balance of momentum, and equations by velocities
         free_impulse(options, bodies, p, v, R, R_free, memory)
         if n_iter > 0 or n_blocks > 0:
             residual = _balance(n_iter, residual, tol, options, bodies, p, v, impulse, R_free, memory)
         equations, judged = equation_residual(
             n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, options, bodies, p, v, w, inverse, memory
         )
+        # 4. verdict; both residuals have to hold at the same iterate
         if not math.isfinite(residual + equations):
             status = NON_FINITE
         elif not (solved == CONVERGED or problem.can_go_on(solved)):
@@ -296,27 +307,33 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
         elif n_iter > 0 and residual <= tol and judged <= tol_of_equations:
             status, equations = solved, judged
         residual = max(residual, equations)
+        # halving within _PATIENCE iterations, or the problem is not going to converge
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         unsolved = 0 if solved == CONVERGED else unsolved + 1
         is_stuck = waited >= _PATIENCE or unsolved >= _UNSOLVED or (n_iter > 0 and p.linear != 0)
         if status != NEWTON or is_stuck or n_iter == int(options.max_iter):
             break
+        # 5. iteration matrix
         if n_iter > 0 and options.q_star > 0.0:
             problem.turn_joints(n_contacts, n_blocks, options, interactions, p, memory)
         if options.is_explicit == 0.0 and not invert(t_force, is_free, options, bodies, p, q, v, R, functions, memory, inverse):
             status = SINGULAR_STEP
             break
+        # the accuracy of the first problem is relative to the speeds by the new inverse
         if n_iter == 0:
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, memory)
-        if n_iter == 0 or n_blocks > 0 or solved != CONVERGED or residual > negligible:  # else contacts do what they did
+        # 6. one-step problem; contacts keep their impulses if only the smooth part has changed by less than they could notice
+        if n_iter == 0 or n_blocks > 0 or solved != CONVERGED or residual > negligible:
             solved = problem.solve(
                 n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, calls.solver, solver_options, tol, residual, memory
             )
+        # 7. new iterate; a linear problem solved to tol is not evaluated again
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         at_once = is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol
         if at_once:
             status, residual, n_iter = solved, 0.0, n_iter + 1
             break
+    # 8. end of the motion
     _move_to_end(at_once, options, s, q, memory)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
@@ -331,7 +348,7 @@ def _stays(options):
 
 @tiny
 def _move_to_end(is_behind, options, s, q, memory):
-    """Bodies go where the motion ends, unless they are there, and angles of joints with them. Out: q, angles."""
+    """Move bodies to the end of the motion, unless they are there, and angles of joints with them. Out: q, angles."""
     p = s.plan[0]
     if (p.placed == 0 or is_behind) and options.span == 0.0 and not _stays(options):
         problem.move_all(options.h, options, s.interactions, p, q, memory)
@@ -349,7 +366,7 @@ def _balance(n_iter, before, tol, options, bodies, p, v, impulse, R_free, memory
 
 @kernel
 def solve_at_once(t_new, n_contacts, n_blocks, s, calls, options, memory):
-    """`iterate` where forces depend on t alone, or are known, and H on nothing: one problem, whose residual is that of the step."""
+    """`iterate` if forces depend on t alone, or are known, and H on nothing: one problem, whose residual is that of the step."""
     functions, work = calls.functions, memory.work
     p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, ROUNDING)
     m = p.n_bodies
@@ -357,14 +374,17 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, calls, options, memory):
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
     for i in range(9 * m):
         work[p.turning + i] = 0.0
+    # 1. forces, rows and residual at v_k
     evaluate_forces(True, t_force, options, s, q, v, functions, memory)
     problem.state_blocks(t_new, True, n_contacts, n_blocks, options, s.interactions, p, functions, memory)
     free_impulse(options, s.bodies, p, v, R, R_free, memory)
+    # 2. one solve with the constant matrix
     solved, residual = SINGULAR_STEP, 0.0
     if options.is_explicit != 0.0 or invert(t_force, False, options, s.bodies, p, q, v, R, functions, memory, inverse):
         solved = problem.solve(n_contacts, n_blocks, True, options.is_half != 0.0, s, calls.solver, calls.solver_options, tol, 1.0, memory)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
+    # 3. positions
     if options.span == 0.0 and not _stays(options):
         problem.move_all(options.h, options, s.interactions, p, q, memory)
     return verdict(solved, solved, 1, residual, calls.solver_options.inexact), 1, residual
@@ -384,7 +404,7 @@ def verdict(status, solved, n_iter, residual, bearable):
 
 @tiny
 def evaluate_forces(is_new, t_new, options, s, q, v, functions, memory):
-    """F(t_{k+1}, q, v) of all bodies and between them, and the sizes of its terms; where is_new, how stiff those between them are."""
+    """F(t_{k+1}, q, v) on all bodies and between them, and the sizes of its terms; if is_new, their stiffness, too."""
     work = memory.work
     p, weight = s.plan[0], options.h * options.theta
     for i in range(p.n_bodies):
@@ -409,14 +429,17 @@ def free_impulse(options, bodies, p, v, R, out, memory):
             for k in range(6):
                 R_i[k] = 0.0
             continue
+        # M (v - v_k), moment in axes of the body
         for k in range(3):
             R_i[k] = memory.mem[q + MASS] * (v[6 * i + k] - work[v_old + k])
             term[k] = v[6 * i + 3 + k] - work[v_old + 3 + k]
         times(view(memory.mem, q + INERTIA, 9), term, view(R_i, 3, 3))
+        # minus h F, weighted by theta; terms of weight 0 are not added, so that NaN of an unused force does not spread
         for k in range(6 if at_end != 0.0 else 0):
             R_i[k] -= h * at_end * work[f + k]
         for k in range(6 if at_start != 0.0 else 0):
             R_i[k] -= h * at_start * work[f_old + k]
+        # moments into inertial axes
         times(view(R, 9 * i, 9), view(R_i, 3, 3), view(R_i, 3, 3))
 
 
@@ -424,13 +447,14 @@ def free_impulse(options, bodies, p, v, R, out, memory):
 def free_residual(options, bodies, p, v, impulse, R_free, floor, memory):
     """The largest relative ``|R_free - p|``. Out: h_size, the sizes of terms of forces as impulses.
 
-    Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
-    gyration: what a body does not do at all is not judged by its rounding. floor: share of `state_worth` that counts as well, 0 without it.
+    Relative to the magnitudes that cancel on the body, of translation and rotation together, each weighted by the radius of gyration:
+    a motion that a body does not have is not judged by its rounding. floor: share of `state_worth` that counts as well, 0 without it.
     """
     mem, work = memory.mem, memory.work
     h, worst, term, momentum = options.h, 0.0, stack(3), stack(3)
     for i in range(p.n_bodies):
         q, v_old, total, left = bodies[i].q, p.v_old + 6 * i, 0.0, 0.0
+        # sizes of translation (N s) and rotation (N m s)
         for side in range(2):
             size, radius = 0.0, 1.0
             if is_unmoved(bodies[i], work):
@@ -450,10 +474,12 @@ def free_residual(options, bodies, p, v, impulse, R_free, floor, memory):
                 term[k] = R_free[6 * i + 3 * side + k] - impulse[6 * i + 3 * side + k]
             total += size / radius
             left = max(left, norm(term) / radius)
+        # below the rounding of the state a residual has no meaning
         if floor > 0.0 and not is_unmoved(bodies[i], work):
             total += floor * mem[q + MASS] * work[p.worth + 2 * i]
         if total > 0.0:
             worst = max(worst, left / total)
+        # NaN or infinity of one body reaches the result, which max would drop
         worst += 0.0 * total + 0.0 * left
     return worst
 
@@ -467,10 +493,10 @@ def residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, memory
 
 @kernel
 def state_worth(h, bodies, p, v, memory):
-    """Velocities whose rounding is one unit of error a step, however slow a body is. Out: worth (2 each): translation, rotation.
+    """Velocities whose rounding is one unit of error a step, even for slow bodies. Out: worth (2 each): translation, rotation.
 
-    Those by which it would come from nowhere to its place, and turn by a radian, in the step: less than their rounding changes no digit of
-    its coordinates. And the largest of all bodies: a one-step problem is solved relative to what is fastest in it.
+    Those that move a body from the origin to its place, and turn it by a radian, in the step: below their rounding no digit of its
+    coordinates changes. And the largest of all bodies: a one-step problem is solved relative to its fastest motion.
     """
     work = memory.work
     fastest = 0.0
@@ -497,9 +523,9 @@ def radius_of_gyration(body, mem):
 
 @tiny
 def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, v, w, inverse, memory):
-    """How far the equations are from holding, relative to the velocities that cancel in them; and where rounding is not counted.
+    """Residual of the equations, relative to the velocities that cancel in them; and the same beyond rounding.
 
-    is_wanted: whether there are equations, and the inverses are known. Out: speed, the velocities that what acts on a body is worth.
+    is_wanted: whether there are equations, and the inverses are known. Out: speed, the velocities that the forces on a body amount to.
     """
     if not is_wanted:
         return 0.0, 0.0
@@ -513,10 +539,10 @@ def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, 
 
 @kernel
 def speeds(bodies, p, v, inverse, memory, speed):
-    """Sums of the velocities, of translation and rotation, that a body has and had, and that forces and its impulse are worth; of impulses.
+    """Sums of the velocities, of translation and rotation: of the body, by forces and its impulse; and by impulses that cancel.
 
-    Each with the other one at the radius of gyration, as in `free_residual`. Out: speed (4 each): the two sums, and what the impulses on
-    the body are worth that cancel in part, with `state_worth`.
+    Each is completed by the other at the radius of gyration, as in `free_residual`. Out: speed (4 each): the two sums, and those by
+    impulses on the body that cancel in part, with `state_worth`.
     """
     work = memory.work
     for i in range(p.n_bodies):

@@ -1,16 +1,16 @@
-"""Contacts that the first half of RATTLE takes for open, or for what they no longer are once bodies have turned by a radian in the step.
+"""Contacts missed by the first half of RATTLE, or changed in kind after bodies have turned by a radian in the step.
 
-Where the motion of a step ends with bodies deeper within each other than was wanted, by more than they are ever pushed apart, the contacts
-found there join the first half, which is solved again: with their normals and levers of the end, at bodies where the step began, and with
-the gap that the motion has closed, ``y_{k+1} - h H v``. So ``y_k + h H v >= 0`` is Newton's method for the gap at the end.
+If the motion of a step ends with bodies in deeper penetration than intended, by more than any separation in a step, the contacts found
+there are added to the first half, which is solved again: with their normals and levers at the end, at the bodies' places at the start, and
+with the gap that the motion has closed, ``y_{k+1} - h H v``. So ``y_k + h H v >= 0`` is Newton's method for the gap at the end.
 """
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.schemes.rigid import collisions as contacts
 
-ROUNDS = 5  # of these first halves in a step
-_JOINS = 0.1  # of the depth from which on a first half is solved again: what is deeper joins
+ROUNDS = 5  # first halves in a step, at most
+_JOINS = 0.1  # of the depth at which a first half is solved again: deeper contacts are added
 
 
 @kernel
@@ -29,17 +29,19 @@ def is_any(span, s, q, memory):
 
 @kernel
 def join(span, n_contacts, s, q, w, memory):
-    """Contacts found at q that are too deep take part. Returns how many do then, or -1 where the record has no room for them.
+    """Add contacts found at q that are too deep. Returns the number of active ones, or -1 without room for them in the record.
 
-    w: velocities of the motion, in inertial axes. In/out: contacts of the record, as they are to be met; pair and which.
+    w: velocities of the motion, in inertial axes. In/out: contacts of the record, with their linearised gaps; pair and which.
     """
     iwork = memory.iwork
     p = s.plan[0]
     q_old = view(memory.work, p.q_old, 7 * p.n_bodies)
     for k in range(s.collisions.size):
         c = s.collisions[k]
+        # 1. contacts that the record knows
         contacts.recognise(c, iwork[c.found], memory)
         for i in range(iwork[c.found]):
+            # 2. too deep: insert it, which shifts the numbers of later contacts
             wanted = _wanted(span, c, i, memory)
             if not _is_too_deep(_JOINS, wanted, c, i, s, q, memory):
                 continue
@@ -51,6 +53,7 @@ def join(span, n_contacts, s, q, w, memory):
                 for j in range(n_contacts):
                     if iwork[p.which + p.n_contacts + j] == k and iwork[p.which + j] >= number:
                         iwork[p.which + j] += 1
+            # 3. data of the end, and into the list of active ones
             a, b = _put(span, wanted, c, i, number, s, q, w, memory)
             is_listed = False
             for j in range(n_contacts):
@@ -64,7 +67,7 @@ def join(span, n_contacts, s, q, w, memory):
 
 @kernel
 def _is_too_deep(share, wanted, c, i, s, q, memory):
-    """Whether a contact found is deeper than wanted by more than a share of what is ever pushed apart, and joints hold neither body."""
+    """Whether a contact found is deeper than intended by more than a share of the largest separation, and joints hold neither body."""
     work, iwork = memory.work, memory.iwork
     a, b, normal = memory.imem[c.body + iwork[c.new_a + i]], memory.imem[c.body + iwork[c.new_b + i]], view(work, c.new_normal + 3 * i, 3)
     held, lever = s.plan[0].held, stack(6)
@@ -76,7 +79,7 @@ def _is_too_deep(share, wanted, c, i, s, q, memory):
 
 @kernel
 def _wanted(span, c, i, memory):
-    """Gap that the first half wants at the end where it found a contact: 0, or what it leaves of an overlap of the same shapes."""
+    """Gap that the first half intends at the end where it found a contact: 0, or the rest of an overlap of the same shapes."""
     imem = memory.imem
     target = 0.0
     for j in range(imem[c.n]):
@@ -87,13 +90,14 @@ def _wanted(span, c, i, memory):
 
 @tiny
 def _put(span, wanted, c, i, number, s, q, w, memory):
-    """Contact ``number`` of the record becomes the i-th one found, met by levers of the end at bodies where the step began. Out: aim, grip.
+    """Replace contact ``number`` of the record by the i-th one found, with levers of the end and bodies of the start. Out: aim, grip.
 
-    Returns its bodies. Levers of two bodies that both move, whose points lie apart then, are those of halfway between.
+    Returns its bodies. If both bodies move, and their contact points differ at the start, the point halfway between is used.
     """
     mem, work = memory.mem, memory.work
     a, b, lever = memory.imem[c.body + memory.iwork[c.new_a + i]], memory.imem[c.body + memory.iwork[c.new_b + i]], stack(6)
     normal, gap, q_old = view(work, c.new_normal + 3 * i, 3), work[c.new_gap + i], s.plan[0].q_old
+    # 1. levers of the end, moved to the start
     contacts.reach_found(c, i, a, b, q, work, lever)
     for k in range(3):
         x, n_sides = 0.0, 0
@@ -105,10 +109,12 @@ def _put(span, wanted, c, i, number, s, q, w, memory):
         lever[k] = x - work[q_old + 7 * a + k]
         lever[3 + k] = x - work[q_old + 7 * b + k] if b != WORLD else 0.0
         mem[c.normal + 3 * number + k], mem[c.point + 3 * number + k] = normal[k], x
+    # 2. linearised gap at the start, so that the forecast at v gives the gap found
     gap -= span * contacts.normal_velocity(a, b, normal, lever, w)
     mem[c.y + number] = gap
     for k in range(3 if b != WORLD else 0):
         mem[c.point + 3 * number + k] += 0.5 * gap * normal[k]
+    # 3. law of the first half
     for k in range(c.each):
         work[c.aim + c.each * number + k] = (gap - wanted) / span if k == 0 else 0.0
     work[c.grip + number] = 1.0

@@ -1,11 +1,11 @@
-"""Bodies that would pass through others within one step are kept on the side that they come from.
+"""Prevention of tunnelling: bodies that would pass through others within one step stop at the contact.
 
-What moves farther in a step than half of the thinner of two shapes follows its path until they touch (`nsds.collision.touching`), and the
-lighter one from there on the path of the other. Velocities stay: the contact that is found there acts as its law says, in this step or the
-next. So the time that is left of a step is lost for one body, once or twice an impact.
+A body that moves farther in a step than half of the thinner of two shapes follows its path until they touch
+(`nsds.collision.touching`), and the lighter one from there on the path of the other. Velocities are kept: the contact that is detected
+there acts by its law, in this step or the next. So one body loses the rest of a step, once or twice an impact.
 
-Bodies that joints hold together give way as one: they stop where one of them touches. Where joints hold them to the world, what pushes them
-on within the step may get into them.
+Bodies connected by joints act as one: they stop when one of them touches. If joints connect them to the world, bodies that push them
+within the step may penetrate them.
 """
 
 import math
@@ -25,13 +25,13 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.rigid.presence import hide
 from nsds.schemes.rigid.tables import EQUALITY, MASS
 
-_TURNS = 16  # for each body: how often any may give way in a step; from half of them on they stop instead of following others
+_TURNS = 16  # for each body: most events in a step; after half of them bodies stop instead of following others
 _AROUND = 2.0 * math.pi
 _TO_WORLD = 2  # how joints hold a body
 
 
 def units_of(bodies, interactions):
-    """(first body of what joints hold together with each body; 1 of what they hold, 2 where they hold it to the world)."""
+    """(first body of the joint group of each body; 1 in such groups, 2 in those connected to the world)."""
     unit, held = np.arange(bodies.size), np.zeros(bodies.size, np.int64)
     joints = interactions[interactions["law"] == EQUALITY]
     for a, b in zip(joints["a"].tolist(), joints["b"].tolist(), strict=True):
@@ -55,23 +55,27 @@ def reserve(lists, plan, work, iwork, n_members):
 
 @kernel
 def keep_from_passing(h, weight, s, memory):
-    """Bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` stay before what they met. In/out: q of the plan."""
+    """Stop bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` at contacts on their paths. In/out: q."""
     work = memory.work
     p, may_pass = s.plan[0], False
+    # 1. most steps end here: nothing has moved farther than is safe for any pair of shapes
     for k in range(s.collisions.size):
         may_pass = _may_pass(h, weight, s.collisions[k], s.bodies, p, memory) or may_pass
     if not may_pass:
         return
+    # 2. paths of all bodies, then touches in the order of time
     _begin(h, weight, s.bodies, p, memory)
     for i in range(p.n_bodies):
         work[p.when + i] = NEVER
     most = _TURNS * p.n_bodies
     for k in range(most):
+        # a user's function may let shapes pass: collisions with one are not followed
         for j in range(s.collisions.size):
             if memory.iwork[s.collisions[j].hook] == 0:
                 _find_touches(k == 0, s.collisions[j], p, memory)
         if not _give_way(2 * k >= most, p, memory):
             break
+    # 3. new ends of the paths
     for i in range(p.n_bodies):
         if memory.iwork[p.turned + i] != 0:
             follow(view(work, p.path + PATH * i, PATH), 1.0, view(work, p.q + 7 * i, 7))
@@ -86,8 +90,9 @@ def _rate(weight, p, i, k, work):
 
 @kernel
 def _may_pass(h, weight, c, bodies, p, memory):
-    """Whether any two shapes have moved by more than is safe whatever they are. Out, where a user's function stands between: passed."""
+    """Whether any two shapes have moved by more than the safe displacement. Out, if a user's function filters contacts: passed."""
     mem, imem, work = memory.mem, memory.imem, memory.work
+    # 1. displacement of each shape: of its body, and of its farthest point by rotation; balls turn into themselves
     most, second, fastest, x, turn, limit = 0.0, 0.0, 0, stack(3), stack(3), work[c.thickness + c.n_shapes]
     for s in range(c.n_shapes):
         b = imem[c.body + s]
@@ -100,12 +105,14 @@ def _may_pass(h, weight, c, bodies, p, memory):
         for i in range(3):
             x[i] = work[p.q + 7 * b + i] - work[p.q_old + 7 * b + i]
             turn[i] = h * _rate(weight, p, b, 3 + i, work) if far > 0.0 else 0.0
+        # the two largest, since both shapes of a pair may move
         way = norm(x) + far * norm(turn)
         work[c.reach + s] = way
         if way > most:
             most, second, fastest = way, most, s
         elif way > second:
             second = way
+    # 2. against the safe displacement; with a user's function only noted, for a warning at the end
     if memory.iwork[c.hook] == 0:
         return most + second > limit
     if most > limit * max(1.0, work[c.passed]):
@@ -115,11 +122,13 @@ def _may_pass(h, weight, c, bodies, p, memory):
 
 @kernel
 def _begin(h, weight, bodies, p, memory):
-    """Paths of all bodies from q_old to q, and which give way. Out: path, unit, rank, is_new, turned."""
+    """Paths of all bodies from q_old to q, and ranks, the masses of joint groups. Out: path, unit, rank, is_new, turned."""
     work, iwork = memory.work, memory.iwork
     back, between, theta = stack(4), stack(4), stack(3)
+    # 1. no history
     for i in range(p.n_bodies):
         work[p.rank + i], iwork[p.is_new + i], iwork[p.turned + i] = 0.0, 1, 0
+    # 2. path of each body: displacement and rotation vector over the step
     for i in range(p.n_bodies):
         path, q_old, q = view(work, p.path + PATH * i, PATH), view(work, p.q_old + 7 * i, 7), view(work, p.q + 7 * i, 7)
         path[START] = 0.0
@@ -134,31 +143,36 @@ def _begin(h, weight, bodies, p, memory):
         for k in range(3):
             omega = h * _rate(weight, p, i, 3 + k, work)
             along, rate = along + omega * theta[k], rate + omega * omega
-        if rate > 0.25 * _AROUND * _AROUND and angle > 0.0:  # how often it has turned besides, velocities say
+        # the quaternion gives the rotation up to full turns, whose number follows from the velocities
+        if rate > 0.25 * _AROUND * _AROUND and angle > 0.0:
             more = 1.0 + _AROUND / angle * math.floor((along / angle - angle) / _AROUND + 0.5)
             for k in range(3):
                 theta[k] *= more
         rotate(view(q_old, 3, 4), theta, view(path, SPIN, 3))
+        # 3. the lighter group follows the heavier one; fixed bodies never do
         u = iwork[p.unit + i]
         work[p.rank + u] += math.inf if bodies[i].fixed else memory.mem[bodies[i].q + MASS]
 
 
 @kernel
 def _find_touches(is_first, c, p, memory):
-    """What touches what first, on paths as they are, of those that are new. In and out: when, partner."""
+    """First touches of bodies with new paths. In/out: when, partner."""
     mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     n = c.n_shapes
     kind, size, body, local = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n), view(mem, c.local, 7 * n)
     pose, reach, at = view(work, c.pose, 7 * n), view(work, c.reach, n), view(work, c.swept, 7 * n)
+    # 1. poses at the start of the step, once
     if is_first:
         place(body, local, view(work, p.q_old, 7 * p.n_bodies), pose)
         hide(c, pose, work)
+    # 2. reach of each shape along its path
     path = view(work, p.path, PATH * p.n_bodies)
     for s in range(n):
         if body[s] == WORLD:
             reach[s] = 0.0
         elif iwork[p.is_new + body[s]] != 0:
             reach[s] = _reach(s, body, local, pose, path)
+    # 3. touches of pairs by the broad phase
     shapes = Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask))
     others = (other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general])
     thickness, found = view(work, c.thickness, n), view(work, c.swept + 7 * n, MOST * FIELDS)
@@ -176,7 +190,7 @@ def _find_touches(is_first, c, p, memory):
 
 @kernel
 def _reach(s, body, local, pose, path):
-    """How far a shape on a body is from its pose at most, from where its path begins on."""
+    """Largest distance of a shape on a body from its pose, from the start of its path on."""
     own, q, x, arm, far = view(path, PATH * body[s], PATH), stack(7), stack(3), stack(3), 0.0
     follow(own, own[START], q)
     rotate(view(q, 3, 4), view(local, 7 * s, 3), x)
@@ -190,11 +204,12 @@ def _reach(s, body, local, pose, path):
 
 @kernel
 def _give_way(only_stop, p, memory):
-    """The unit that touches first follows what it touches; False where none does. In and out: path, when. Out: is_new, turned.
+    """The group that touches first follows its partner; False without a touch. In/out: path, when. Out: is_new, turned.
 
-    What was to touch it later is looked at again.
+    Bodies that were to touch it later are checked again.
     """
     work, iwork = memory.work, memory.iwork
+    # 1. first touch of all
     u, first = -1, NEVER
     for i in range(p.n_bodies):
         iwork[p.is_new + i] = 0
@@ -202,12 +217,14 @@ def _give_way(only_stop, p, memory):
             u, first = i, work[p.when + i]
     if u < 0:
         return False
+    # 2. its group follows the partner, or stops
     work[p.when + u], partner = NEVER, iwork[p.partner + u]
     for i in range(p.n_bodies):
         if iwork[p.unit + i] == u:
             iwork[p.is_new + i] = iwork[p.turned + i] = 1
             stops = only_stop or partner == WORLD or iwork[p.held + i] == _TO_WORLD
             _follow_other(first, stops, i, partner, p, work)
+        # 3. partners of this group have an outdated touch: their groups are checked again
         touched = iwork[p.partner + i]
         if work[p.when + i] < NEVER and touched != WORLD and iwork[p.unit + touched] == u:
             work[p.when + i] = NEVER

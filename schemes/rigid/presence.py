@@ -1,7 +1,7 @@
-"""What is there: bodies that are alive, interactions and shapes that are enabled, by flags of the record (`nsds.rigid_bodies`).
+"""Presence: bodies that are alive, interactions and shapes that are enabled, by flags of the record (`nsds.rigid_bodies`).
 
-A body that is dead is one that nothing moves, at rest: its q and v in the record wait. No contact of its shapes is found, and what joins
-it to others is off. Flags change between steps alone, and the scheme starts anew then: a step reads what this notes.
+A dead body has no dynamics and is at rest: its q and v in the record are kept. No contact of its shapes is detected, and its joints are
+disabled. Flags change between steps only, and the scheme restarts then: a step reads the notes made here.
 """
 
 import math
@@ -14,13 +14,15 @@ from nsds.schemes.rigid.tables import FORCE
 
 @kernel
 def note_presence(s, memory):
-    """Flags of the record, for the steps to come. Out: gone, off, hidden; what was, is no more: forces and impulses."""
+    """Flags of the record, for the steps to come. Out: gone, off, hidden; forces and impulses of disabled parts are cleared."""
     imem, work = memory.imem, memory.work
     p = s.plan[0]
+    # 1. bodies
     for i in range(s.bodies.size):
         work[s.bodies[i].gone] = 0.0 if is_on(s.bodies[i].alive, imem) else 1.0
         for k in range(6 if is_gone(s.bodies[i], work) else 0):
             work[p.f + 6 * i + k] = work[p.f_old + 6 * i + k] = work[p.size + 2 * i + k % 2] = 0.0
+    # 2. interactions: both bodies have to be present
     for k in range(s.interactions.size):
         it = s.interactions[k]
         is_here = is_on(it.enabled, imem) and not is_gone(s.bodies[it.a], work)
@@ -30,6 +32,7 @@ def note_presence(s, memory):
             memory.mem[it.lam + i], work[it.joined + i], imem[it.active + i] = 0.0, 0.0, 0
             if it.law == FORCE:
                 work[it.force_old + i] = work[it.force + i] = 0.0
+    # 3. shapes, by their own flag and that of their body
     for k in range(s.collisions.size):
         c = s.collisions[k]
         for shape in range(c.n_shapes):
@@ -59,7 +62,7 @@ def is_unmoved(body, work):
 
 @tiny
 def hide(c, pose, work):
-    """Shapes that are not there are nowhere, which detection passes over. In/out: pose (7 each)."""
+    """Move disabled shapes to nowhere (NaN), which detection ignores. In/out: pose (7 each)."""
     for shape in range(c.n_shapes):
         if work[c.hidden + shape] != 0.0:
             pose[7 * shape] = math.nan

@@ -1,7 +1,8 @@
-"""The one-step problem of rigid bodies: what takes part in a step, its arrays, and how it is solved ([Notes], eqs 11.203 and 11.220).
+"""The one-step problem of rigid bodies: active contacts and rows, its arrays, and its solution ([Notes], eqs 11.203 and 11.220).
 
-Detected contacts come first, then the blocks of interactions. Few blocks are solved with their Delassus matrix, by any method for contact
-problems; many by sweeps over the contacts that act on the velocities of the bodies (`nsds.solvers.bodies.rigid`), on all cores.
+Detected contacts come first, then the blocks of interactions. Small problems are solved with their Delassus matrix, by any method for
+contact problems; large ones by sweeps over the contacts that act on the velocities of the bodies (`nsds.solvers.bodies.rigid`), on all
+cores.
 """
 
 import math
@@ -33,79 +34,106 @@ from nsds.solvers.contact.auto import address_of_newton_ac as address_of_newton
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
-# Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, and how
-# rotations over a span follow angular velocities, see `_follow_turn`; q and v before the step, now, and at qbar; forces before and now;
-# inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, what the state is
-# worth (see `moreau_jean.state_worth`), and of all as velocities (4: translation and rotation, without impulses that cancel and with them);
-# v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown,
-# the others; placed: whether a step depends on where bodies are in it; lost: problems of a step, or of a half of one, that were not solved.
-# Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
-# Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`; E has memory of its
-# own where it is not H, see `_follow_turns`. load, wrench, arms: see `loads`; kept: see `nsds.schemes.problem.friction`.
+# Offsets into the work memory of a member, and sizes. Extents: n bodies, c contacts that there is room for, N blocks, d components of a
+# block, m rows of equations. Velocities and impulses of the one-step problem are in inertial axes: w = (v_g, R Omega).
 PLAN = table(
-    "R", "R_span", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
-    "spare", "x", "h_size", "worth", "speed", "turning", "moved", "known", "known_size", "unknown",
-    "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
+    # 1. state of the bodies. R (9 n): rotation matrices of q_k; R_span (9 n): R dexp(span Omega), see `_follow_turn`; q_old (7 n),
+    # v_old (6 n): state before the step; q (7 n), v (6 n): current iterate; q_bar (7 n): configuration at which H is evaluated
+    "R", "R_span", "q_old", "v_old", "q", "v", "q_bar",
+    # 2. equation of motion. f_old, f (6 n): forces at the start and at the iterate, N and N m; size (2 n): norms of their terms, the
+    # scale of rounding; inverse (stride n): M_hat^-1; w, w_free, w_end (6 n): velocities of iterate, without impulses, of sweeps
+    "f_old", "f", "size", "inverse", "w", "w_free", "w_end",
+    # R_free (6 n): M (v - v_k) - h F, N s; p (6 n): H^T r of all; impulses (2 n): norms of its terms; spare (150): scratch
+    "R_free", "p", "impulses", "spare",
+    # 3. measures of error. x (3 n): positions for slabs; h_size (2 n): sizes of terms of forces as impulses; worth (2 n): velocities below
+    # whose rounding the state does not change (`moreau_jean.state_worth`); speed (4 n): sums of velocities, translation and rotation,
+    # without impulses that cancel and with these; turning (9 n): geometric stiffness of joints; moved (n): see `way_of_forces`, m
+    "x", "h_size", "worth", "speed", "turning", "moved",
+    # known (6 n), known_size (2 n): impulses from which r of rows with bounds is counted, and their sizes; unknown (6 n): the others
+    "known", "known_size", "unknown",
+    # 4. statement of the problem. frame (9 c), lever (6 c): axes and arms of contacts; H, G, E (12 d N): rows, H M_hat^-T, and the
+    # derivative of H w, which shares the memory of H where both agree; diagonal, b, r, u (d N): as in `blocks`; mu (2 N); rhs: q
+    "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs",
+    # 5. solvers. W (d d per block of the pattern): the Delassus matrix; info: (iterations, residual, ...); scratch and its sizes of the
+    # method with a matrix and of the sweeps
+    "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
+    # 6. structure (integers). body (2 N): bodies of a block; disk (N): number of tangents; begin: first block of an interaction, or -1;
+    # first (n + 1), linked (2 N): blocks of each body; row, column: pattern of W; scratch of solvers and its sizes
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
+    # which (2 c): number of a contact in its collisions, and these; pair (2 c): its bodies; place (c): order in which contacts are swept;
+    # slab (n), counts, groups: contacts that can be swept at the same time
     "which", "pair", "place", "slab", "counts", "groups",
-    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "at_once",
-    "unilateral", "bounded", "forces", "placed", "lost", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component",
-    "row_of", "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at",
-    "node_place", "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit",
-    "held", "load", "wrench", "arms", "kept",
+    # 7. sizes and flags, not offsets: n; stride, floats of an inverse (36 if coupled, else 10); d; room for contacts and blocks; few,
+    # limit: blocks up to which the default, and any method, uses a matrix; room: blocks of the pattern
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room",
+    # linear: one iteration is exact; parallel: threads allowed; sweeps: sweeps may take over; instead: address of other sweeps, or 0;
+    # at_once: the default method; unilateral, bounded, forces: kinds of laws present; placed: forces or H depend on the configuration
+    "linear", "parallel", "sweeps", "instead", "at_once", "unilateral", "bounded", "forces", "placed",
+    # lost (1): unsolved problems of this step; v_mid (6 n): velocity at the start in the position update, see `move_all`
+    "lost", "v_mid",
+    # 8. dense and sparse elimination of equations, see `equations` and `redundancy`; most: rows that there is room for (m)
+    "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
+    "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at",
+    "node_place", "nodes_left", "on_body", "own", "pivot", "run_of", "runs",
+    # 9. paths of bodies within the step, as in `passing`: path, order, time of the touch, partner, flags, joint groups
+    "path", "rank", "when", "partner", "is_new", "turned", "unit", "held",
+    # 10. load, wrench, arms: see `loads`; kept (2 per block with a matrix): see `nsds.schemes.problem.friction`
+    "load", "wrench", "arms", "kept",
 )  # fmt: skip
 
 
 @by_reference
 class Options(NamedTuple):
-    """Words of a step."""
+    """Parameters of a step."""
 
     h: float
-    theta: float  # weight of the force at the end of the step,
-    a: float  # and of the velocity there, by which bodies move
-    gamma: float
-    q_star: float
+    theta: float  # weight of the force at the end of the step
+    a: float  # weight of v_{k+1} in the position update
+    gamma: float  # forecast of gaps: y + gamma h ydot
+    q_star: float  # fraction of the step at which H is evaluated
     tol: float
     max_iter: float
     is_explicit: float  # not 0: the semi-explicit form
     update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
-    span: float  # not 0: equations between positions hold where v, with H at q_k, takes the bodies in so long a time
-    press: float  # impulses of equations act with H of q_k moved by so much of a step
-    is_half: float  # not 0: laws of contacts are counted from what a scheme of two halves has written to `aim`, in place of restitution
+    span: float  # not 0: equations are imposed on positions, q_k moved by v for this time, s
+    press: float  # fraction of the step at which H of the impulses of equations is evaluated
+    is_half: float  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
 
 
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
-_NEAR = 0.5  # radians, by which a body may turn in a step: of one that turns farther H alone takes the place of the derivative
-_CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
+_NEAR = 0.5  # radians: rotation of a body in a step up to which the derivative is used; beyond, H takes its place
+_CLOSE = 1e-10  # tolerance of equations if Newton's iteration has none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for,
-_LEAST_OF_MOTION = 1e-13  # and where bounds of impulses are far above what they hold
-_SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_OWED = 1e-2  # residual that sweeps owe where no tolerance is given, relative to the velocities of contacts without impulses,
-_QUICK = 10.0  # and sweeps in which they meet a hundredth of it, or are spared the rest
-_TRIED = 60.0  # sweeps before a method with a matrix, where there is room for one
+_LEAST_OF_MOTION = 1e-13  # and if bounds of impulses are far above the impulses that they limit
+_SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: residual of the solver
+_OWED = 1e-2  # residual of sweeps without a requested tolerance, relative to the velocities of contacts without impulses,
+_QUICK = 10.0  # and sweeps within which they must reach a hundredth of it to continue
+_TRIED = 60.0  # sweeps before a method with a matrix, if there is room for one
 _AT_REST, _SETTLING = 1e-2, 25.0  # velocities of contacts, relative likewise, of bodies at rest, and Newton's iterations for these
-_PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
+_PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and number of chunks
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
-# What is all but solved, up to so many times the tolerance, is solved to a share of it, if sweeps halve the residual in so many of them:
-# what is left of forces of contacts at rest adds up, step by step, until their last impulses are no solution any more.
+# Problems nearly solved, up to so many times the tolerance, are solved to a share of it, if sweeps halve the residual in so many of them:
+# residuals of contacts at rest add up, step by step, until the last impulses are no solution any more.
 _NEARBY, _FINE, _FINE_SWEEPS, _FINE_PATIENCE = 10.0, 1e-2, 20.0, 2.0
-EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
+EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all causes of velocity jumps
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
 address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
 
 
 def reserve(lists, options, method, work, iwork, n_members):
-    """Plan of the arrays of bodies, contacts and of the one-step problem."""
+    """Plan with the memory of bodies, contacts and of the one-step problem reserved."""
     name = method.name
     n, d, bodies, interactions = lists.bodies.size, lists.d, lists.bodies, lists.interactions
     plan = np.zeros(1, PLAN)
+    # 1. bodies
     stride = 36 if bodies["coupled"].any() else 10
     n_blocks, n_contacts = int(interactions["n_blocks"].sum()), int(lists.collisions["capacity"].sum())
     work.place(plan, R=9 * n, R_span=9 * n)
     work.place(plan, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
+    # 2. the problem; a pattern of W exists only for the blocks that may be solved with a matrix
     work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
@@ -115,8 +143,10 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size, kept=2 * limit)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
+    # without turning equations E and H are the same rows; v_mid is v_k unless a scheme has a better value
     work.place(plan, solver=floats)
     plan["v_mid"], plan["E"] = plan["v_old"], plan["H"]
+    # 3. equations: elimination needs m^2 floats, or bit sets of n_words entries for the sparse one, so its size is limited
     n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
     n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
@@ -130,10 +160,12 @@ def reserve(lists, options, method, work, iwork, n_members):
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
+    # 4. integers of the structure
     plan["few"] = few = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
     plan["at_once"] = name == "auto"
     plan["sweeps"] = (name in SWEEPERS or method.sweeps != 0) and stride == 10
     plan["instead"] = iwork.store(np.full((n_members, 1), method.sweeps, np.int64))
+    # 5. choice of method: sweeps need block-diagonal inverses (stride 10); with coupled bodies only methods with a matrix remain
     if plan["sweeps"][0] and (n_contacts or few < n_blocks):  # sweeps also take over where methods with a matrix give up
         floats, integers = rigid.work_size(d, n_contacts, n_blocks, n, 2 * slabs.count(n_contacts))
         work.place(plan, sweeper=floats)
@@ -145,13 +177,14 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()
     plan["bounded"], plan["forces"] = (interactions["law"] == BOUNDED).any(), (interactions["law"] == FORCE).any()
+    # 6. sizes and flags
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     plan["placed"] = interactions.size > 0 or bool((bodies["oriented"] | bodies["coupled"]).any())
     return plan
 
 
 def follow_turns(lists, options, plan, work):
-    """Room for `_follow_turns`: rows of laws beside those of impulses, where there are equations whose H turns with the bodies."""
+    """Reserve E, rows of velocities apart from the rows H of impulses, if there are equations whose H turns with the bodies."""
     interactions = lists.interactions
     turning = (interactions["law"] == EQUALITY) & ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT))
     if options.q_star > 0.0 and turning.any():
@@ -176,7 +209,7 @@ def _is_linear(lists, options):
 
 
 def _pattern(lists, n_blocks, limit):
-    """Compressed rows of the blocks of W: of all interactions at once; with detected contacts, which may touch anything, all pairs."""
+    """Compressed rows of the pattern of W: of all interactions; with detected contacts, which may touch any body, all pairs."""
     if limit > n_blocks:
         return np.arange(limit + 1) * limit, np.tile(np.arange(limit), limit)
     owner = np.repeat(np.arange(lists.interactions.size), lists.interactions["n_blocks"])
@@ -191,7 +224,7 @@ def _pattern(lists, n_blocks, limit):
 
 @tiny
 def choose_active(options, s, memory):
-    """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` says so.
+    """(contacts, blocks of interactions) that are active: bilateral ones, and those with a forecast ``y + gamma h ydot`` that closes.
 
     Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its number and collisions.
     """
@@ -199,6 +232,7 @@ def choose_active(options, s, memory):
     p, ahead, n_contacts = s.plan[0], options.gamma * options.h, 0
     q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
     moved, n_blocks = view(work, p.moved, p.n_bodies), choose_blocks(options, s, memory)
+    # open contacts are kept only if their shapes meet on the way: the tangent plane of a contact ends nowhere, shapes do
     for k in range(s.collisions.size):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
         is_half = options.is_half != 0.0
@@ -212,7 +246,7 @@ def choose_active(options, s, memory):
 
 @tiny
 def choose_blocks(options, s, memory):
-    """Number of the blocks of interactions that take part, see `choose_active`. Out: begin."""
+    """Number of active blocks of interactions, see `choose_active`. Out: begin."""
     work = memory.work
     p, ahead, n_blocks = s.plan[0], options.gamma * options.h, 0
     q, moved = view(work, p.q_old, 7 * p.n_bodies), view(work, p.moved, p.n_bodies)
@@ -220,6 +254,7 @@ def choose_blocks(options, s, memory):
         it, active = s.interactions[k], False
         if it.always == 0:
             blocks.find_slack(options.h, it, q, moved, work)
+        # an interaction is active as a whole as soon as one of its rows is; a disabled one never is
         for i in range(it.m):
             active = active or blocks.takes_part(it, i, ahead, memory)
         active = active and work[it.off] == 0.0 and not (it.law == FORCE and options.is_explicit != 0.0)
@@ -231,7 +266,10 @@ def choose_blocks(options, s, memory):
 
 @tiny
 def _without_missed(k, ahead, first, last, collisions, q, w, memory, pair, which):
-    """The place after those contacts of collisions k, from first on, whose shapes meet within the forecast. In and out: pair, which."""
+    """End of the contacts of collisions k, from first on, without those whose shapes miss each other within the forecast.
+
+    In/out: pair, which.
+    """
     address = address_of_meet()
     arguments = (collisions, int64(k), ahead, int64(first), int64(last), q, w, memory, pair, which)
     return int64(last) if address == 0 else call_meet(address, arguments)
@@ -241,6 +279,7 @@ def _without_missed(k, ahead, first, last, collisions, q, w, memory, pair, which
 def list_blocks(what, interactions, p, memory):
     """Number of the blocks of bilateral constraints, and, if wanted, of forces, or of rows with bounds and closed contacts. Out: begin."""
     n = 0
+    # forces count in smooth problems only: an impact has no duration in which they could act
     for k in range(interactions.size):
         it = interactions[k]
         chosen = what == SMOOTH if it.law == FORCE else it.law == EQUALITY or (what == IMPULSIVE and it.always != 0)
@@ -254,9 +293,9 @@ def list_blocks(what, interactions, p, memory):
 
 @tiny
 def way_of_forces(h, bodies, p, memory):
-    """A fraction of ``h^2 |F_k| / m`` of each body: what is open by less closes within a step if it carries nothing.
+    """Displacement from forces, a fraction of ``h^2 |F_k| / m`` of each body: a gap below it closes within a step without impulse.
 
-    The forecast ``y + gamma h ydot`` leaves out what forces do to it, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
+    The forecast ``y + gamma h ydot`` omits the change by forces, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
     of solvers have opened, is closed by this. Out: moved (n_bodies,).
     """
     share = contacts.WAY * h * h
@@ -274,11 +313,13 @@ def arrange(n, in_order, p, memory):
     """
     work, iwork = memory.work, memory.iwork
     n_slabs = slabs.count(n)
+    # one group: methods with a matrix, and coupled bodies, have no use for slabs
     if in_order or p.stride != 10 or n_slabs == 1:
         for i in range(n):
             iwork[p.place + i] = i
         iwork[p.groups], iwork[p.groups + 1], iwork[p.groups + 2] = 0, n, n
         return
+    # cut the bodies into slabs by their positions, and order the contacts by slab
     pair, x, slab = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies), view(iwork, p.slab, p.n_bodies)
     for i in range(p.n_bodies):
         for k in range(3):
@@ -290,7 +331,7 @@ def arrange(n, in_order, p, memory):
 
 @tiny
 def state_contacts(n, is_half, collisions, plan, memory):
-    """The n contacts that take part, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r.
+    """State the n active contacts, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r.
 
     is_half: laws are counted from `aim` of the record's contacts, see `Options`.
     """
@@ -305,7 +346,7 @@ def state_contacts(n, is_half, collisions, plan, memory):
 
 @kernel
 def _state_some(first, last, is_half, collisions, plan, memory):
-    """Those at places from first to last."""
+    """Statement of the contacts at places first to last."""
     iwork = memory.iwork
     p = plan[0]
     q, w = view(memory.work, p.q_old, 7 * p.n_bodies), view(memory.work, p.w, 6 * p.n_bodies)
@@ -331,13 +372,13 @@ _call_statement, _address_of_parallel_statement = caller(_STATEMENT), on_demand(
 
 @tiny
 def has_matrix(n_contacts, n_blocks, p):
-    """Whether so many blocks are solved with a Delassus matrix at once: few, and more than that where some are not contacts."""
+    """Whether the problem is solved with a Delassus matrix: up to few blocks, or up to limit if some are not contacts."""
     return n_contacts + n_blocks <= (p.limit if n_blocks > 0 else p.few)
 
 
 @tiny
 def stated_blocks(n_contacts, n_blocks, p, memory):
-    """The blocks of interactions, which lie behind the contacts."""
+    """Blocks of interactions, which follow the contacts in the arrays."""
     work = memory.work
     d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
     return blocks.Blocks(
@@ -354,19 +395,21 @@ def stated_blocks(n_contacts, n_blocks, p, memory):
 
 @kernel
 def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, memory):
-    """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration.
+    """State the active blocks of interactions, with H at qbar; of contacts, and if q_star is 0, H at q_k, in the first iteration.
 
-    H at q_k of contacts and of joints, which do not depend on t, is there since `nsds.schemes.rigid.moreau_jean.outputs`.
+    H at q_k of contacts and of joints that do not depend on t is known since `nsds.schemes.rigid.moreau_jean.outputs`.
     """
     work = memory.work
     h, ahead, m, moves = options.h, options.gamma * options.h, p.n_bodies, options.q_star > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
+    # 1. configuration at which H is evaluated
     if moves and (p.linear == 0 or options.is_explicit != 0.0):
         move_all(options.q_star * options.h, options, interactions, p, q_bar, memory)
     elif is_new and n_blocks > 0:
         for i in range(7 * m):
             q_bar[i] = work[p.q_old + i]
     stated = stated_blocks(n_contacts, n_blocks, p, memory)
+    # 2. rows of each active interaction
     for k in range(interactions.size):
         it, first = interactions[k], memory.iwork[p.begin + k]
         if first < 0:
@@ -377,12 +420,14 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             blocks.subtract_velocities(p.d, first, it, view(work, p.w, 6 * m), stated)
             continue
         holds_position = options.span > 0.0 and it.law == EQUALITY and it.dofs == ABSENT
+        # prescribed velocities are evaluated at the middle of a half step of RATTLE, of which t_new is the start
         if it.gap_function == ABSENT and (moves or (is_new and it.row == ABSENT)):
             t = t_new + 0.5 * options.span if it.dofs != ABSENT else t_new
             evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, memory)
         if is_new or moves or not holds_position:
             blocks.state_block(h, ahead, options.is_half != 0.0, is_new, it, first, p.d, memory, stated)
             blocks.copy_rows(p, first, it.n_blocks, stated)
+    # 3. rows of equations: on positions, or with the derivative of H(qbar) w
     if options.span > 0.0 and n_blocks > 0:
         _hold_positions(t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, memory, stated)
     elif moves and p.E != p.H:
@@ -393,18 +438,20 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
 
 @kernel
 def _follow_turns(t_new, is_newton, options, interactions, p, functions, memory, stated):
-    """E of equations becomes the derivative of ``H(qbar) w``, whose law H as stated is, and H that of impulses. Out: H, E, b, q_bar.
+    """E of equations: derivative of ``H(qbar) w``, the H of the law as stated; H: rows of the impulses. Out: H, E, b, q_bar.
 
-    H changes along the motion as it has since a configuration before: that of the impulses, or, where these act as the laws hold, halfway.
-    Where is_newton is not true, E is the H of the impulses. b makes up for it.
+    The change of H along the motion is extrapolated from an earlier configuration: that of the impulses, or, if both agree, halfway.
+    If is_newton is false, E is the H of the impulses, and b compensates.
     """
     work = memory.work
     q_bar, w, before = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), options.press
     moves_impulses, turned = before < options.q_star, stack(3)
+    # 1. an earlier configuration, for the secant of H
     if not moves_impulses:
         before = 0.5 * options.q_star
     weight = options.a * options.q_star
     move_all(before * options.h, options, interactions, p, q_bar, memory)
+    # 2. each equation, whose H at q_bar is in stated and at the earlier configuration in work
     for k in range(interactions.size):
         it, first = interactions[k], p.d * memory.iwork[p.begin + k]
         if first < 0 or it.law != EQUALITY or it.dofs != ABSENT:
@@ -412,21 +459,24 @@ def _follow_turns(t_new, is_newton, options, interactions, p, functions, memory,
         evaluate(t_new - (options.q_star - before) * options.h, it, q_bar, view(work, p.R, 9 * p.n_bodies), functions, memory)
         for i in range(first, first + it.m):
             H, E, row = view(stated.H, 12 * i, 12), view(stated.E, 12 * i, 12), it.H + 12 * (i - first)
+            # b gets the velocity by the law, so that the residual is exact whatever E is
             stated.b[i] = blocks.velocity(stated.b[i], i, it.a, it.b, stated.E, w)
             for side in range(2 if is_newton else 0):
                 body = it.a if side == 0 else it.b
                 if body == ABSENT:
                     continue
-                cross(view(w, 6 * body + 3, 3), view(H, 6 * side + 3, 3), turned)  # turns do not commute
+                cross(view(w, 6 * body + 3, 3), view(H, 6 * side + 3, 3), turned)  # commutator of rotations, second order in the turn
                 for l in range(6 * side, 6 * side + 6):
                     E[l] += weight / (options.q_star - before) * (H[l] - work[row + l])
                 for l in range(3):
                     E[6 * side + 3 + l] += weight * options.h * turned[l]
+            # swap: from here on H is that of the impulses
             for l in range(12 if moves_impulses else 0):
                 H[l] = work[row + l]
             for l in range(12 if not is_newton else 0):
                 E[l] = H[l]
         blocks.subtract_velocities(p.d, first // p.d, it, w, stated)
+    # 3. restore q_bar, which later stages read
     if not moves_impulses:
         move_all(options.q_star * options.h, options, interactions, p, q_bar, memory)
 
@@ -435,16 +485,18 @@ def _follow_turns(t_new, is_newton, options, interactions, p, functions, memory,
 def _hold_positions(t, is_newton, options, interactions, p, functions, memory, stated):
     """Equations for ``h = 0`` at q_k moved by ``span v`` instead of ``H w + rate = 0``: ``b = h / span - E w``. Out: b, diagonal, E, q_bar.
 
-    E is the derivative of ``h / span``, see `_follow_turn`, or, where is_newton is not true, the H of the impulses.
+    E is the derivative of ``h / span``, see `_follow_turn`, or, if is_newton is false, the H of the impulses.
     """
     work = memory.work
     q_bar, w, R_span = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(work, p.R_span, 9 * p.n_bodies)
+    # 1. predicted configuration and derivative of the rotation over the span
     for i in range(p.n_bodies):
         v = view(work, p.v + 6 * i, 6)
         move(int(options.update), view(work, p.q_old + 7 * i, 7), options.span, 1.0, v, v, view(q_bar, 7 * i, 7))
         _follow_turn(options.span, view(v, 3, 3), view(work, p.R + 9 * i, 9), view(R_span, 9 * i, 9))
     v = view(work, p.v, 6 * p.n_bodies)
     foresee_angles(options.span, 1.0, v, v, view(work, p.R, 9 * p.n_bodies), interactions, memory)
+    # 2. residual of positions, as velocities: b = h / span - E w
     for k in range(interactions.size):
         it, first = interactions[k], memory.iwork[p.begin + k]
         if first >= 0 and it.law == EQUALITY and it.dofs == ABSENT:
@@ -459,10 +511,11 @@ def _hold_positions(t, is_newton, options, interactions, p, functions, memory, s
 
 @tiny
 def _follow_turn(span, Omega, R, R_span):
-    """``R_span = R dexp(span Omega)`` up to the square of the turn; R alone of one that is so far that nothing farther is to be found.
+    """``R_span = R dexp(span Omega)`` up to the square of the turn; R alone for large turns, where the series does not help.
 
     The rotation by ``span Omega`` changes by ``dexp(span Omega)^T span dOmega`` in axes of the body.
     """
+    # beyond _NEAR the truncated series is no derivative any more
     share, once, twice = span if span * norm(Omega) < _NEAR else 0.0, stack(3), stack(3)
     for i in range(0, 9, 3):
         cross(view(R, i, 3), Omega, once)
@@ -473,7 +526,7 @@ def _follow_turn(span, Omega, R, R_span):
 
 @kernel
 def know_origins(h, interactions, p, memory):
-    """Impulses that r of the rows with bounds is counted from. Out: known, known_size."""
+    """Impulses from which r of rows with bounds is counted: the middle of two bounds, or the one. Out: known, known_size."""
     work = memory.work
     known, size = view(work, p.known, 6 * p.n_bodies), view(work, p.known_size, 2 * p.n_bodies)
     for i in range(6 * p.n_bodies):
@@ -487,7 +540,7 @@ def know_origins(h, interactions, p, memory):
 
 @tiny
 def are_equations(interactions, p, iwork):
-    """Whether all interactions that take part are equations."""
+    """Whether all active interactions are equations."""
     result = True
     for k in range(interactions.size):
         result = result and (iwork[p.begin + k] < 0 or interactions[k].law == EQUALITY or interactions[k].law == FORCE)
@@ -496,7 +549,7 @@ def are_equations(interactions, p, iwork):
 
 @tiny
 def count_equations(n_contacts, n_blocks, p, iwork):
-    """How many blocks of interactions are equations."""
+    """Number of blocks of interactions that are equations."""
     n = 0
     for k in range(n_contacts, n_contacts + n_blocks):
         n += iwork[p.disk + k] == EQUATION
@@ -511,11 +564,11 @@ def _are_solved_at_once(n_contacts, n_blocks, p, iwork):
 
 @kernel
 def turn_joints(n_contacts, n_blocks, options, interactions, p, memory):
-    """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
+    """Geometric stiffness: the rotational derivative of the moments of joints, at the current impulses. Out: turning.
 
-    Where the direction of a row does not turn with the body: for h a times the share of the step at which it acts, times the derivative of
-    its moment. Of body B it counts
-    for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
+    Counted for rows whose direction does not turn with the body: weight h a times the fraction of the step at which the impulse acts,
+    times the derivative of its moment. Of body B only three POINT rows together count, whose force keeps its direction in the world.
+    The coupling between two bodies is omitted, as M_hat is block-diagonal.
     """
     mem, work = memory.mem, memory.work
     r = stated_blocks(n_contacts, n_blocks, p, memory).r
@@ -526,6 +579,7 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, memory):
         it, first = interactions[k], memory.iwork[p.begin + k]
         if it.row == ABSENT or it.law != EQUALITY or first < 0:
             continue
+        # only a point held in all three directions has a force that does not turn with body B
         has_b, n_points = it.b != ABSENT, 0
         for i in range(it.m):
             n_points += 1 if memory.imem[it.row + i] == POINT else 0
@@ -533,6 +587,7 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, memory):
             lam, kind = weight * r[p.d * first + blocks.place(it, p.d, i)], memory.imem[it.row + i]
             if kind == POINT or (kind == ALIGN and not has_b):
                 at = it.row_a if kind == POINT else it.row_u
+                # direction of the row in axes of body A
                 n, q_a = stack(3), view(work, p.q_bar + 7 * it.a, 7)
                 if has_b:
                     rotate(view(work, p.q_bar + 7 * it.b + 3, 4), view(mem, it.row_w + 3 * i, 3), n)
@@ -547,7 +602,7 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, memory):
 
 @tiny
 def move_all(h, options, interactions, p, q, memory):
-    """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k, but where a scheme knows better. Out: q, angles."""
+    """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k unless a scheme has a better one. Out: q, angles."""
     work = memory.work
     foresee_all(h, options, interactions, p, memory)
     for i in range(p.n_bodies):
@@ -557,7 +612,7 @@ def move_all(h, options, interactions, p, q, memory):
 
 @tiny
 def foresee_all(h, options, interactions, p, memory):
-    """Angles of joints about where the motion of `move_all` takes them."""
+    """Predicted angles of joints after the motion of `move_all`, so that full turns are counted."""
     work = memory.work
     v, v_mid, R = view(work, p.v, 6 * p.n_bodies), view(work, p.v_mid, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
     foresee_angles(h, options.a, v, v_mid, R, interactions, memory)
@@ -567,7 +622,7 @@ def foresee_all(h, options, interactions, p, memory):
 def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reached, memory):
     """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: p, the sizes of its terms.
 
-    tol: of equations, relative to the velocities at hand; reached: the residual of Newton's iteration that this is to bring there.
+    tol: of equations, relative to the velocities present; reached: the residual of Newton's iteration which this solve has to reduce.
     """
     work = memory.work
     p = s.plan[0]
@@ -577,6 +632,7 @@ def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reache
         return CONVERGED
     inverse, w, w_free = view(work, p.inverse, p.stride * m), view(work, p.w, 6 * m), view(work, p.w_free, 6 * m)
     R_free = view(work, p.R_free, 6 * m)
+    # 1. free velocity; known impulses of bounds act on it like forces
     if p.bounded != 0:
         R_free = view(work, p.w_end, 6 * m)
         for i in range(6 * m):
@@ -584,9 +640,11 @@ def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reache
     blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
     for i in range(6 * m):
         w_free[i] = w[i] - w_free[i]
+    # 2. statement of contacts: the rows of detected contacts do not change within the step, so once is enough
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, memory)
         state_contacts(n_contacts, is_half, s.collisions, s.plan, memory)
+    # 3. accuracy: equations are solved to a share of what Newton's iteration has reached, not to the tolerance of contacts
     wanted, share = math.inf, min(1.0, _SHARE * tol / reached)
     if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, memory.iwork):
         wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, memory)
@@ -595,16 +653,16 @@ def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reache
 
 @tiny
 def equation_accuracy(n_contacts, n_blocks, tol, p, memory):
-    """Velocity that the solver may leave in an equation, so that what is left meets tol once all has converged; infinity without any."""
+    """Velocity residual allowed in an equation, so that the converged step meets tol; infinity without equations."""
     stated, speed = stated_blocks(n_contacts, n_blocks, p, memory), view(memory.work, p.speed, 4 * p.n_bodies)
     return blocks.least_size(p.d, stated, speed, _SHARE * tol, _ULPS)
 
 
 @tiny
 def aim_of_motion(aim, diagonal, q):
-    """Tolerance relative to ``||q||`` that is aim relative to its velocities alone, without what stands for bounds of impulses.
+    """Tolerance relative to ``||q||`` that equals aim relative to its velocities alone, without the entries that stand for bounds.
 
-    What a brake could do to a body at rest is no measure of how it moves.
+    The impulse that a brake could give to a body at rest is no scale of its motion.
     """
     of_motion = whole = 0.0
     for i in range(q.size):
@@ -633,20 +691,23 @@ def clear(p, work):
 
 @tiny
 def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, wanted, share, memory):
-    """As `solve`, once everything is stated, w_free too; methods with a matrix and sweeps take over where others leave contacts unsolved.
+    """As `solve`, once w_free and the rows are stated; methods with a matrix and sweeps replace each other where one fails on contacts.
 
-    may_owe: many contacts by the default method without a given tolerance; the next step makes up for what is left in this one.
-    wanted: velocity that may be left in an equation, infinity without any; share: of what the guess leaves, likewise.
+    may_owe: many contacts by the default method without a given tolerance; the next step corrects the residual of this one.
+    wanted: velocity residual allowed in an equation, infinity without any; share: of the residual of the guess, likewise.
     """
     p = s.plan[0]
     groups, status, asked = view(memory.iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED, options.enough
     may_swap = n_blocks == 0 and p.sweeps != 0
+    # a small problem: matrix first, sweeps if it gives up
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
         if can_go_on(status) and may_swap:
             status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
+    # many contacts without a requested tolerance: sweeps with a residual that the next step corrects
     elif may_swap and p.at_once != 0 and may_owe and asked > options.tol:
         status = _solve_as_owed(n_contacts, groups, is_new, s, solver, options, memory)
+    # many contacts with a tolerance: sweeps first, a matrix if it fits and they stall
     elif p.sweeps != 0:
         status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
@@ -656,21 +717,25 @@ def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, want
 
 @kernel
 def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
-    """`solve_blocks` of many contacts, where no tolerance is given: sweeps to what is owed; bodies at rest by Newton's method if it can.
+    """`solve_blocks` of many contacts without a requested tolerance: sweeps to `_OWED`; bodies at rest by Newton's method if possible.
 
     Work: W.
     """
     work = memory.work
     p = s.plan[0]
+    # 1. the guess is kept: Newton's method at rest starts from it, not from what sweeps have made of it
     has_room, speed, quick = n <= p.limit, contact_speed(p.w, n, p, memory), _QUICK if is_new else 0.0
     r, guess = view(work, p.r, p.d * n), view(work, p.W, p.d * n if has_room else 0)
     for i in range(guess.size):
         guess[i] = r[i]
+    # 2. sweeps; few of them if a matrix can take over, since hard problems cost many
     few = changed(options, options.tol, _TRIED if has_room and options.max_iter == 0.0 else options.max_iter, 0.0)
     status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, memory)
+    # 3. sweeps have failed: matrix
     if has_room and can_go_on(status):
         note_lost(p, options, work)
         return solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)
+    # 4. at rest: residuals of the sweeps add up from step to step, so that a pile would creep
     if has_room and status == CONVERGED and work[p.info + 1] > options.enough and speed <= _AT_REST * work[p.info + 2]:
         _settle(n, s, options, guess, memory)
     return status
@@ -678,7 +743,7 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
 
 @kernel
 def _settle(n, s, options, guess, memory):
-    """Contacts of bodies at rest by Newton's method, from the guess, so that they stay where they are; r is kept where it finds no better.
+    """Contacts of bodies at rest by Newton's method, from the guess, so that they stay in place; r is restored if it is no better.
 
     In/out: r, p, info. Work: sweeper.
     """
@@ -687,11 +752,13 @@ def _settle(n, s, options, guess, memory):
     if solver == 0:
         return
     r, kept, left, lost = view(work, p.r, p.d * n), view(work, p.sweeper, p.d * n), work[p.info + 1], work[p.lost]
+    # swap in the guess, and keep the answer of the sweeps
     for i in range(r.size):
         kept[i], r[i] = r[i], guess[i]
     brief = changed(options, options.tol, _SETTLING, 0.0)
     solve_with_matrix(True, options.tol, n, 0, s, solver, brief, math.inf, 1.0, memory)
     work[p.lost] = lost
+    # no better, or NaN: restore
     if not work[p.info + 1] <= left:
         for i in range(r.size):
             r[i] = kept[i]
@@ -703,6 +770,7 @@ def _settle(n, s, options, guess, memory):
 def contact_speed(at, n, p, memory):
     """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, m/s."""
     w, total, x = view(memory.work, at, 6 * p.n_bodies), 0.0, stack(3)
+    # relative velocity at each contact, of which the norm over all is a scale of motion
     for c in range(n):
         a, b = memory.iwork[p.body + 2 * c], memory.iwork[p.body + 2 * c + 1]
         contacts.point_velocity(a, b, view(memory.work, p.lever + 6 * c, 6), w, x)
@@ -712,11 +780,12 @@ def contact_speed(at, n, p, memory):
 
 @kernel
 def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory):
-    """As `solve`, by a method for contact problems, unless contacts have impulses that solve it already.
+    """As `solve`, by a method for contact problems, unless the impulses of the last step solve it already.
 
-    aim: the tolerance that the method is asked for, unless equations want less.
+    aim: the tolerance requested of the method, unless equations want less.
     """
     p, left, is_steady = s.plan[0], math.inf, False
+    # the residual at the guess is found without the matrix; at rest, most steps end here
     if n_blocks == 0 and p.at_once != 0 and p.bounded == 0:
         total_impulse(n_contacts, 0, p, memory)
         left, is_steady = guess.error(aim, n_contacts, s.collisions, p, memory)
@@ -729,7 +798,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
 
 @kernel
 def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory):
-    """As `solve_with_matrix`; is_near: whether the impulses that are there all but solve it."""
+    """As `solve_with_matrix`; is_near: whether the impulses of the guess nearly solve it."""
     work, iwork = memory.work, memory.iwork
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
@@ -745,17 +814,20 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         view(work, p.r, d * n),
     )
     disk, mu, r = stated.disk, stated.mu, stated.r
+    # 1. rows of detected contacts, which the sweeps do without
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
         H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
         contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
         blocks.copy_rows(p, i, 1, stated)
+    # 2. scaling by M_hat, and free velocities q
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
     aim = aim_of_motion(aim, stated.diagonal, q)
     if is_new:
         row[n] = 0  # no pattern is known
+    # 3. equations: eliminated at once if they are all that there is; redundant ones are made consistent in q
     n_equations = equations.gather(d, stated, s.bodies, G, p, memory) if p.most > 0 else 0
     is_regular, rank = equations.eliminate(n_equations, q, p, memory), n_equations
     if _are_solved_at_once(n_contacts, n_blocks, p, iwork):
@@ -767,7 +839,9 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         rank = redundancy.factorise(n_equations, p, memory)
     if rank < n_equations:
         redundancy.make_consistent(n_equations, rank, p, q, memory)
+    # 4. proximal term: methods for contacts want a regular matrix
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
+    # 5. pattern of W, if it is not the full one, then its blocks
     if row[n] == 0 and not blocks.full_pattern(n, stated.body, s.bodies, row, view(iwork, p.column, p.room)):
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
         blocks.link(n, stated.body, m, s.bodies, first, linked)
@@ -775,8 +849,10 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
     blocks.assemble(d, stated, G, row, column, W)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
+    # 6. accuracy: the tighter of contacts and equations, but not below rounding
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    # 7. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
     status = UNSUITED
@@ -788,6 +864,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     if info[1] > options.enough and info[1] * size_of(q) <= blocks.rounding(d, stated, view(work, p.w_free, 6 * m), _ULPS):
         info[1] = options.tol  # nothing moves against anything, and q is what rounding left
+    # 8. impulses: of sticking contacts that are linearly dependent those of the last step are kept
     note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     total_impulse(n_contacts, n_blocks, p, memory)
@@ -796,29 +873,31 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
 
 @tiny
 def most_iterations(p, options, work):
-    """Iterations that a problem may take: fewer where one before was not solved, as it mostly is not either."""
+    """Iteration limit of a problem: lower if an earlier one of the step was not solved, as the next mostly is not either."""
     is_brief = work[p.lost] > 0.0 and p.at_once != 0
     return BRIEF if is_brief and not 0.0 < options.max_iter < BRIEF else options.max_iter
 
 
 @tiny
 def note_lost(p, options, work):
-    """Count a problem that was not solved. In/out: lost."""
+    """Count an unsolved problem. In/out: lost."""
     if not work[p.info + 1] <= options.enough:
         work[p.lost] += 1.0
 
 
 @kernel
 def _solve_equations(n, is_regular, stated, G, bodies, p, options, memory):
-    """Blocks that are all equations, at once; with multipliers of least norm where they depend on each other. Returns what is left.
+    """Equations alone, solved by elimination; multipliers of least norm if they are linearly dependent. Returns the relative residual.
 
-    is_regular: the n rows are eliminated. Out: r, p, info: how often rows were chosen, what is left.
+    is_regular: the n rows are eliminated. Out: r, p, info: number of choices of independent rows, residual.
     """
     work = memory.work
     q, left, n_choices = view(work, p.rhs, stated.b.size), math.inf, 0.0
+    # 1. sparse factors
     if is_regular:
         equations.substitute(n, p, stated.r, memory)
         left = _what_is_left(n, stated, q, p, memory)
+    # 2. dense, rank-revealing: rows that depend on others get a share by least norm
     if not left <= options.enough and n <= redundancy.MOST:
         n_choices = 1.0
         equations.gather_dense(p.d, stated, bodies, G, p, memory)
@@ -831,14 +910,19 @@ def _solve_equations(n, is_regular, stated, G, bodies, p, options, memory):
 
 @kernel
 def _what_is_left(n_rows, stated, q, p, memory):
-    """``||u|| / ||q||`` with u of the first rows. Out: p, the sizes of its terms. Work: unknown, w_end."""
+    """``||u|| / ||q||`` with u of the first n_rows. Out: p, the sizes of its terms. Work: unknown, w_end.
+
+    Evaluated from the velocities of the bodies, not from the factors, so that it measures the equations themselves.
+    """
     work = memory.work
     m, s, body = p.n_bodies, 0.0, stated.body
     impulse, w = view(work, p.unknown, 6 * m), view(work, p.w_end, 6 * m)
+    # 1. impulse on the bodies and the velocities that it gives
     total_impulse(0, stated.disk.size, p, memory)
     for i in range(6 * m):
         impulse[i] = work[p.p + i] - (work[p.known + i] if p.bounded != 0 else 0.0)
     blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), impulse, w)
+    # 2. velocities of the rows
     for i in range(n_rows):
         a = memory.iwork[p.component + i]
         start = q[a] + stated.diagonal[a] * stated.r[a]
@@ -848,7 +932,7 @@ def _what_is_left(n_rows, stated, q, p, memory):
 
 @kernel
 def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, memory):
-    """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`.
+    """As `solve`, on the velocities of the bodies. groups: contacts that are swept at the same time, see `arrange`.
 
     tol, owed, quick, speed: see `rigid.Options`.
     """
@@ -856,6 +940,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     stated, inverse = stated_blocks(n_contacts, n_blocks, p, memory), view(work, p.inverse, p.stride * m)
     G = view(work, p.G, 12 * d * n_blocks)
+    # 1. scale the blocks of interactions; their equations get the proximal term as methods with a matrix do
     blocks.complete_blocks(d, p.stride, inverse, stated, G)
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, stated.b)
     given = rigid.Problem(
@@ -873,6 +958,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
         inverse,
         view(work, p.w_free, 6 * m),
     )
+    # 2. sweep; threads pay from _PARALLEL contacts on only
     own = rigid.Options(tol, options.max_iter, options.rho, owed, quick, speed)
     r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
@@ -905,12 +991,14 @@ def total_impulse(n_contacts, n_blocks, p, memory):
 
 @kernel
 def add_contact_impulses(n, d, body, frame, lever, r, p, size):
-    """``p += H^T r`` of n contacts, and the norms of what each adds to translation and rotation to size (2 each)."""
+    """``p += H^T r`` of n contacts, and the norms of each one's share in translation and rotation to size (2 each)."""
     P, L, moment = stack(3), stack(3), stack(3)
+    # linear impulse, and rolling moment of blocks of five components
     for c in range(n):
         for k in range(3):
             P[k] = frame[9 * c + k] * r[d * c] + frame[9 * c + 3 + k] * r[d * c + 1] + frame[9 * c + 6 + k] * r[d * c + 2]
             L[k] = frame[9 * c + 3 + k] * r[d * c + 3] + frame[9 * c + 6 + k] * r[d * c + 4] if d == 5 else 0.0
+        # on A with plus, on B with minus
         for side in range(2):
             i, sign = body[2 * c + side], 1.0 - 2.0 * side
             if i != WORLD:
@@ -924,7 +1012,7 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 
 @tiny
 def keep_impulses(n_contacts, n_blocks, options, s, memory):
-    """lambda of everything into the record, 0 of what took no part."""
+    """lambda of everything into the record, 0 of inactive rows."""
     mem, work = memory.mem, memory.work
     p = s.plan[0]
     r = stated_blocks(n_contacts, n_blocks, p, memory).r
@@ -932,10 +1020,12 @@ def keep_impulses(n_contacts, n_blocks, options, s, memory):
         it, first = s.interactions[k], memory.iwork[p.begin + k]
         at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
         takes_part = False
+        # the record's flag is that of the first row of a contact
         for i in range(it.m):
             if blocks.first_row(it, i) == i:
                 takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, memory)
             memory.imem[it.active + i] = takes_part
+            # impulse of a force law: both ends of the step by their weights
             if it.law == FORCE:
                 mem[it.lam + i] = (options.h - at_end) * work[it.force_old + i] + at_end * work[it.force + i]
             elif first < 0:
@@ -949,8 +1039,9 @@ def keep_impulses(n_contacts, n_blocks, options, s, memory):
 
 @tiny
 def keep_contact_impulses(n_contacts, collisions, p, memory):
-    """lambda of detected contacts into the record, 0 of all but the n_contacts that took part."""
+    """lambda of detected contacts into the record, 0 of all but the n_contacts active ones."""
     iwork = memory.iwork
+    # clear first: contacts of the record that were not active carried nothing
     for k in range(collisions.size):
         c = collisions[k]
         for i in range(c.each * memory.imem[c.n]):

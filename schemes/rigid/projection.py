@@ -4,11 +4,11 @@
 
 with h and H of the last q, until no constraint is violated. G is the inverse mass, or the identity in coordinates: of x and p with the
 constraint ``|p| = 1`` (eq. 13.7) a rotation by ``4 H_omega^T lambda``, which is also ``(T^T T)^-1`` in velocities (eq. 13.12). Bodies turn
-along the exponential map, so that p stays unit. Velocities are not touched.
+along the exponential map, so that p stays unit. Velocities are not changed.
 
-Direct: of all contacts, or of those that take part in the step. Combined: a contact that the end of the step violates joins the step, which
-is solved again; then contacts that press are put on ``h = 0`` also from above. One that was not there when the step began joins where all
-are projected: after the projection it may be hidden by another, and no velocity would ever know of it.
+Direct: of all contacts, or of the active ones of the step. Combined: a contact that is violated at the end of the step becomes active in
+the step, which is solved again; then pressing contacts are projected onto ``h = 0`` also from above. A contact that was absent at the
+start of the step becomes active if all are projected: after the projection another one may hide it, and no velocity would ever react.
 """
 
 import sys
@@ -33,12 +33,12 @@ from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 
-_SHARE = 0.1  # of the tolerance: what the solver may leave
+_SHARE = 0.1  # of the tolerance: residual allowed in the solver
 
 
 @by_reference
 class Tables(NamedTuple):
-    """What a step with its projection reads of a model."""
+    """Tables of a step with its projection."""
 
     motion: plain.Tables
     positions: plain.Tables  # the same, but for a plan of its own: impulses of the projection must not overwrite those of the step
@@ -46,7 +46,7 @@ class Tables(NamedTuple):
 
 @by_reference
 class Options(NamedTuple):
-    """Words of a step with its projection."""
+    """Parameters of a step with its projection."""
 
     h: float
     motion: problem.Options
@@ -81,13 +81,15 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     functions = calls.functions
     form, own, p = s.motion, options.motion, s.motion.plan[0]
+    # 1. step of Moreau–Jean
     plain.begin(t_new - options.h, own, form, functions, memory)
     were_held = branches.are_held(options.h, view(memory.work, p.w, 6 * p.n_bodies), form.interactions, memory.work)
     n_contacts, n_blocks = problem.choose_active(own, form, memory)
     status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, calls, own, memory)
     note_contacts(n_contacts, form, p, memory)
     total, joined, is_found = n_iter, True, False
-    for attempt in range(1, p.n_contacts + p.n_blocks + 1 if options.every_contact != 0.0 else 1):  # each but the last makes one join
+    # 2. violated contacts become active, and the step is repeated; each attempt but the last adds at least one
+    for attempt in range(1, p.n_contacts + p.n_blocks + 1 if options.every_contact != 0.0 else 1):
         if status not in (CONVERGED, INEXACT) or not joined:
             break
         before, blocks_before = n_contacts, n_blocks
@@ -97,18 +99,22 @@ def step(t_new, s, calls, options, memory):
             restart(t_new - options.h, form.interactions, p, functions, memory)
             status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, calls, own, memory)
             total += n_iter
-            if status not in (CONVERGED, INEXACT):  # no velocity satisfies the contacts that have joined: positions will
+            # no velocity satisfies the new contacts: they are left to the positions
+            if status not in (CONVERGED, INEXACT):
                 leave(attempt, before, n_contacts, blocks_before, form, p, memory)
                 n_contacts, n_blocks, joined = before, blocks_before, False
                 restart(t_new - options.h, form.interactions, p, functions, memory)
                 status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, calls, own, memory)
                 total += n_iter
+    # 3. work of joints, before positions change
     status, residual = plain.judge_work(status, residual, were_held, n_contacts, n_blocks, own, form, memory)
+    # 4. projection
     if options.combined != 0.0:
         note_pressing(n_contacts, n_blocks, form, p, memory)
     if status in (CONVERGED, INEXACT):
         projected = project(t_new, is_found, s, calls, options, memory)
         status = status if projected == CONVERGED else projected
+    # 5. state, impulses and outputs
     done = plain.commit(t_new, n_contacts, n_blocks, form, functions, own, memory)
     return status if done == CONVERGED else done, total, residual
 
@@ -123,7 +129,7 @@ def _iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
 
 @kernel
 def note_contacts(n_contacts, s, p, memory):
-    """Which contacts of the record take part in the step, and that none has joined. Out: taking, joined."""
+    """Mark the active contacts of the record, none of which has been added so far. Out: taking, joined."""
     work = memory.work
     for k in range(s.collisions.size):
         for i in range(memory.imem[s.collisions[k].n]):
@@ -137,10 +143,11 @@ def note_contacts(n_contacts, s, p, memory):
 
 @kernel
 def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
-    """Contacts that the end of the step violates and that take no part in it do so from now on; direct: those that were not there before.
+    """Make contacts active that the end of the step violates; direct: only those that were absent at its start.
 
     Returns (contacts, blocks of interactions, whether one is new). Out: R of the problem of positions.
     """
+    # 1. detected contacts
     imem, work, iwork = memory.imem, memory.work, memory.iwork
     p, own, bodies, joined, of_all = s.positions.plan[0], s.motion.plan[0], s.motion.bodies, False, options.combined != 0.0
     q = view(work, own.q, 7 * p.n_bodies)
@@ -161,6 +168,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
                 iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
                 work[c.taking + number] = 1.0
                 n_contacts, joined = n_contacts + 1, True
+    # 2. gaps of interactions
     turn_matrices(p, q, work)
     for k in range(s.motion.interactions.size if of_all else 0):
         it = s.motion.interactions[k]
@@ -178,7 +186,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
 
 @kernel
 def _enter(k, i, n_contacts, s, q, memory):
-    """The i-th contact found of collisions k into the record, of which n_contacts take part. Returns its number. In/out: which."""
+    """Enter the i-th contact found of collisions k, of which n_contacts are active, into the record. Returns its number. In/out: which."""
     iwork = memory.iwork
     c, own = s.collisions[k], s.plan[0]
     number = contacts.insert(c, i, view(memory.work, own.q_old, 7 * own.n_bodies), q, memory)
@@ -191,7 +199,7 @@ def _enter(k, i, n_contacts, s, q, memory):
 
 @kernel
 def leave(attempt, n_before, n_contacts, blocks_before, s, p, memory):
-    """What has joined in an attempt takes no part any more."""
+    """Deactivate the contacts that were added in an attempt."""
     work, iwork = memory.work, memory.iwork
     for i in range(n_before, n_contacts):
         work[s.collisions[iwork[p.which + p.n_contacts + i]].taking + iwork[p.which + i]] = 0.0
@@ -253,16 +261,17 @@ def find_known(options, c, p, own, q, memory):
 
 @kernel
 def project(t, is_found, s, calls, options, memory):
-    """Moves q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan.
+    """Project q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan.
 
-    is_found: `find_known` has found the contacts at q.
+    is_found: whether `find_known` has found the contacts at q.
     """
     work = memory.work
     p, own, collisions, interactions = s.positions.plan[0], s.motion.plan[0], s.motion.collisions, s.motion.interactions
     m, status, wanted, press = p.n_bodies, VIOLATED, _SHARE * options.constraint_tol, options.combined != 0.0
     q, moved = view(work, own.q, 7 * m), view(work, p.w_free, 6 * m)
     for k in range(int(options.max_rounds) + 1):
-        press = press and 2 * k < options.max_rounds  # contacts that contradict each other are only kept from being violated
+        # 1. violations; pressing contacts that contradict each other are, from half of the rounds on, only kept from violation
+        press = press and 2 * k < options.max_rounds
         n_contacts, depth = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
         n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, calls.functions, memory)
         if max(depth, violation) <= options.constraint_tol:
@@ -270,8 +279,10 @@ def project(t, is_found, s, calls, options, memory):
             break
         if k == int(options.max_rounds):
             break
+        # 2. metric and rows at q
         metric(t, options.by_mass != 0.0, s.motion.bodies, p, q, calls.functions, memory)
         solved = CONVERGED
+        # 3. problem of positions
         for attempt in range(2):
             state_positions(press, n_contacts, n_blocks, options, interactions, p, memory)
             for i in range(6 * m):
@@ -286,10 +297,11 @@ def project(t, is_found, s, calls, options, memory):
             solved = solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory)
             if solved == CONVERGED:
                 break
-            press = False  # contacts that no position closes all at once: none of them is to be violated at least
+            press = False  # no position closes all pressing contacts at once: at least none of them is to be violated
         if solved != CONVERGED and not problem.can_go_on(solved):
             status = solved
             break
+        # 4. new positions
         inverse, impulse = view(work, p.inverse, p.stride * m), view(work, p.p, 6 * m)
         blocks.multiply_inverse(m, p.stride, inverse, impulse, moved)
         turn_all(p, q, moved, work)
@@ -298,7 +310,7 @@ def project(t, is_found, s, calls, options, memory):
 
 @tiny
 def solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory):
-    """The problem in which contacts that press are equations, which only methods with a matrix know. Returns a status."""
+    """Solve the problem in which pressing contacts are equations, by methods with a matrix only. Returns a status."""
     if not problem.has_matrix(n_contacts, n_blocks, s.positions.plan[0]):
         return UNSUITED
     return problem.solve_with_matrix(
@@ -310,13 +322,14 @@ def solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory):
 def penetrating(is_found, press, options, own, collisions, p, q, memory):
     """(number, depth): detected contacts at q with gaps up to the depth of the deepest, none if that is 0. Out: q_old, pair, which of p.
 
-    Those that are open by less than the depth are listed too, as bodies that are pushed apart may be pushed into others. press: contacts
-    that pressed in the step are as deep as they are open. Unless all are wanted, contacts that took no part in the step are left alone.
+    Gaps smaller than the depth are listed too, as bodies that are separated may be pushed into others. press: contacts that pressed in
+    the step count by the size of their gap. Unless all are projected, contacts that were inactive in the step are ignored.
     """
     work, iwork = memory.work, memory.iwork
     n, depth, v, chosen = 0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
+    # 1. contacts at q, and the largest depth
     for k in range(collisions.size):
         c = collisions[k]
         if chosen and not is_found:
@@ -327,6 +340,7 @@ def penetrating(is_found, press, options, own, collisions, p, q, memory):
             gap = work[c.new_gap + i]
             if options.every_contact != 0.0 or role(c, i, work) > 0.0:
                 depth = max(depth, abs(gap) if press and role(c, i, work) > 1.0 else -gap)
+    # 2. list of those that it may concern
     for k in range(collisions.size if depth > 0.0 else 0):
         c = collisions[k]
         for i in range(iwork[c.found]):
@@ -339,7 +353,7 @@ def penetrating(is_found, press, options, own, collisions, p, q, memory):
 
 @tiny
 def role(c, i, work):
-    """Of the i-th contact found: 0, 1 if it took part in the step, 2 if it pressed."""
+    """Role of the i-th contact found: 0, 1 if it was active in the step, 2 if it pressed."""
     number = int(work[c.known + i])
     return work[c.taking + number - 1] if number > 0 else 0.0
 
@@ -376,9 +390,9 @@ def turn_matrices(p, q, work):
 
 @kernel
 def violated(t, is_first, press, options, interactions, p, q, functions, memory):
-    """(blocks, violation): equations, and gaps that are negative, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin.
+    """(blocks, violation): equations, and negative gaps, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin.
 
-    A gap that was negative in an earlier round is listed again: else two would push the bodies to and fro.
+    A gap that was negative in an earlier round is listed again: otherwise two would push the bodies back and forth.
     """
     work, iwork = memory.work, memory.iwork
     R, n, worst = view(work, p.R, 9 * p.n_bodies), 0, 0.0
@@ -390,6 +404,7 @@ def violated(t, is_first, press, options, interactions, p, q, functions, memory)
         if not blocks.has_gap(it) or work[it.off] != 0.0:
             continue
         evaluate(t, it, q, R, functions, memory)
+        # equations and pressing rows count from both sides
         violation = 0.0
         for i in range(0, it.m, stride(it)):
             if counts(options, it, i, memory):
@@ -403,7 +418,7 @@ def violated(t, is_first, press, options, interactions, p, q, functions, memory)
 
 @tiny
 def counts(options, it, i, memory):
-    """Whether row i is projected: all, or what takes part in the step."""
+    """Whether row i is projected: all, or the active ones of the step."""
     return options.every_contact != 0.0 or blocks.takes_part(it, i, options.motion.gamma * options.h, memory)
 
 
@@ -419,10 +434,12 @@ def state_positions(press, n_contacts, n_blocks, options, interactions, p, memor
     work = memory.work
     stated, d = problem.stated_blocks(n_contacts, n_blocks, p, memory), p.d
     H, diagonal, body, mu, b = stated.H, stated.diagonal, stated.body, stated.mu, stated.b
+    # 1. all components padding
     for i in range(12 * d * n_blocks):
         H[i] = 0.0
     for i in range(d * n_blocks):
         diagonal[i], b[i], stated.r[i] = 1.0, 0.0, 0.0
+    # 2. rows of listed interactions; a pressing gap is an equation
     for k in range(interactions.size):
         it, first = interactions[k], memory.iwork[p.begin + k]
         if first < 0:
@@ -452,11 +469,13 @@ def metric(t, by_mass, bodies, p, q, functions, memory):
         still[i] = 0.0
     for i in range(p.n_bodies):
         own = view(work, p.inverse + p.stride * i, p.stride)
+        # inverse mass: that of the step without velocities and weights of forces
         if by_mass:
             inverse_matrix(
                 t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), nothing, False, functions, memory, own,
                 view(work, p.spare, 150),
             )  # fmt: skip
+        # identity in coordinates: rotations by 4, see above
         else:
             for k in range(p.stride):
                 own[k] = 0.0

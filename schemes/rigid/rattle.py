@@ -8,26 +8,26 @@ with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of friction and b
 
     0 <= y_k + h H(q_k) v  ⟂  r_N >= 0,             0 <= u_N + e u_N^-  ⟂  P_N = r_N + s_N >= 0,       u = H(q_{k+1}) v_{k+1}
 
-the first half of those that may close in the step, the second of those that are closed at its end or carried in the first. The first half
-holds gaps: it ends where bodies touch, and pushes apart what overlaps, by no more than a hundredth of a body's size in a step, and with the
-friction of what it stops alone (`collisions.grip`). Where bodies turn so far, or are thrown so, that it ends with them deep within each
-other, it is solved again with the contacts that are found there (`schemes.rigid.overshooting`). The second finds what contacts do in the
-whole step, P with friction ``|P_T| <= mu P_N``: so velocities are those of the law, and what was pushed apart does not fly apart. Where
-joints are pushed it finds their impulses of the whole step, too, as in the first half they turn with the bodies: such a step is of order 1.
-u^- is the velocity of the start, with what forces add until the gap is closed; 0 of what carried in the last step.
-Without impacts the step is the same backwards up to ``O(h^2)`` of curvature of contacts, which the next step corrects: of order 2, and what
-a conservative machine, or a body that rolls, has of energy does not drift. Forces are those of the implicit
-midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped. What
-they press into joints acts with H of the middle, too, ``F + H^T Lambda`` (`schemes.rigid.loads`): H of the ends would give a strong force
-through a joint a lever of ``h v / 2``, one way in the first half and the other way in the second.
+the first half of contacts that may close in the step, the second of those that are closed at its end or carried in the first. The first
+half controls gaps: it ends where bodies touch, and separates overlapping ones, by at most a hundredth of a body's size in a step, and with
+the friction of the stopping impulse only (`collisions.grip`). If bodies turn so far, or are so fast, that it ends with deep penetration, it
+is solved again with the contacts found there (`schemes.rigid.overshooting`). The second finds the impulses of contacts in the whole step, P
+with friction ``|P_T| <= mu P_N``: so velocities are those of the law, and separated bodies do not fly apart. If joints transmit contact
+forces it finds their impulses of the whole step, too, as in the first half they turn with the bodies: such a step is of order 1. u^- is the
+velocity of the start, with its change by forces until the gap is closed; 0 for contacts that carried in the last step. Without impacts the
+step is symmetric in time up to ``O(h^2)`` of curvature of contacts, which the next step corrects: of order 2, and the energy of a
+conservative machine, or of a rolling body, does not drift. Forces are those of the implicit midpoint rule, so that no spring or damper is
+too stiff; as under that rule, motions much faster than a step ring and are not damped. Loads of joints act with H of the middle, too, ``F +
+H^T Lambda`` (`schemes.rigid.loads`): H of the ends would give a strong force through a joint a lever of ``h v / 2``, in one direction in
+the first half and in the other in the second.
 
-Where no v is found that keeps joints at their positions and follows the laws of contacts, as of a mechanism that is struck while it turns
-by a radian in a step, or where joints would drive what they hold, they hold for velocities in the first half, and a linear motion beside
-it closes them; such a step is INEXACT, and of order 1.
+If no v is found that keeps joints at their positions and satisfies the laws of contacts, as for a mechanism that is struck while it turns
+by a radian in a step, or if joints would drive the motion, they hold for velocities in the first half, and a linear motion beside it closes
+them; such a step is INEXACT, and of order 1.
 
-Where joints form a tree, both halves are solved in the velocities that these leave free (`schemes.rigid.trees`). Else, and where that
-finds nothing, both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions
-(`problem.Options.span`), and a semi-explicit one that moves nothing and has the same forces.
+If joints form a tree, both halves are solved in their generalised velocities (`schemes.rigid.trees`). Otherwise, and if that finds nothing,
+both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions (`problem.Options.span`), and a
+semi-explicit one without motion and with the same forces.
 References: Breuling, Capobianco, Eugster, Leine, Nonlinear Analysis: Hybrid Systems 52 (2024) 101469, whose forces are those of q_k and
 q_{k+1}; Jay, SIAM J. Numer. Anal. 45 (2007) 1814–1842: forces by Gauss's, constraints by Lobatto's quadrature.
 """
@@ -56,26 +56,34 @@ from nsds.schemes.rigid.projection import restart
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, LEFT_BRANCH, NON_FINITE, VIOLATED
 
-# Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
-# back: what of the first half is taken back, and turned, the part of it that turns with the bodies, see `_take_back`. way: velocities by
-# which the bodies move. w_old: at q_k, in inertial axes; gain: what forces add in a step. v_old: at q_k, driven:
-# impulses of what drives, both in axes of the bodies.
-PLAN = table("impulse", "lam", "back", "turned", "way", "w_old", "gain", "v_old", "driven")
-_ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
-_TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
-_FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
-_NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
-_OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
-_PUSHED = 0.5  # of the friction of a contact: if it has less in the first half, the push is most of what the contact does there
-_FAR_MORE = 100.0  # times the kinetic energy: what no step adds but one that is no motion
-_GAIN = 0.1  # of the kinetic energy, which joints and contacts may add in a step
+PLAN = table(
+    # first half: impulse (6 n) on bodies, in their axes; lam: of interactions
+    "impulse", "lam",
+    # back (6 n): impulses of the first half that the second one replaces; turned (6 n): their part that turns with the bodies, see
+    # `_take_back`
+    "back", "turned",
+    # way (6 n): velocities by which the bodies move
+    "way",
+    # w_old (6 n): velocities at q_k, inertial axes; gain (6 n): their change by forces in a step
+    "w_old", "gain",
+    # v_old (6 n): velocities at q_k; driven (6 n): impulses of drives; both in axes of the bodies
+    "v_old", "driven",
+)  # fmt: skip
+_ROUNDS = 5.0  # of Newton's method for a motion that closes joints
+_TURN = 0.5  # radians: largest rotation by a linear motion that closes joints
+_FAR = 1 / 4  # radians: rotation in a step up to which impulses of the last one are a useful guess
+_NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: negligible overlap, if contacts are solved with a matrix, and by sweeps
+_OPEN = 1e-8  # of the coordinates: largest gap of joints at rest
+_PUSHED = 0.5  # of the friction of a contact: with less in the first half, separation dominates its impulse there
+_FAR_MORE = 100.0  # times the kinetic energy: no valid step adds so much
+_GAIN = 0.1  # of the kinetic energy: largest increase by joints and contacts in a step
 _MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
-_CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
+_CLOSED = 1e-6  # of the lengths of joints, in radians, too: smaller gaps count as closed
 
 
 @by_reference
 class Tables(NamedTuple):
-    """What a step reads of a model."""
+    """Tables of a model that a step reads."""
 
     motion: plain.Tables
     plan: np.ndarray
@@ -84,7 +92,7 @@ class Tables(NamedTuple):
 
 @by_reference
 class Options(NamedTuple):
-    """Words of a step."""
+    """Parameters of a step."""
 
     h: float
     first: problem.Options
@@ -95,6 +103,7 @@ class Options(NamedTuple):
 
 def prepare(records, mem, options, h, method):
     """Tables and work memory of all members."""
+    # 1. model, and the first half as a step of Moreau–Jean
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, iwork)
     tol, max_iter = float(options["newton_tol"].item()), float(options["newton_max_iter"].item())
@@ -112,11 +121,14 @@ def prepare(records, mem, options, h, method):
         press=0.0,
         is_half=1.0,
     )
+    # 2. memory
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     work.place(places, impulse=6 * lists.bodies.size, lam=int(lists.interactions["m"].sum()))
     work.place(places, **dict.fromkeys(("back", "turned", "way", "w_old", "gain", "v_old", "driven"), 6 * lists.bodies.size))
-    work.place(motion.plan, v_mid=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
+    # v_mid stays 0: the second half moves nothing
+    work.place(motion.plan, v_mid=6 * lists.bodies.size)
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
+    # 3. options of the other half, of closing joints, and the tree
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0, gamma=0.0), first._replace(is_explicit=1.0, max_iter=_ROUNDS)
     words, joints = Options(h, first, second, first._replace(span=0.0), closing), trees.joints_of(lists, mem)
     motion = motion._replace(links=loads.plant(lists, joints, motion.plan, work))
@@ -135,6 +147,7 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     functions, work = calls.functions, memory.work
     form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
+    # 1. state and forces at the start, active contacts, laws of the first half
     plain.begin(t, first, form, functions, memory)
     for i in range(6 * p.n_bodies):
         work[s.plan[0].w_old + i], work[s.plan[0].v_old + i] = work[p.w + i], work[p.v + i]
@@ -145,10 +158,12 @@ def step(t_new, s, calls, options, memory):
         if p.unilateral != 0:
             _note_approach(t, s, first, functions, memory)
             _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, memory)
+    # 2. guess, and measures of energy by which the solution is judged
     if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, memory.iwork):
         _anticipate(t, first, form, functions, memory)
     before = math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, memory)
     was_closed = before == math.inf and s.tree.links.size == 0 and _are_joints_closed(options.h, form, memory)
+    # 3. first half, and the motion of the bodies
     n_contacts, n_blocks, status, n_iter, residual, way = _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory)
     if n_contacts < 0:
         _scale_impulses(2.0, form, memory)
@@ -156,6 +171,7 @@ def step(t_new, s, calls, options, memory):
         return CAPACITY, n_iter, residual
     if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
+    # 4. middle: contacts and outputs at the new positions; impulses of contacts are set aside
     is_pushed, done_by_joints = _are_joints_pushed(form, memory), 0.0
     was_closed = was_closed and way == p.v
     if was_closed:
@@ -165,6 +181,7 @@ def step(t_new, s, calls, options, memory):
     residual = max(residual, opening)
     if opening > _CLOSED and status in (CONVERGED, INEXACT):
         status = VIOLATED if opening > calls.solver_options.inexact else INEXACT
+    # 5. laws of the second half, which covers the impulses of the whole step
     _turn_over(second.h, s, work)
     keep_angles(form.interactions, memory)  # the second half moves nothing
     if p.unilateral != 0:
@@ -177,6 +194,7 @@ def step(t_new, s, calls, options, memory):
     n_contacts, n_blocks = problem.choose_active(second, form, memory)
     for i in range(6 * p.n_bodies if was_closed else 0):
         work[s.plan[0].w_old + i] = work[p.w + i]
+    # 6. second half; without a valid solution again, without the impulses of the first
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
     if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, memory):
         _forget_first_half(second.h, s, work)
@@ -184,35 +202,41 @@ def step(t_new, s, calls, options, memory):
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
         hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
         status, n_second = worse(status, INEXACT), n_second + more
+    # 7. work of joints over both halves
     if was_closed and n_contacts == 0 and hit in (CONVERGED, INEXACT):
         done_by_joints += branches.work_of_joints(s.plan[0].w_old, 0, n_blocks, form.interactions, p, memory)
         share = _beyond_reason(done_by_joints, options.h, s, memory)
         if share > 0.0:
             status, residual = worse(status, LEFT_BRANCH), max(residual, share)
+    # 8. state and impulses
     ended = _commit(n_contacts, n_blocks, s, options, memory)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
 
 @kernel
 def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory):
-    """(contacts, blocks, status, iterations, residual, way): contacts that the motion ends deep in have joined; -1 without room for them.
+    """(contacts, blocks, status, iterations, residual, way): with contacts in which the motion ends too deep; -1 without room for them.
 
-    way: where the velocities lie by which the bodies have moved. before: `_energy_before`.
+    way: offset of the velocities by which the bodies have moved. before: `_energy_before`.
     """
     work, form, p, n_iter = memory.work, s.motion, s.motion.plan[0], 0
     q, w = view(work, p.q, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
     for attempt in range(overshooting.ROUNDS + 1):
+        # 1. solve
         status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, options.first, memory)
         way, n_iter = p.v, n_iter + more
+        # 2. no solution, or one in which joints drive: joints hold for velocities
         is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, memory))
         if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
             n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
             n_iter += more
+        # 3. move, and look for contacts that are too deep
         if not _move(options.h, options.first, way, form, memory):
             return -1, n_blocks, status, n_iter, residual, way
         if way != p.v or attempt == overshooting.ROUNDS or not overshooting.is_any(options.h, form, q, memory):
             break
+        # 4. add them, and restart from the state in mem
         n_contacts = overshooting.join(options.h, n_contacts, form, q, w, memory)
         if n_contacts < 0:
             break
@@ -260,7 +284,7 @@ def _end_alone(t_new, s, functions, options, memory):
 
 @kernel
 def _fall(t, options, s, functions, memory):
-    """A half in which forces act alone, that depend on t alone or are those of the first half: as `plain.iterate`, at once."""
+    """Half step in which only forces act that depend on t alone or are those of the first half: as `plain.iterate`, without iteration."""
     work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
     q, v, w, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)
@@ -276,12 +300,14 @@ def _fall(t, options, s, functions, memory):
 
 @kernel
 def _solve_half(t, n_contacts, n_blocks, s, calls, options, memory):
-    """In the velocities that joints leave free, where they form a tree; else as `plain.iterate`."""
+    """Half step in the generalised velocities of the joints, if they form a tree; else as `plain.iterate`."""
     form, n_tried = s.motion, 0
+    # 1. without interactions, or with constant forces: one problem
     if n_blocks == 0 and (options.is_explicit != 0.0 or form.plan[0].linear != 0):
         if n_contacts == 0:
             return _fall(t, options, form, calls.functions, memory)
         return plain.solve_at_once(t, n_contacts, n_blocks, form, calls, options, memory)
+    # 2. tree; a contradiction is a result, too
     n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, memory)
     if n_laws >= 0:
         if options.span > 0.0:
@@ -292,6 +318,7 @@ def _solve_half(t, n_contacts, n_blocks, s, calls, options, memory):
             return status, n_tried, residual
         _begin_again(form, memory.work)
         problem.choose_blocks(options, form, memory)
+    # 3. all bodies
     if options.is_explicit != 0.0 and form.plan[0].unilateral == 0:
         plain.invert_masses(t, options, form, calls.functions, memory)
     status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, form, calls, options, memory)
@@ -319,16 +346,18 @@ def _restart(t, options, s, functions, memory):
 
 @kernel
 def _anticipate(t, options, s, functions, memory):
-    """Where Newton's iteration begins: after forces at t_k, and half of what joints have done in the last step. Out: v, w.
+    """First iterate of Newton's method: after forces at t_k, and half of the impulses of joints of the last step. Out: v, w.
 
-    Velocities are those at t_k where some body turns too far in a step for this to spare an iteration, or would do so, as after an impact.
+    The velocities at t_k are kept if some body turns too far in a step for this to spare an iteration, or would do so, as after an impact.
     """
     work = memory.work
     p, m, farthest = s.plan[0], s.plan[0].n_bodies, 0.0
+    # 1. too much rotation
     for i in range(m):
         farthest = max(farthest, options.span * norm(view(work, p.v_old + 6 * i + 3, 3)))
     if not farthest <= _FAR:
         return
+    # 2. impulses: of forces at t_k, and half of those of the last step; force laws are in both, and are counted once
     R, change, way = view(work, p.R, 9 * m), view(work, p.R_free, 6 * m), view(work, p.w_free, 6 * m)
     for i in range(6 * m):
         change[i] = options.h * work[p.f_old + i] + 0.5 * memory.mem[s.bodies[i // 6].q + P + i % 6]
@@ -341,6 +370,7 @@ def _anticipate(t, options, s, functions, memory):
                 change[6 * it.a + l] += more * work[it.H + 12 * i + l]
                 if it.b != ABSENT:
                     change[6 * it.b + l] += more * work[it.H + 12 * i + 6 + l]
+    # 3. velocities by them
     plain.invert_masses(t, options, s, functions, memory)
     blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), change, way)
     for i in range(m):
@@ -353,9 +383,10 @@ def _anticipate(t, options, s, functions, memory):
 
 @kernel
 def _yield(t, s, calls, options, memory):
-    """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
+    """First half with joints at velocity level. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
     work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    # 1. velocities with joints at velocity level
     _aim_at_gaps(math.inf, options.first, s, memory)
     loads.clear(form, work)
     work[p.lost] = 0.0
@@ -364,13 +395,15 @@ def _yield(t, s, calls, options, memory):
         work[places.way + i] = work[p.v + i]
     if held[2] != INEXACT:
         return held
-    problem.keep_impulses(held[0], held[1], options.yielding, form, memory)  # a guess of the same ones
+    # 2. linear motion beside it that closes the joints, from these velocities without forces; its impulses are a guess for the same ones
+    problem.keep_impulses(held[0], held[1], options.yielding, form, memory)
     for i in range(6 * p.n_bodies):
         work[p.v_old + i] = work[p.v + i]
         work[p.f_old + i] = 0.0
     plain.invert_masses(t, options.closing, form, calls.functions, memory)
     n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, memory)
     plain.iterate(t, 0, n, form, calls, options.closing, memory)
+    # 3. limited rotation
     fastest, zero = 0.0, 0.0
     for i in range(6 * p.n_bodies):
         work[p.v + i] -= work[p.v_old + i]
@@ -380,18 +413,21 @@ def _yield(t, s, calls, options, memory):
     share = _TURN / max(_TURN, options.h * fastest)
     for i in range(6 * p.n_bodies if zero == 0.0 else 0):
         work[places.way + i] += share * work[p.v + i]
-    return _hold_velocities(t, s, calls, options, memory)  # whose work is lost
+    # 4. the velocities again, as their memory was used
+    return _hold_velocities(t, s, calls, options, memory)
 
 
 @kernel
 def _hold_velocities(t, s, calls, options, memory):
-    """From the state in mem, whose R, w and H are found again. Returns as `_yield`, INEXACT at best.
+    """Velocities with joints at velocity level, from the state in mem, with new R, w and H. Returns as `_yield`, INEXACT at best.
 
-    Where nothing is found with forces of the middle, a tree of joints takes those at q_k, bodies without joints those of the motion without
+    If nothing is found with forces of the middle, a tree of joints uses those at q_k, bodies without joints those of the motion without
     contacts, and one problem is solved.
     """
     form = s.motion
+    # 1. forces of the middle
     n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(t, form, calls, options.yielding, memory)
+    # 2. given forces: a linear problem, which has a solution more often
     if status != CONVERGED and status != INEXACT:
         n_contacts, n_blocks = _begin_anew(t, form, calls.functions, options.second, memory)
         n_laws, left = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, memory), math.inf
@@ -403,6 +439,7 @@ def _hold_velocities(t, s, calls, options, memory):
             left = _hold_with_free_forces(t, n_contacts, n_blocks, form, calls, options, memory)
         if left <= calls.solver_options.inexact:
             status, residual = CONVERGED, left
+        # 3. neither: the result of the first
         else:
             n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(t, form, calls, options.yielding, memory)
     return n_contacts, n_blocks, INEXACT if status == CONVERGED else status, n_iter, residual
@@ -436,7 +473,7 @@ def _hold_with_free_forces(t, n_contacts, n_blocks, s, calls, options, memory):
 
 @kernel
 def _begin_anew(t, s, functions, options, memory):
-    """(contacts, blocks) of the state in mem. Out: R, w and H, and what `plain.begin` says."""
+    """(contacts, blocks) of the state in mem. Out: R, w and H, and the output of `plain.begin`."""
     work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
     n_lost = work[p.lost]
@@ -449,7 +486,7 @@ def _begin_anew(t, s, functions, options, memory):
 
 @kernel
 def _energy_before(h, n_contacts, n_blocks, s, memory):
-    """Kinetic energy at the start of the step and what is little, see `_least_energy`; infinity where joints cannot drive: alone."""
+    """Kinetic energy at the start of the step and a least energy, see `_least_energy`; infinity if joints cannot drive: without others."""
     p, before = s.plan[0], 0.0
     if p.unilateral == 0 and n_contacts == 0 and problem.are_equations(s.interactions, p, memory.iwork):
         return math.inf
@@ -479,9 +516,9 @@ def _are_joints_closed(h, s, memory):
 
 @kernel
 def _beyond_reason(done, h, s, memory):
-    """Work of joints in both halves, of the kinetic energy, where it is more than that of a smooth step on its branch; else 0.
+    """Work of joints in both halves relative to the kinetic energy, if it is more than that of a smooth step on its branch; else 0.
 
-    What joints do in one half they take in the other one, but for half of `branches.of_smooth` at most.
+    The work of joints in one half is undone in the other one, but for half of `branches.of_smooth` at most.
     """
     form, p, energy, turn = s.motion, s.motion.plan[0], _energy_after(s.motion, memory), 0.0
     for i in range(form.bodies.size):
@@ -494,9 +531,9 @@ def _beyond_reason(done, h, s, memory):
 
 @kernel
 def _do_joints_drive(before, n_contacts, n_blocks, s, memory):
-    """Whether most of the kinetic energy after the first half, and more than there was, is work of joints: ``r^T H (w + w_k) / 2``.
+    """Whether most of the kinetic energy after the first half, and more than before, is work of joints: ``r^T H (w + w_k) / 2``.
 
-    They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be.
+    They hold at the ends of the step, and H at its start turns with it: a share of about ``(h omega)^2 / 2`` is normal.
     """
     form, p = s.motion, s.motion.plan[0]
     if before == math.inf:
@@ -529,18 +566,21 @@ def _has_far_more_energy(before, s, memory):
 
 @kernel
 def _is_driven(before, n_contacts, n_blocks, s, memory):
-    """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies."""
+    """Whether joints and contacts have added kinetic energy in the step: their impulses at its start turn with the bodies."""
     work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
     m, impulse, is_possible = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), before < math.inf
-    for i in range(6 * m if is_possible else 0):  # what has infinite mass and moves may drive,
+    # 1. bodies of infinite mass that move may drive,
+    for i in range(6 * m if is_possible else 0):
         is_possible = is_possible and (not form.bodies[i // 6].fixed or work[places.v_old + i] == 0.0)
-    for k in range(form.interactions.size if is_possible else 0):  # and stops whose place depends on time
+    # and stops that depend on time
+    for k in range(form.interactions.size if is_possible else 0):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
             is_possible = is_possible and work[it.rate + i] == 0.0
     if not is_possible:
         return False
+    # 2. impulses of both halves but for drives, and their work
     _impulses_of_drives(n_contacts, n_blocks, form, memory, impulse)
     for i in range(6 * m):
         impulse[i] = work[p.p + i] - impulse[i]
@@ -553,7 +593,7 @@ def _is_driven(before, n_contacts, n_blocks, s, memory):
 
 @kernel
 def _impulses_of_drives(n_contacts, n_blocks, s, memory, out):
-    """Those of motors and of all else that is neither a joint nor a contact, in a half. Out: out, in inertial axes."""
+    """Impulses of motors and of all others that are neither joints nor contacts, in a half. Out: out, in inertial axes."""
     p = s.plan[0]
     for i in range(6 * p.n_bodies):
         out[i] = memory.work[p.known + i] if p.bounded != 0 else 0.0
@@ -584,7 +624,7 @@ def _are_joints_pushed(s, memory):
 
 @kernel
 def _forget_first_half(h, s, work):
-    """The second half finds all of the step's impulses, those of joints too: what joints do against a push turns with them.
+    """Let the second half find all impulses of the step, those of joints too: reactions of joints to a separation turn with it.
 
     Out: v, w, back, f_old.
     """
@@ -617,7 +657,7 @@ def _forget_restitution(s, memory):
 
 @kernel
 def _least_energy(h, body, p, i, memory):
-    """What forces at t_k give in a step to a body at rest, and what closes a joint that is open by little."""
+    """Energy by forces at t_k in a step for a body at rest, and of closing a joint with a small gap."""
     work = memory.work
     m, I = memory.mem[body.q + MASS], view(memory.mem, body.q + INERTIA, 9)
     inertia = (I[0] + I[4] + I[8]) / 3.0
@@ -647,7 +687,7 @@ def _scale_impulses(factor, s, memory):
 
 @kernel
 def _move(h, options, way, s, memory):
-    """The bodies move by h times the velocities at ``way``; contacts there, False where the record has no room for them. Out: q."""
+    """Move the bodies by h times the velocities at ``way``; detect contacts, False without room for them in the record. Out: q."""
     work = memory.work
     p = s.plan[0]
     q, v, w = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, way, 6 * p.n_bodies)
@@ -661,18 +701,20 @@ def _move(h, options, way, s, memory):
 
 @kernel
 def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
-    """Contacts and outputs of the state between the halves in mem. Returns CONVERGED or NON_FINITE. Out: what the first half did, R, w."""
+    """Contacts and outputs of the state between the halves in mem. Returns CONVERGED or NON_FINITE. Out: impulses so far, R, w."""
     work, iwork = memory.work, memory.iwork
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
     back, turned = view(work, places.back, 6 * m), view(work, places.turned, 6 * m)
+    # 1. impulses of the first half, of all and of drives, in axes of the bodies
     for i in range(6 * m):
         back[i] = turned[i] = 0.0
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
     driven = view(work, places.driven, 6 * m)
     _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
     plain.to_body(m, R, driven, driven)
+    # 2. contacts of the end: inherited impulses, and those of the first half subtracted, at q_k or where they turn with the bodies
     problem.keep_impulses(n_contacts, n_blocks, options.first, form, memory)
     for k in range(form.collisions.size):
         c = form.collisions[k]
@@ -682,6 +724,7 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
         contacts.pass_on(c, iwork[c.found], memory)
         contacts.take_over(c, iwork[c.found], memory)
         contacts.guess_whole(c, memory)
+    # 3. interactions likewise; outputs in between, since they overwrite H of q_k
     _each_lambda(False, s, memory)
     _take_back(True, form.interactions, back, memory)
     plain.to_body(m, R, back, back)
@@ -696,7 +739,7 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
 
 @kernel
 def _turn_over(h, s, work):
-    """The second half begins where the first one ended, with its forces, and without what contacts did.
+    """Start of the second half: the end of the first one, with its forces, and without the impulses of contacts.
 
     Out: q_old, v_old, f_old, force_old and lost.
     """
@@ -726,11 +769,11 @@ def _is_bound(i, interactions):
 
 @kernel
 def _keep_energy_of_pushed(h, half, s, memory):
-    """Bodies that contacts have turned begin the second half with no more energy of rotation than their motion without contacts has.
+    """Limit the energy of rotation of bodies turned by contacts to that of their motion without contacts, at the start of the second half.
 
-    What contacts did in the first half is taken back as if it had not been, but where it has turned the body: the same angular momentum
-    can be worth much more there, of a rod most of all, which may be left to spin about its axis. The angular velocity is then shortened.
-    Bodies that are held or driven by others may take energy from them, and are left alone. In/out: f_old.
+    Impulses of contacts of the first half are subtracted as if they had not acted, but they have turned the body: the same angular momentum
+    can have much more energy there, above all for a rod that spins about its axis. The angular velocity is then reduced.
+    Bodies that others hold or drive may take energy from them, and are not changed. In/out: f_old.
     """
     work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
@@ -740,18 +783,21 @@ def _keep_energy_of_pushed(h, half, s, memory):
         body, back, f = form.bodies[i], view(work, places.back + 6 * i + 3, 3), view(work, p.f_old + 6 * i + 3, 3)
         if norm(back) == 0.0 or body.fixed or body.isotropic or body.coupled or is_gone(body, work):
             continue
+        # 1. energy of rotation without contacts: at the start, and by the work of moments, of which the gyroscopic one does none
         I, v, v_k = view(memory.mem, body.q + INERTIA, 9), view(work, p.v + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
         times(I, v_k, kept)
         energy = 0.5 * dot(v_k, kept)
         times(I, v, kept)
-        cross(kept, v, torque)  # the gyroscopic moment does no work
+        cross(kept, v, torque)
         for k in range(3):
             energy += h * (work[p.f + 6 * i + 3 + k] - torque[k]) * v[k]
             kept[k] += half * f[k]
             turned[k] = 0.0
+        # 2. energy of the angular momentum at the new orientation
         times(view(R, 9 * i, 9), kept, view(turned, 3, 3))
         blocks.multiply_inverse(1, p.stride, view(inverse, p.stride * i, p.stride), turned, rate)
         now = 0.5 * dot(view(turned, 3, 3), view(rate, 3, 3))
+        # 3. reduce it, in the impulse with which the second half begins
         if now > _MORE * energy and not _is_bound(i, form.interactions):
             share = math.sqrt(max(energy, 0.0) / now) - 1.0
             for k in range(3):
@@ -760,17 +806,20 @@ def _keep_energy_of_pushed(h, half, s, memory):
 
 @kernel
 def _note_approach(t, s, options, functions, memory):
-    """When contacts close in the step, see `contacts.note_approach`. Out: before, gain, inverse."""
+    """Time at which contacts close in the step, see `contacts.note_approach`. Out: before, gain, inverse."""
     mem, work = memory.mem, memory.work
     form, p, places, h = s.motion, s.motion.plan[0], s.plan[0], options.span
     m, q, rebounds = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), form.interactions.size > 0
+    # 1. needed for restitution only
     for k in range(form.collisions.size):
         rebounds = rebounds or contacts.rebounds(form.collisions[k], mem)
     if not rebounds:
         return
+    # 2. velocity change by forces
     w, gain = view(work, places.w_old, 6 * m), view(work, places.gain, 6 * m)
     plain.invert_masses(t, options, form, functions, memory)
     _gain_of_forces(h, p.f_old, form, work, gain)
+    # 3. interactions, then detected contacts
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
@@ -812,7 +861,7 @@ def _aim_at_gaps(nothing, options, s, memory):
 
 @tiny
 def _size(it, i, bodies, memory):
-    """Of the bodies of a row, in units of its gap."""
+    """Size of the bodies of a row, in units of its gap."""
     size = math.inf
     for side in range(2):
         body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
@@ -824,9 +873,9 @@ def _size(it, i, bodies, memory):
 
 @kernel
 def _take_back(is_impact, interactions, back, memory):
-    """``back -= H^T r`` of what contacts did in the first half, of impacts or of others, see `contacts.take_back`. In/out: back.
+    """``back -= H^T r`` of contacts in the first half, of impacts or of others, see `contacts.take_back`. In/out: back.
 
-    The second half finds what contacts do in the whole step: so bodies that the first half has pushed apart do not fly apart.
+    The second half finds the impulses of contacts in the whole step: so bodies separated by the first half do not fly apart.
     """
     for k in range(interactions.size):
         it = interactions[k]
@@ -839,7 +888,7 @@ def _take_back(is_impact, interactions, back, memory):
 
 @kernel
 def _guess_whole(interactions, memory):
-    """lambda of contacts becomes a guess for the whole step; those that carry take part in the second half. In/out: lambda. Out: joined."""
+    """lambda of contacts as a guess for the whole step; carrying ones are active in the second half. In/out: lambda. Out: joined."""
     for k in range(interactions.size):
         it = interactions[k]
         for i in range(it.m if it.always == 0 else 0):
@@ -850,7 +899,7 @@ def _guess_whole(interactions, memory):
 
 @kernel
 def _aim_at_velocities(s, memory):
-    """Laws of contacts in the second half: what restitution wants, see `contacts.aim_at_velocities`. Out: aim, grip."""
+    """Laws of contacts in the second half: velocities for restitution, see `contacts.aim_at_velocities`. Out: aim, grip."""
     work = memory.work
     form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
@@ -860,6 +909,7 @@ def _aim_at_velocities(s, memory):
         for i in range(it.m if it.always == 0 else 0):
             first = blocks.first_row(it, i)
             carries, u = memory.mem[it.lam + first] != 0.0, 0.0
+            # velocity before the impact: of free contacts now; of impacting ones at the closing of the gap; 0 of persistent ones
             if not carries:
                 u = row_velocity(work[it.rate + i], it, i, w, work)
             elif not work[it.last + first] > 0.0:
@@ -892,22 +942,25 @@ def _opening(s, memory):
 def _commit(n_contacts, n_blocks, s, options, memory):
     """The velocities after the second half, and the impulses of both, in mem. Returns CONVERGED or NON_FINITE.
 
-    H of everything is that of `_meet`: the second half moves nothing.
+    H of all rows is that of `_meet`: the second half has no motion.
     """
     work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, p.R_free, 6 * m))
+    # 1. impulses of bodies: of both halves and the loads of joints, minus those of the first half that were replaced
     for i in range(m):
         for k in range(6):
             at = 6 * i + k
             memory.mem[form.bodies[i].q + P + k] = (
                 work[p.R_free + at] + work[places.impulse + at] + options.h * work[p.load + at] + work[places.back + at]
             )
+    # 2. multipliers
     problem.keep_impulses(n_contacts, n_blocks, options.second, form, memory)
     _each_lambda(True, s, memory)
     loads.add_to(options.h, form, memory)
+    # 3. state; positions and H are those of the middle
     is_finite = plain.keep_state(form, q, v, memory)
     is_finite = plain.outputs_of_velocities(form.interactions, p, v, R, memory) and is_finite
     return CONVERGED if is_finite else NON_FINITE
@@ -915,9 +968,9 @@ def _commit(n_contacts, n_blocks, s, options, memory):
 
 @kernel
 def _each_lambda(is_sum, s, memory):
-    """lambda of what acts in both halves is kept; or, where it is a sum, what was kept is added to it.
+    """Keep lambda of rows that act in both halves; or, if is_sum, add the kept values.
 
-    Contacts have in the second half what they do in the whole step.
+    In the second half contacts have their impulses of the whole step.
     """
     at = s.plan[0].lam
     for k in range(s.motion.interactions.size):

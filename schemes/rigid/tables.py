@@ -18,56 +18,83 @@ from nsds.model.records import GRAVITY, model_of, words
 from nsds.schemes.problem.kinds import components_of_bodies
 from nsds.schemes.problem.lines import interaction, state_functions
 
-# Words of a body's record from q on: v, p, mass and inertia lie behind one another.
+# Offsets in a body's record from q on: v, p, mass and inertia follow each other.
 V, P, MASS, INERTIA = 7, 13, 19, 20
-# One row per body. In the record: q and what lies behind it, z, numeric terms; slots of functions. isotropic: no gyroscopic moment;
-# oriented: forces depend on how it is turned; fixed: infinite mass; coupled: forces depend on q and v, so that force and moment do not
-# separate. alive: a flag in the record; gone: in the work memory, that it is not set, see `schemes.rigid.presence`.
-# planar: it moves in the plane z = 0.
+# One row per body; offsets into the record unless noted.
 BODY = table(
-    "q", "z", "n_z", "gravity", "fext", "mext", "mext_inertial", "C", "K", "T", "u", "n_u", "u_inertial", "isotropic", "oriented", "fixed",
-    "coupled", "alive", "gone", "planar",
+    # q, and behind it v, p, mass, inertia; z (n_z): parameters of user functions; gravity (3), m/s²
+    "q", "z", "n_z", "gravity",
+    # numeric force (3), N, and moment (3), N m, the latter in inertial axes if mext_inertial; C (6, 6), K (6, 7): damping and stiffness;
+    # T, u (n_u): control matrix and controls
+    "fext", "mext", "mext_inertial", "C", "K", "T", "u", "n_u", "u_inertial",
+    # flags. isotropic: no gyroscopic moment; oriented: forces depend on the rotation; fixed: infinite mass; coupled: forces depend on q
+    # and v, so that the inverse does not separate into force and moment
+    "isotropic", "oriented", "fixed", "coupled",
+    # alive: flag in the record; gone: in the work memory, that it is not set, see `schemes.rigid.presence`; planar: moves in z = 0
+    "alive", "gone", "planar",
+    # slots of user functions
     "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",
 )  # fmt: skip
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
-# One row per element of an interaction. a, b: its bodies, b ABSENT for the world. What kind of relation it is, kernels see in what it has:
-# row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
-# ydot, lam, active, parameters of the law and of the relation. In the work memory: lower and upper (m), bounds of a law that has its own;
-# H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes
-# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; of a scheme of two halves before (m), when a
-# gap closes, aim (m), what laws are counted from, grip (m), shares of friction, and last (m), the impulses of the last step; off, that it
-# is not there; x (14), arguments; spare; angle_old (m, 2), the angles at the start of a step; of forces those at the start and end of a
-# step, root (m, m) and blur (4), see `schemes.rigid.forces`. enabled: a flag in the record.
-# n_blocks: its blocks of the one-step problem; each: components of a contact.
+# One row per element of an interaction; m rows of its law. The kind of relation shows in the columns that it has: row of a joint, dofs of
+# prescribed velocities, gap_function of a contact, h_function.
 INTERACTION = table(
-    "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
-    "mu_r", "lower", "upper", "stiffness", "damping",
-    "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "angle_old", "dofs", "H", "h", "rate", "slack", "joined",
-    "pressing", "before", "aim", "grip", "last", "enabled", "off", "x", "spare", "force_old", "force", "root", "blur",
+    # law: place in FORMS; a, b: bodies, b ABSENT for the world; each: components of a contact; n_blocks: blocks of the one-step problem;
+    # always: active whatever the forecast (bilateral, or with bounds)
+    "law", "m", "a", "b", "each", "n_blocks", "always",
+    # record: outputs and multipliers (m), flag of activity; z (n_z): parameters of user functions
+    "y", "ydot", "lam", "active", "z", "n_z",
+    # record: parameters of the law, restitution, friction, rolling friction, stiffness, damping; work memory: lower, upper (m), bounds
+    "e_n", "e_t", "mu", "mu_r", "lower", "upper", "stiffness", "damping",
+    # record: rows of a joint, their kinds, points and directions on A and B, offsets; angle: angles counted over full turns;
+    # work memory: angle_old (m, 2), at the start of the step; record: dofs, components whose velocity is prescribed
+    "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "angle_old", "dofs",
+    # work memory: H (m, 12), rows on velocities in inertial axes; h (m), value; rate (m), explicit time derivative, ydot = H v + rate;
+    # slack (m, 2), forecasts up to which a row is active; joined (m), not 0: active whatever the forecast
+    "H", "h", "rate", "slack", "joined",
+    # pressing (m): see `project`. Half steps: before (m), share of the step after which a gap closes; aim (m), velocity from which laws
+    # are counted; grip (m), share of friction; last (m), impulses of the last step, N s
+    "pressing", "before", "aim", "grip", "last",
+    # enabled: flag in the record; off: work memory, that it is disabled; x (14): arguments of user functions; spare (14 m): scratch
+    "enabled", "off", "x", "spare",
+    # force laws: force_old, force (m): at the start and end of the step; root (m, m): Cholesky factor of the stiffness; blur (4):
+    # see `schemes.rigid.forces`
+    "force_old", "force", "root", "blur",
+    # slots of user functions
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function", "force_function",
 )  # fmt: skip
-# One row for each of a model's collisions. In the record: n, the contacts, the shapes, their flags, parameters of the law. In the work
-# memory: poses, reaches and slacks of shapes, which of them are hidden, the contacts found at the end of a step, in the order of (a, b,
-# feature), and scratch; scratch_i in the integer one, and general and hook, addresses, the latter of a user's function that reads z. For
-# schemes of two halves before, when a gap closes, last (each), the impulses of the last step, both also of contacts found, aim (each),
-# what laws are counted from, and grip, the share of its friction that a contact has. For projections taking, whether a contact of the
-# record takes part in the step, and presses, and known, of contacts found, the number that they have in the record, plus 1, or 0.
-# planar: the shapes are such as lie in the plane z = 0. edges: some have any, so that contacts may be hidden; links: scratch for that.
-# thickness: of each shape, and by how much two may move safely; swept: poses on the way of a step, and contacts of two shapes there; passed
-# (3): by how many times what is safe a shape has moved that nothing keeps from passing others, as a user's function stands between, which
-# shape, and its speed: see `schemes.rigid.passing`.
+# One row per set of detected contacts of a model. c: capacity, s: shapes.
 COLLISIONS = table(
-    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin", "kind",
-    "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
-    "new_lam", "old_normal", "before", "new_before", "aim", "grip", "last", "new_last", "taking", "known", "scratch", "n_scratch", "new_a",
-    "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar", "edges",
-    "links", "n_links", "n_bodies", "thickness", "swept", "passed",
+    # record: number n of contacts, each of which has its two shapes, feature, normal (3), point (3), gap y, impulse (each)
+    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam",
+    # record: parameters of the law; margin, m
+    "e_n", "e_t", "mu", "mu_r", "margin",
+    # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled; work memory: hidden (s), disabled
+    "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden",
+    # work memory, per shape: pose (7 s), reach (s) of the broad phase, slack (2 s) of forecasts by rounding and forces
+    "pose", "reach", "slack",
+    # contacts found at the end of a step, in the order of (a, b, feature), with inherited impulses
+    "new_normal", "new_point", "new_gap", "new_lam", "old_normal",
+    # half steps: before, share of the step after which a gap closes; aim (each), velocity from which laws are counted; grip, share of
+    # friction; last (each), impulses of the last step; new_*: of contacts found
+    "before", "new_before", "aim", "grip", "last", "new_last",
+    # projection: taking, whether a contact of the record is active, and presses; known, number in the record, plus 1, of a contact found
+    "taking", "known",
+    # scratch of detection, floats and integers; new_a, new_b, new_feature, found: contacts found; convex hulls
+    "scratch", "n_scratch", "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices",
+    # addresses: general pairs of shapes, and a user's `on_contact`, which reads z
+    "general", "hook", "z", "n_z",
+    # planar: all shapes are in z = 0; edges: some have edges, so that contacts may be hidden; links: scratch for that
+    "planar", "edges", "links", "n_links", "n_bodies",
+    # passing: thickness of each shape, and the displacement that is safe for two; swept: poses along the step, and contacts of two shapes
+    # there; passed (3): by how many times the safe displacement a shape has moved that a user's function lets pass, which one, its speed
+    "thickness", "swept", "passed",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
 
 class Lists(NamedTuple):
-    """What is known of one model; d: components of a block of its one-step problem."""
+    """Tables of one model; d: components of a block of its one-step problem."""
 
     bodies: np.ndarray
     interactions: np.ndarray
@@ -89,17 +116,20 @@ def tables(records, work, iwork):
     """
     systems, lines, _ = split(model_of(records))
     functions = FunctionSlots(records)
+    # 1. bodies of all systems, numbered in a row
     pieces, first, n_bodies = [], {}, 0
     for name, kind in systems:
         pieces.append(_bodies(records, name, kind, functions, work))
         first[name] = n_bodies
         n_bodies += pieces[-1].size
     d = components_of_bodies(records)
+    # 2. interactions, by element
     interactions, owners = [np.zeros(0, INTERACTION)], []
     for line in lines:
         interactions.append(_interaction(records, line, first, d, functions, work))
         owners += [line[0]] * interactions[-1].size
     interactions = np.concatenate(interactions)
+    # 3. detected contacts
     collisions, general = _collisions(records, work, iwork)
     bodies = np.concatenate(pieces)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
@@ -109,6 +139,7 @@ def tables(records, work, iwork):
 def _bodies(records, name, kind, functions, work):
     start, dtype = words(records.dtype, name)
     fields = dtype.base.fields
+    # 1. offsets of states and of user functions
     count, stride = count_and_stride(dtype)
     rows = np.zeros(count, BODY)
     shift = stride * np.arange(count)
@@ -116,14 +147,17 @@ def _bodies(records, name, kind, functions, work):
     rows["z"], rows["n_z"] = (start + fields["z"][1] // 8 + shift, fields["z"][0].shape[0]) if "z" in fields else (0, 0)
     for field in _FUNCTIONS:
         rows[f"{field}_function"] = functions.slots(name, kind, field, count)
+    # 2. flags of presence
     rows["alive"] = start + fields["alive"][1] // 8 + shift if "alive" in fields else ABSENT
     rows["planar"] = "planar" in fields
     rows["gone"] = work.reserve(count) + np.arange(count)
+    # 3. numeric terms, ABSENT where a field is missing or names a function
     rows["gravity"] = words(records.dtype, GRAVITY)[0] if GRAVITY in records.dtype.names else ABSENT
     rows["n_u"] = fields["u"][0].shape[0] if "u" in fields else 0
     for field in ("fext", "mext", "C", "K", "T", "u"):
         numeric = field in fields and fields[field][0].kind != "S"
         rows[field] = start + fields[field][1] // 8 + shift if numeric else ABSENT
+    # 4. flags that choose a kernel: they have to agree over the members of an ensemble
     values = records[name].reshape(records.size, count)
     rows["fixed"] = _same(name, "an infinite mass", np.isinf(values["mass"]))
     scalar = (values["inertia"] == values["inertia"][..., :1, :1] * np.eye(3)).all(axis=(-2, -1))
@@ -144,7 +178,9 @@ def _same(name, what, flags):
 
 
 def _interaction(records, line, first, d, functions, work):
+    """Rows of the elements of one interaction; their work memory is reserved."""
     line = interaction(records, first, line)
+    # 1. law, number of rows and blocks; equations and forces fill blocks, contacts have one each
     law, m, at = line.law, line.m, line.at
     fields, count = line.values.dtype.fields, line.values.shape[1]
     rows, each = np.zeros(count, INTERACTION), np.arange(count)
@@ -153,28 +189,34 @@ def _interaction(records, line, first, d, functions, work):
     has_no_contacts, is_given = LAWS[law].form in ("equality", "force"), LAWS[law].is_given
     rows["n_blocks"] = -(-m // d) if has_no_contacts else m // LAWS[law].block(NEWTON_EULER)
     rows["always"] = LAWS[law].bilateral or LAWS[law].is_bounded
+    # 2. bodies
     rows["a"] = line.sides[0] + line.elements[:, 0]
     rows["b"] = line.sides[1] + line.elements[:, 1] if len(line.sides) > 1 else ABSENT
     if (rows["a"] == rows["b"]).any():
         raise ValueError(f"interaction '{line.name}' joins a body with itself")
+    # 3. fields of the record
     for column, field in (
         ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
         *_restitution(law), ("mu", "mu"), ("mu_r", "mu_r"), ("stiffness", "stiffness"), ("damping", "damping"), ("enabled", "enabled"),
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["lower"] = rows["upper"] = ABSENT
+    # 4. bounds that the law itself has, as copies
     if LAWS[law].is_bounded:
         for column, bound in zip(("lower", "upper"), LAWS[law].bounds(line.values, m), strict=True):
             rows[column] = work.store(bound.reshape(records.size, -1)) + m * each
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
+    # 5. geometry of a joint
     rows["row"] = ABSENT
     if "geometry" in fields:
         geometry = fields["geometry"][0].fields
         for field in ("row", "a", "u", "b", "w", "offset"):
             rows["row" if field == "row" else f"row_{field}"] = at["geometry"][:, 0] + geometry[field][1] // 8
+    # 6. user functions; a prescribed velocity is the parameter of its own function
     state_functions(rows, line, functions)
     if "velocity" in fields and fields["velocity"][0].base.kind == "f":
         rows["z"] = at["velocity"][:, 0]
+    # 7. work memory of each element
     for column, size in (
         ("H", 12 * m),
         ("h", m),
@@ -211,6 +253,7 @@ def _collisions(records, work, iwork):
     for row, (name, _, law, *_) in zip(rows, lines, strict=True):
         start, dtype = words(records.dtype, name)
         at = {field: start + dtype.fields[field][1] // 8 for field in dtype.names}
+        # 1. sizes, and fields of the record
         row["capacity"], row["n_shapes"] = dtype["a"].shape[0], dtype["shape_kind"].shape[0]
         row["each"] = LAWS[law].block(NEWTON_EULER)
         for column, field in (
@@ -226,6 +269,7 @@ def _collisions(records, work, iwork):
         for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "margin", "group", "mask", "enabled"):
             row[column] = at.get(column, ABSENT)
         row["n_mask"] = dtype["mask"].shape[0]
+        # 2. work memory: shapes, contacts found, half steps, projections
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
         sizes = {
@@ -250,6 +294,7 @@ def _collisions(records, work, iwork):
             row[column] = work.reserve(size)
         for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("found", 1), ("scratch_i", integers)):
             row[column] = iwork.reserve(size)
+        # 3. hidden contacts at edges of shapes, planar shapes, hulls
         row["edges"], row["n_bodies"] = has_edges(np.unique(records[name]["shape_kind"])), int(records[name]["shape_body"].max()) + 1
         row["n_links"] = links_size(row["n_bodies"], capacity) if row["edges"] else 0
         row["links"] = iwork.reserve(int(row["n_links"]))
@@ -257,6 +302,7 @@ def _collisions(records, work, iwork):
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:
             row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
+        # 4. displacements that are safe from passing through; addresses of pairs and of the user's function
         row["thickness"] = work.store(np.stack([safe_ways(one) for one in records[name]]))
         asked = [_general_pairs(one) for one in records[name]]
         row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))

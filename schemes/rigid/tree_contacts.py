@@ -1,4 +1,4 @@
-"""What touches, stops or rubs in a tree of joints: its one-step problem in the velocities that joints leave free.
+"""Contacts, stops and friction in a tree of joints: its one-step problem in the generalised velocities of the joints.
 
 With ``theta = A^-1 (g - S^T H^T r)``, g of `schemes.rigid.trees`, and velocities ``w - D theta``, the laws are stated for
 
@@ -21,18 +21,22 @@ from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed
 
-# most: blocks that there is room for. left and right, ``H S`` and ``H D`` by components (n each); response, ``A^-1 S^T H^T`` likewise.
-# group: of both sides of each block, ABSENT where nothing of it moves, and of the second side where it is that of the first. kept:
-# see `nsds.schemes.problem.friction`.
+# n: unknowns; d: components of a block.
 PLAN = table(
-    "most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "group", "isolver", "n_isolver", "kept"
-)
-GROUP = table("origin", "size")  # unknowns that hang together by joints and forces: the first one, how many
+    # most: blocks that there is room for; left, right (n a component): H S and H D; response (n a component): A^-1 S^T H^T
+    "most", "left", "right", "response",
+    # W (d most, d most): Delassus matrix, in blocks; rhs: q; scratch of the solver, its pattern
+    "W", "rhs", "solver", "n_solver", "row", "column",
+    # group (2 a block): of both sides, ABSENT for an immovable side, and for the second one if both agree; kept: see
+    # `nsds.schemes.problem.friction`
+    "group", "isolver", "n_isolver", "kept",
+)  # fmt: skip
+GROUP = table("origin", "size")  # unknowns connected by joints and forces: the first one, their number
 _MOST = 24
-_MANY = 3  # blocks from which some may carry for others
-_LEVELS, _LEVEL = 200, 1e-5  # rounds of `_level`, and change, relative to the largest impulse, that is none
+_MANY = 3  # blocks from which some may carry the load of others
+_LEVELS, _LEVEL = 200, 1e-5  # rounds of `_level`, and change, relative to the largest impulse, at which it has converged
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
-_HELD = 1e-9  # of the largest entry that a block would have without joints: one that is smaller they hold, but for rounding
+_HELD = 1e-9  # relative to the largest entry of a block without joints: smaller ones are blocked by joints, but for rounding
 
 
 def reserve(lists, method, n, work, iwork):
@@ -41,6 +45,7 @@ def reserve(lists, method, n, work, iwork):
     of_laws = ~np.isin(lists.interactions["law"], (EQUALITY, FORCE))
     most = min(_MOST, int(lists.interactions["n_blocks"][of_laws].sum() + lists.collisions["capacity"].sum()))
     plan["most"] = most
+    # all blocks act on each other through the tree, so the pattern is full
     if most > 0:
         floats, integers = method.work_size(d, np.arange(most + 1) * most, np.tile(np.arange(most), most))
         work.place(
@@ -58,7 +63,7 @@ def reserve(lists, method, n, work, iwork):
 
 @kernel
 def number_blocks(interactions, joins, p, iwork):
-    """Blocks of laws come first, then those of joints and forces. In/out: begin."""
+    """Number the blocks: laws first, then joints and forces. In/out: begin."""
     n = 0
     for turn in range(2):
         for k in range(interactions.size):
@@ -70,15 +75,17 @@ def number_blocks(interactions, joins, p, iwork):
 
 @kernel
 def state(t, n_contacts, n_laws, s, joins, options, functions, memory):
-    """The laws of contacts and of interactions, with H at q_k and w_k. Out: blocks and known of plan p."""
+    """State the laws of contacts and of interactions, with H at q_k and w_k. Out: blocks and known of plan p."""
     work, iwork = memory.work, memory.iwork
     p, d, m = s.plan[0], s.plan[0].d, s.plan[0].n_bodies
+    # 1. contacts
     problem.arrange(n_contacts, True, p, memory)
     problem.state_contacts(n_contacts, True, s.collisions, s.plan, memory)
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
         rows_of_contact(each, d, False, body, frame, lever, view(work, p.H + 12 * d * i, 12 * d), view(work, p.diagonal + d * i, d))
+    # 2. interactions that are not joints of the tree
     stated = problem.stated_blocks(n_contacts, n_laws, p, memory)
     for k in range(s.interactions.size):
         it, first = s.interactions[k], iwork[p.begin + k]
@@ -92,19 +99,21 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, memory):
 
 @kernel
 def respond(is_start, n_contacts, n_laws, s, tree, memory):
-    """What impulses of laws do, A factorised: with the columns S, at the start of a half, or D. Out: left, right, response, W, diagonal.
+    """Response to impulses of laws, A factorised: with columns S, at the start of a half, or D. Out: left, right, response, W, diagonal.
 
-    Tangents along which joints let nothing move are left over, as that out of the plane of bodies in it. False where this is so of a
+    Tangents along which joints allow no motion become padding, as that out of the plane of planar bodies. False if this applies to a
     normal, whose impulse joints may carry or not.
     """
     work, iwork = memory.work, memory.iwork
     p, plan, n = s.plan[0], tree.contacts[0], tree.plan[0].n
+    # 1. rows in the unknowns of the joints
     count, d, A = n_contacts + n_laws, s.plan[0].d, view(work, tree.plan[0].A, n * n)
     right, W = plan.left if is_start else plan.right, plan.W
     _find_groups(count, p, tree, iwork)
     _project(True, count, p, tree, plan.left, memory)
     if not is_start:
         _project(False, count, p, tree, plan.right, memory)
+    # 2. W, column by column: A^-1 by groups, and only rows that share a group are coupled
     for i in range((d * count) ** 2):
         work[W + i] = 0.0
     for b in range(d * count):
@@ -120,13 +129,14 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
                     for a in range(d):
                         to = W + ((i * count + b // d) * d + a) * d + b % d
                         work[to] += _dot(size, view(work, right + n * (d * i + a) + first, size), response)
+    # 3. padding, by comparison with the response of the bodies without joints
     is_free = True
     for k in range(count):
         own, largest = W + (k * count + k) * d * d, 0.0
         for a in range(d):
             largest = max(largest, _without_joints(k, a, s, memory))
         is_free = is_free and (work[p.diagonal + d * k] != 0.0 or work[own] > _HELD * largest)
-        for a in range(d):  # what is left over has u = s r
+        for a in range(d):  # padding: u = s r
             if work[p.diagonal + d * k + a] > 0.0 or not work[own + a * (d + 1)] > _HELD * largest:
                 work[p.diagonal + d * k + a], work[own + a * (d + 1)] = 1.0, largest if largest > 0.0 else 1.0
     return is_free
@@ -134,20 +144,22 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
 
 @kernel
 def is_contradicted(n_contacts, n_laws, scale, bearable, s, tree, memory):
-    """Whether a contact that is to be pushed apart, b < 0, cannot move along its normal, after a `respond` with D that is False.
+    """Whether a contact that is to separate, b < 0, cannot move along its normal, after a `respond` with D that is False.
 
-    Neither impulses nor joints change its velocity ``H w + b`` to first order, which is below 0 by most of b, and by more than the share
-    that is bearable of the velocities at hand, whose energy is half of scale. Work: theta.
+    Neither impulses nor joints change its velocity ``H w + b`` to first order, which is below 0 by most of b, and by more than the
+    share ``bearable`` of the velocities present, whose energy is half of scale. Work: theta.
     """
     work, iwork = memory.work, memory.iwork
     p, plan, n, count = s.plan[0], tree.contacts[0], tree.plan[0].n, n_contacts + n_laws
     A, x, least, total = view(work, tree.plan[0].A, n * n), view(work, tree.plan[0].theta, n), 0.0, 0.0
     H, w = view(work, p.H, 12 * p.d * count), view(work, p.w, 6 * p.n_bodies)
     for k in range(n_contacts):
+        # scale of motion, by all contacts
         row, moves, size = p.d * k, 0.0, _without_joints(k, 0, s, memory)
         total += scale * size + work[p.b + row] ** 2
         if not work[p.diagonal + row] > 0.0 or iwork[p.disk + k] == EQUATION:
             continue
+        # motion along the normal that the joints allow
         for side in range(2):
             group = iwork[plan.group + 2 * k + side]
             if group != ABSENT:
@@ -213,7 +225,7 @@ def _project(is_left, count, p, tree, out, memory):
 
 @kernel
 def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memory):
-    """``theta = A^-1 g`` with impulses as the laws want them, and g less what these do. Returns (status, ``g . theta``).
+    """``theta = A^-1 g`` with impulses by the laws, and g minus their effect. Returns (status, ``g . theta``).
 
     is_start: w is 0, and its columns are S; is_first: r is that of the last step. Out: r, theta, info. In/out: g.
     """
@@ -224,6 +236,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
     row, column, W = view(iwork, plan.row, count + 1), view(iwork, plan.column, count**2), view(work, plan.W, (d * count) ** 2)
     disk, mu, body = view(iwork, p.disk, count), view(work, p.mu, 2 * count), view(iwork, p.body, 2 * count)
     H, w, right = view(work, p.H, 12 * d * count), view(work, p.w, 6 * p.n_bodies), plan.left if is_start else plan.right
+    # 1. motion without laws, and q of each component by it
     substitute(n, tree.groups, A, g, theta)
     for k in range(count):
         row[k + 1] = count * (k + 1)
@@ -231,28 +244,32 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
             column[count * k + j] = j
         for a in range(d * k, d * k + d):
             share = W[(k * count + k) * d * d + a % d * (d + 1)] if work[p.diagonal + a] > 0.0 else 1.0
-            q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of what is left over is in units of r
+            q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of padding is in units of r
             for side in range(2):
                 group = iwork[plan.group + 2 * k + side]
                 if group != ABSENT:
                     first, size = tree.groups[group].origin, tree.groups[group].size
                     q[a] -= _dot(size, view(work, right + n * a + first, size), view(theta, first, size))
     row[0] = 0
+    # 2. guess: of several contacts that could carry the same load, all do
     kept = view(work, plan.kept, 2 * count)
     friction.note(d, disk, view(work, p.diagonal, d * count), r, kept)
     if is_first and count >= _MANY:
         _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
+    # 3. solve
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
     aim = problem.aim_of_motion(options.tol, view(work, p.diagonal, d * count), q)
     own = changed(options, aim, problem.most_iterations(p, options, work), 0.0)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    # 4. friction of linearly dependent contacts is kept from the last step; open contacts carry nothing, not even rounding
     problem.note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
-    for k in range(count):  # what is open carries nothing, not even rounding
+    for k in range(count):
         own = W[(k * count + k) * d * d]
         if work[p.diagonal + d * k] == 0.0 and not r[d * k] * own > u[d * k]:
             for a in range(d * k, d * k + d):
                 r[a] = 0.0
+    # 5. theta and g with the impulses
     for a in range(d * count):
         for side in range(2):
             group = iwork[plan.group + 2 * (a // d) + side]
@@ -260,6 +277,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
             for c in range(first, first + (tree.groups[group].size if group != ABSENT else 0)):
                 theta[c] -= work[plan.response + n * a + c] * r[a]
                 g[c] -= work[plan.left + n * a + c] * r[a]
+    # 6. energy of the correction
     energy = 0.0
     for c in range(n):
         energy += g[c] * theta[c]
@@ -268,13 +286,14 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
 
 @kernel
 def _level(d, disk, mu, diagonal, W, q, r, change):
-    """Impulses on their way to what the laws want, all at once and alike, but those that roll. In/out: r. Work: change.
+    """Distribute impulses evenly by simultaneous iteration, but those that roll. In/out: r. Work: change.
 
-    Sweeps load the first of many contacts with what several could carry; contacts that carry alike hold most by friction.
+    Sweeps load the first of many contacts with what several could carry; friction is largest if contacts carry alike.
     """
     count = disk.size
     for _ in range(_LEVELS):
         farthest = most = 0.0
+        # Jacobi: changes from the same impulses for all, scaled by row sums, so that the order of contacts has no effect
         for i in range(count):
             for a in range(3):
                 u, size = q[d * i + a], 0.0
@@ -288,6 +307,7 @@ def _level(d, disk, mu, diagonal, W, q, r, change):
                 farthest, most = max(farthest, abs(change[d * i + a])), max(most, abs(r[d * i + a]))
         if farthest <= _LEVEL * most:
             return
+        # apply all changes at once
         for i in range(count):
             for a in range(3):
                 r[d * i + a] += change[d * i + a]
@@ -306,9 +326,9 @@ def _stay_in_cone(is_given, mu, r, change):
 
 @kernel
 def factorise(n, groups, A):
-    """``A <- L U`` as it comes, by groups, all but symmetric and positive definite; False where a pivot is rounding.
+    """``A <- L U`` without pivoting, by groups, nearly symmetric and positive definite; False at a pivot that is rounding.
 
-    In/out: A (n, n), of which nothing counts but what couples unknowns of one group; of U 1 / pivots.
+    In/out: A (n, n), of which only entries within a group count; of U 1 / pivots.
     """
     for which in range(groups.size):
         first, end = groups[which].origin, groups[which].origin + groups[which].size

@@ -8,12 +8,12 @@ and few unknowns are left, and no equations. In the first half Newton's iteratio
 
     R_free = M (w - w_k) - h/2 F,    A theta = g = S_k^T R_free,    A = S_k^T M_hat D
 
-is nothing, by ``-h theta`` at a time. From the world on, joints say by which rotation Q a body turns in the step, ``Q_i = Q_parent E``, and
-which way it goes; these say its velocities, ``h omega = log(Q)``. So ``D = dw/d(joints)`` are the columns of S at the new places, their
-rotations times ``dexp^-1(h omega)``. All is in inertial axes, counted from q_k: nothing cancels in a short step.
+vanishes, by ``-h theta`` at a time. From the world on, joints give the rotation Q of a body in the step, ``Q_i = Q_parent E``, and its
+displacement; these give its velocities, ``h omega = log(Q)``. So ``D = dw/d(joints)`` are the columns of S at the new places, their
+rotations times ``dexp^-1(h omega)``. All is in inertial axes, relative to q_k: nothing cancels in a short step.
 
-What joints do to a body is what is left of its balance, less what the bodies beyond it hand on. Rows of a joint share it, as its
-directions are orthogonal.
+Impulses of joints on a body are the residual of its balance, minus what the bodies beyond it transmit. Rows of a joint split it by
+projection, as its directions are orthogonal.
 References: Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, 3.2 and 4.1 (motion subspaces, trees); `schemes.rigid.rattle`.
 """
 
@@ -35,31 +35,44 @@ from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.status import CONVERGED, INFEASIBLE, NEWTON
 
-# One row per body that moves, none before its parent. parent: another body, above: its row, both ABSENT for the world, above also for a
-# body that nothing moves; joint: an interaction, ABSENT for a body that is free; is_b: the body is B of its joint, along whose axes the
-# point of the other one slides. points: rows of the joint that hold a point, which come first; slides, turns: translations and rotations
-# that are left, first: the first unknown of these; columns: how many unknowns move the body, path: in the integer work memory, which;
-# group: what hangs together. In the work memory, in inertial axes at q_k: S and D, the columns; arm and lever, the point of the joint from
-# the parent and from the body; axis (3, 3), of translations; pin, of the rotation; shift and spin, which close the joint. In the step: Q,
-# by which the body turns (4), and way; swing, E (4); slide.
+# One row per movable body, none before its parent; links and joints as in Featherstone. k: unknowns on the path from the world.
 LINK = table(
-    "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "group", "S", "D", "arm",
-    "lever", "axis", "pin", "shift", "spin", "Q", "way", "swing", "slide",
+    # body; parent: another body, above: its row, both ABSENT for the world, above also if the parent is fixed; joint: an interaction,
+    # ABSENT for a free body; is_b: the body is B of its joint, along whose axes the point of the other one slides
+    "body", "parent", "above", "joint", "is_b",
+    # points: rows of the joint that hold a point, which come first; slides, turns: free translations and rotations; planar: in z = 0
+    "points", "slides", "turns", "planar",
+    # first: first unknown of the joint; columns: number k of unknowns that move the body; path (k, integers): these; group: component of
+    # the graph of joints and forces
+    "first", "columns", "path", "group",
+    # work memory, inertial axes at q_k: S, D (6 k), columns of the motion at the start and at the iterate
+    "S", "D",
+    # arm, lever (3), m: the point of the joint from the parent and from the body; axis (3, 3): of translations; pin (3): of the rotation;
+    # shift (3), m, spin (3), rad: displacement and rotation that close the joint
+    "arm", "lever", "axis", "pin", "shift", "spin",
+    # step: Q (4), rotation of the body; way (3), its displacement, m; swing (4): E, rotation of the joint; slide (3), m
+    "Q", "way", "swing", "slide",
 )  # fmt: skip
-# n: unknowns. Of all in the work memory: moved, by which joints have moved; A, factorised, and whether
-# it is regular; g, theta; wrench and rotary, what joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In
-# the integer one: joins, whether an interaction is a joint of the tree; row_of, that of each body.
-PLAN = table("n", "moved", "A", "regular", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
-_WORTH = 50  # squares of columns, summed over bodies with joints, for each equation: of larger trees these take less time
+# Of all links, in the work memory.
+PLAN = table(
+    # n: unknowns; moved (n): displacement of the joints in the step, m or rad; A (n, n): factorised, regular: whether it is
+    "n", "moved", "A", "regular",
+    # g, theta (n): residual and correction; wrench (6), rotary (3, 3) of each body: impulse of joints and inertia; row (2 n): of a force
+    "g", "theta", "wrench", "rotary", "row",
+    # integers: joins: whether an interaction is a joint of the tree; row_of: link of each body
+    "joins", "row_of",
+)  # fmt: skip
+
+_WORTH = 50  # squares of columns, summed over bodies with joints, for each equation: up to here trees are faster than equations
 _MOST = 200  # unknowns
-_FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, by which no body may turn in a step
-_DRIVEN = 0.1  # of the energy at hand, which joints and laws may give: rotation in a step is worth a few hundredths
+_FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, the largest rotation of a body in a step
+_DRIVEN = 0.1  # of the energy present, which joints and laws may add: that of rotation in a step is a few hundredths
 _PATIENCE = 10  # Newton's iterations
 _UNSOLVED = 2  # problems of laws in a row that the solver may leave unsolved
 _PROGRESS = 0.1  # by which one of them at least reduces corrections that are not rounding
-_SLOW = 1e-3  # of the last correction: A is found anew for one that is larger
-_SMALL = 1e-6  # a correction that forces follow to first order
-_CLOSED = 1e-8  # of the lengths that cancel in it: a joint that is open by less closes to first order
+_SLOW = 1e-3  # of the last correction: A is recomputed for a larger one
+_SMALL = 1e-6  # a correction to which forces respond to first order
+_CLOSED = 1e-8  # relative to the lengths that cancel in it: smaller gaps of a joint are closed to first order
 _ORTHOGONAL = 1e-10  # by which products of directions may differ from 0 and 1
 
 
@@ -80,10 +93,12 @@ def plant(lists, joints, method, work, iwork):
     """`Tables` of the tree of joints, see `joints_of`, for the default method; its work memory is reserved."""
     is_for_it = method.name == "auto" and not lists.bodies["coupled"].any()
     order, plan = _order(lists, joints if is_for_it else {}), np.zeros(1, PLAN)
+    # 1. links in the order of the groups: A is block-diagonal by group
     group_of = _groups(lists, order)
     order.sort(key=lambda line: group_of[line[0]])
     links, paths, n = np.zeros(len(order), LINK), [], 0
     row_of, groups = np.full(lists.bodies.size, ABSENT), np.zeros(max(group_of.values(), default=-1) + 1, laws.GROUP)
+    # 2. columns of each link: those of its parent, then its own joint's
     for link, (body, parent, joint, is_b, slides, turns) in zip(links, order, strict=True):
         above = row_of[parent] if parent != ABSENT else ABSENT
         paths.append([*(paths[above] if above != ABSENT else ()), *range(n, n + slides + turns)])
@@ -96,9 +111,11 @@ def plant(lists, joints, method, work, iwork):
         groups["size"][group_of[body]] += slides + turns
     groups["origin"] = np.cumsum(groups["size"]) - groups["size"]
     has_joint = links["joint"] != ABSENT
+    # 3. small trees only: A is dense within a group
     n_equations = lists.interactions["m"][links["joint"][has_joint]].sum()
     if not (0 < n <= _MOST and (links["columns"][has_joint] ** 2).sum() <= _WORTH * n_equations):
         return Tables(np.zeros(0, LINK), plan, groups[:0], np.zeros(1, laws.PLAN))
+    # 4. work memory
     sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "shift": 3, "spin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
     for link, path in zip(links, paths, strict=True):
         link["path"] = _store(iwork, path)
@@ -111,13 +128,14 @@ def plant(lists, joints, method, work, iwork):
 
 
 def _store(iwork, numbers):
-    """Where whole numbers lie that are those of all members."""
+    """Offset of integers that are the same for all members."""
     return iwork.store(np.tile(np.array(numbers, np.int64), (iwork.n_members, 1)))
 
 
 def joints_of(lists, mem):
-    """{interaction: (slides, turns)} of those that leave translations along axes, and rotations about one, all or none, in all members."""
+    """{interaction: (slides, turns)} of joints with free translations along axes, and rotations about one, all or none, in all members."""
     found, bodies = {}, lists.bodies
+    # a joint of position rows only, whose first rows hold a point and the others a direction
     for k, it in enumerate(lists.interactions):
         m = int(it["m"])
         if it["law"] != EQUALITY or it["row"] == ABSENT:
@@ -128,6 +146,7 @@ def joints_of(lists, mem):
         turns = ({0: 1, 1: 0} if is_planar else {0: 3, 2: 1, 3: 0}).get(m - n)
         if n == 0 or turns is None or (kinds != np.where(np.arange(m) < n, POINT, ALIGN)).any():
             continue
+        # one point, one pin, no offset, orthonormal directions: then its impulse is found by projection
         is_straight = not mem[:, it["row_offset"] + n : it["row_offset"] + m].any()
         has_one_pin = turns != 1 or is_planar or (u[:, n:] == u[:, n : n + 1]).all()
         has_one_point = all((points == points[:, :1]).all() for points in (a[:, :n], b[:, :n]))
@@ -143,17 +162,19 @@ def _are_orthogonal(directions):
 
 
 def _order(lists, joints):
-    """[(body, parent, joint, is_b, slides, turns)] from the world on; nothing without joints, and where they close a loop."""
+    """[(body, parent, joint, is_b, slides, turns)] from the world on; nothing without joints, and if they close a loop."""
     bodies, around = lists.bodies, {}
 
     def root_of(body):
         return ABSENT if body == ABSENT or bodies["fixed"][body] else body
 
+    # 1. neighbours of each body; fixed bodies count as the world
     for k, left in joints.items():
         a, b = (int(lists.interactions[side][k]) for side in "ab")
         for body, parent, is_b in ((a, b, False), (b, a, True)):
             if root_of(body) != ABSENT:
                 around.setdefault(root_of(parent), []).append((body, parent, k, is_b, *left))
+    # 2. breadth first, from the world and then from each body not reached
     order, known, used = [], set(), set()
     for root in (ABSENT, *np.flatnonzero(bodies["fixed"] == 0).tolist()) if joints else ():
         if root in known:
@@ -166,6 +187,7 @@ def _order(lists, joints):
             for line in around.get(waiting.pop(0), ()):
                 if line[2] in used:
                     continue
+                # 3. a second path to a body: a closed loop
                 if line[0] in known:
                     return []
                 used.add(line[2])
@@ -176,7 +198,7 @@ def _order(lists, joints):
 
 
 def _groups(lists, order):
-    """{body: number} of what hangs together by joints and forces, in the order in which its first body comes."""
+    """{body: number} of components connected by joints and forces, in the order in which its first body comes."""
     leader = {line[0]: line[0] for line in order}
 
     def leader_of(body):
@@ -198,9 +220,9 @@ def _groups(lists, order):
 
 @kernel
 def laws_of(may_be_open, n_contacts, n_blocks, s, tree, memory):
-    """Blocks of laws beside the joints, if the step that begins is one of the tree, else -1: its joints are there and all but closed.
+    """Blocks of laws beside the joints, if the step is one of the tree, else -1: its joints are enabled and nearly closed.
 
-    Equations that are no joints of it are not for it, nor are bodies of infinite mass that move, or more blocks than there is room for.
+    Other equations, moving bodies of infinite mass, or more blocks than there is room for exclude it.
     In/out: begin, see `tree_contacts.number_blocks`.
     """
     iwork = memory.iwork
@@ -236,36 +258,41 @@ def _is_closed(it, p, memory):
 def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
     """The first half, from v_k. Returns (status, iterations, residual). Out: v, w, f, p, r.
 
-    CONVERGED, NEWTON where nothing is found, or INFEASIBLE where there is nothing to be found, see `tree_contacts.is_contradicted`.
+    CONVERGED, NEWTON if nothing is found, or INFEASIBLE if no solution exists, see `tree_contacts.is_contradicted`.
 
-    A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
-    at which they have shrunk, no more than rounding is left, or one that no longer shrinks and is rounding of the state.
+    A is kept as long as corrections shrink by `_SLOW`. The last of them is applied to first order: the one after which, by the rate of
+    convergence, only rounding remains, or one that no longer shrinks and is rounding of the state.
     """
     functions, solver_options, work = calls.functions, calls.solver_options, memory.work
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
     m, residual, before, rate, scale, is_slow, n_iter, unsolved = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0, 0
     far = _FAR if n_contacts + n_laws == 0 else _FAR_IN_CONTACT
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
+    # 1. laws, geometry of the joints, and a guess by the velocities at the start
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, memory)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
     _state_columns(True, tree.links, work)
     _close(s, tree, memory)
     _guess(h, tree, work, w)
+    # 2. Newton's iteration in the joints: places, forces, residual
     while n_iter < min(_PATIENCE, options.max_iter) and _find_places(tree, work, h, w) < far:
         plain.to_body(m, R, w, v)
         problem.move_all(options.h, options, s.interactions, p, view(work, p.q, 7 * m), memory)
         plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, memory)
         loads.press(options.h, s, memory)
         plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
+        # 3. A at the start; its scale is the energy that the step can move
         if n_iter == 0:
             scale = _energy_at_hand(options.h, s, tree, memory)
             is_free = _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
             if not is_free and laws.is_contradicted(n_contacts, n_laws, scale, solver_options.inexact, s, tree, memory):
                 return INFEASIBLE, 0, math.inf
+        # 4. correction; a correction that no longer shrinks and is worth less than rounding has converged
         size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, calls.solver, solver_options, memory)
         is_noise = n_iter > 0 and size > _PROGRESS * before and size * size * scale <= _energy_of_rounding(options.h, s, tree, memory)
         rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
+        # 5. slow convergence: A at the iterate, and the correction with it
         if is_slow and not is_noise:
             _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
             size = _correct(False, False, scale, n_contacts, n_laws, s, tree, calls.solver, solver_options, memory)
@@ -273,11 +300,13 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
         if not size < math.inf or unsolved >= _UNSOLVED:
             break
         n_iter += 1
+        # 6. converged: velocities to first order, impulses of joints; the residual judges these
         if size <= tol or is_noise or (size <= _SMALL and rate * size <= 0.1 * tol):
             _correct_velocities(options.h, s, tree, memory)
             residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
             if residual <= tol:
                 break
+        # 7. next iterate
         _move_joints(-h, tree, work)
         before = size
     status, residual = _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work)
@@ -291,17 +320,20 @@ def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     p, plan, tol = s.plan[0], tree.plan[0], max(options.tol, plain.ROUNDING)
     m = p.n_bodies
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
+    # 1. laws, and geometry of the joints
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, calls.functions, memory)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
     _state_columns(True, tree.links, work)
     scale = _energy_at_hand(options.h, s, tree, memory)
+    # 2. residual of bodies at rest: theta is the whole velocity, so the problem is linear
     for i in range(6 * m):
         v[i] = w[i] = 0.0
     plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)  # - M w_k - h F
     _renew(True, t, n_contacts, n_laws, s, tree, calls.functions, options, memory)
     if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, calls.solver, calls.solver_options, memory) < math.inf:
         return NEWTON, 0, math.inf
+    # 3. velocities, impulses of joints, residual
     for at in range(tree.links.size):
         link = tree.links[at]
         _subtract_motion(link, link.S, plan, view(w, 6 * link.body, 6), memory)
@@ -329,12 +361,14 @@ def _begin(q, R, s, tree, memory):
     for at in range(tree.links.size):
         link = tree.links[at]
         arm, lever, pin, axis = view(work, link.arm, 3), view(work, link.lever, 3), view(work, link.pin, 3), view(work, link.axis, 9)
+        # 1. a free body: inertial axes, no arm, no rotation
         for l in range(9):
             axis[l] = 1.0 if l % 4 == 0 else 0.0
         for l in range(3):
             arm[l], lever[l], pin[l] = 0.0, 0.0, 1.0 if l == 2 else 0.0
             work[link.slide + l], work[link.Q + 1 + l] = 0.0, 0.0
         work[link.Q] = 1.0
+        # 2. a joint: its point from both bodies
         if link.joint == ABSENT:
             continue
         it = s.interactions[link.joint]
@@ -343,10 +377,12 @@ def _begin(q, R, s, tree, memory):
             point = q[7 * it.a + l] + lever[l]
             lever[l] = point - q[7 * link.body + l]
             arm[l] = point - q[7 * link.parent + l] if link.parent != ABSENT else 0.0
+        # 3. axes of free translations, turned with B
         if link.slides > 0:
             _free_axes(link, view(mem, it.row_w, 6), axis)
             for l in range(0, 9 if it.b != ABSENT else 0, 3):
                 times(view(R, 9 * it.b, 9), view(axis, l, 3), view(axis, l, 3))
+        # 4. pin of the free rotation, turned with A
         if link.turns == 1 and link.planar == 0:
             u = view(mem, it.row_u + 3 * link.points, 3)
             times(view(R, 9 * it.a, 9), u, pin)
@@ -354,7 +390,7 @@ def _begin(q, R, s, tree, memory):
 
 @tiny
 def _free_axes(link, w, axis):
-    """The axes, one or two, across those along which a joint holds. Out: axis, in axes of B."""
+    """Axes of the free translations, one or two, orthogonal to those that the joint holds. Out: axis, in axes of B."""
     if link.planar != 0:
         axis[0], axis[1], axis[2] = -w[1], w[0], 0.0
     elif link.slides == 1:
@@ -366,7 +402,7 @@ def _free_axes(link, w, axis):
 
 @kernel
 def _close(s, tree, memory):
-    """What closes joints that are open by y. Out: shift, spin."""
+    """Displacement and rotation that close joints with the gap y. Out: shift, spin."""
     work = memory.work
     for at in range(tree.links.size):
         link, shift, spin = tree.links[at], stack(3), stack(3)
@@ -386,10 +422,11 @@ def _close(s, tree, memory):
 
 @kernel
 def _guess(h, tree, work, w):
-    """By which joints move in a step at the velocities w. Out: moved, swing."""
+    """Displacements of the joints in a step at the velocities w. Out: moved, swing."""
     for at in range(tree.links.size):
         link, relative, point, turn = tree.links[at], stack(3), stack(3), stack(3)
         i, first, sign = 6 * link.body, tree.plan[0].moved + link.first, 1.0 if link.is_b == 0 else -1.0
+        # relative velocity at the point of the joint
         cross(view(w, i + 3, 3), view(work, link.lever, 3), point)
         for l in range(3):
             point[l] += w[i + l]
@@ -399,6 +436,7 @@ def _guess(h, tree, work, w):
             for l in range(3):
                 point[l] -= w[6 * link.parent + l] + turn[l]
                 relative[l] -= w[6 * link.parent + 3 + l]
+        # along its axes, about its pin, or a free rotation as a quaternion
         for c in range(link.slides):
             work[first + c] = sign * h * dot(view(work, link.axis + 3 * c, 3), point)
         if link.turns == 1:
@@ -428,7 +466,7 @@ def _move_joints(scale, tree, work):
 
 @kernel
 def _find_places(tree, work, h, w):
-    """How bodies turn and go as joints have moved, and with which velocities. Returns the largest rotation. Out: Q, way, slide, w."""
+    """Rotations and displacements of bodies at the current joints, and velocities. Returns the largest rotation. Out: Q, way, slide, w."""
     farthest, way, turn, closing = 0.0, stack(3), stack(3), stack(4)
     closing[0] = 1.0
     for at in range(tree.links.size):
@@ -436,6 +474,7 @@ def _find_places(tree, work, h, w):
         Q, slide, swing, moved = (
             view(work, link.Q, 4), view(work, link.slide, 3), view(work, link.swing, 4), view(work, tree.plan[0].moved + link.first, 6)
         )  # fmt: skip
+        # 1. rotation of the joint, with the one that closes it
         if link.turns < 3:
             angle = moved[link.slides] if link.turns == 1 else 0.0
             sine = math.sin(0.5 * angle)
@@ -445,10 +484,12 @@ def _find_places(tree, work, h, w):
             rotations.product(closing, swing, swing)
         for l in range(4):
             Q[l] = swing[l]
+        # 2. displacement of the joint along its axes
         for l in range(3):
             way[l], slide[l] = work[link.shift + l], 0.0
             for c in range(link.slides):
                 slide[l] += moved[c] * work[link.axis + 3 * c + l]
+        # 3. compose with the parent: its rotation and displacement, and that of the point of the joint
         if link.above != ABSENT:
             above = tree.links[link.above]
             Q_above = view(work, above.Q, 4)
@@ -463,9 +504,11 @@ def _find_places(tree, work, h, w):
                 turn[l] = slide[l]
             if link.is_b != 0:
                 rotations.rotate(Q, slide, turn)
+        # 4. the centre of mass about the point of the joint
         _add_turned(Q, view(work, link.lever, 3), -1.0, way)
         for l in range(3):
             work[link.way + l] = way[l] + (turn[l] if link.is_b == 0 else -turn[l])
+        # 5. constant velocities that give this motion in the step
         rotations.log_quaternion(Q, turn)
         for l in range(3):
             w[6 * link.body + l], w[6 * link.body + 3 + l] = work[link.way + l] / h, turn[l] / h
@@ -488,10 +531,11 @@ def _add_turned(Q, a, sign, out):
 
 @kernel
 def _state_columns(is_start, links, work):
-    """Velocities that each unknown gives to the bodies which it moves, at q_k or where they are now. Out: S, or D."""
+    """Velocities of the bodies by each unknown, at q_k or at the current configuration. Out: S, or D."""
     for at in range(links.size):
         link = links[at]
         n_shared, columns = link.columns - link.slides - link.turns, view(work, link.S if is_start else link.D, 6 * link.columns)
+        # 1. arms at this configuration; the point slides along axes of B
         Q, arm, lever, axis, turn = view(work, link.Q, 4), stack(3), stack(3), stack(3), stack(3)
         above = links[link.above] if link.above != ABSENT else link
         Q_above = view(work, above.Q, 4)
@@ -504,6 +548,7 @@ def _state_columns(is_start, links, work):
             rotations.rotate(Q, lever, lever)
             if link.above != ABSENT:
                 rotations.rotate(Q_above, arm, arm)
+        # 2. unknowns of the parent: carried over to the point of the joint and on to the centre
         for c in range(n_shared):
             column, given = view(columns, 6 * c, 6), view(work, (above.S if is_start else above.D) + 6 * c, 6)
             cross(view(given, 3, 3), arm, turn)
@@ -512,6 +557,7 @@ def _state_columns(is_start, links, work):
             cross(view(column, 3, 3), lever, turn)
             for l in range(3):
                 column[l] -= turn[l]
+        # 3. translations of the joint
         for c in range(link.slides):
             column = view(columns, 6 * (n_shared + c), 6)
             for l in range(3):
@@ -521,6 +567,7 @@ def _state_columns(is_start, links, work):
                 rotations.rotate(slides_on, axis, axis)
             for l in range(3):
                 column[l] = axis[l] if link.is_b == 0 else -axis[l]
+        # 4. rotations of the joint, about its point
         for c in range(link.turns):
             column = view(columns, 6 * (n_shared + link.slides + c), 6)
             for l in range(3):
@@ -563,15 +610,17 @@ def _find_inertias(t, options, s, tree, functions, memory):
 
 @kernel
 def _sum_inertias(moves, h, s, tree, memory):
-    """``A = S^T M_hat D``, with what forces between bodies have of it; without motion D is S. In/out: D, of velocities then. Out: A."""
+    """``A = S^T M_hat D``, with the stiffness of forces between bodies; without motion D is S. In/out: D, of velocities then. Out: A."""
     work, iwork = memory.work, memory.iwork
     n, p, plan = tree.plan[0].n, s.plan[0], tree.plan[0]
     A, y, turn, T = view(work, plan.A, n * n), stack(6), stack(3), stack(9)
+    # 1. clear the blocks of the groups
     for k in range(tree.groups.size):
         group = tree.groups[k]
         for c in range(group.origin, group.origin + group.size):
             for b in range(group.origin, group.origin + group.size):
                 A[n * c + b] = 0.0
+    # 2. bodies: S^T times mass and inertia times D, whose rotations get dexp^-1
     for at in range(tree.links.size):
         link = tree.links[at]
         i, mass, J = 6 * link.body, memory.mem[s.bodies[link.body].q + MASS], view(work, plan.rotary + 9 * link.body, 9)
@@ -589,6 +638,7 @@ def _sum_inertias(moves, h, s, tree, memory):
             column = iwork[link.path + b]
             for a in range(link.columns):
                 A[n * iwork[link.path + a] + column] += dot_6(view(work, link.S + 6 * a, 6), y)
+    # 3. forces between bodies
     for k in range(s.interactions.size if moves and p.forces != 0 else 0):
         if s.interactions[k].law == FORCE and iwork[p.begin + k] >= 0:
             _add_force(s.interactions[k], tree, A, memory)
@@ -600,6 +650,7 @@ def _add_force(it, tree, A, memory):
     work, iwork = memory.work, memory.iwork
     n, plan, row = tree.plan[0].n, tree.plan[0], stack(12)
     left, right = view(work, plan.row, n), view(work, plan.row + n, n)
+    # one column of the factor at a time
     for j in range(it.m):
         for l in range(12):
             row[l] = 0.0
@@ -608,6 +659,7 @@ def _add_force(it, tree, A, memory):
         for c in range(n):
             left[c], right[c] = 0.0, 0.0
         group = tree.groups[0]
+        # its action on the unknowns of both bodies, by S for the impulse and by D for the motion
         for side in range(2):
             body = it.a if side == 0 else it.b
             at = iwork[plan.row_of + body] if body != ABSENT else ABSENT
@@ -623,9 +675,9 @@ def _add_force(it, tree, A, memory):
 
 @kernel
 def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, memory):
-    """A at the start, by S alone, or where joints have moved to, factorised, and what laws do by it.
+    """A at the start, by S alone, or at the current joints, factorised, and the response of laws by it.
 
-    False where joints hold a normal, see `tree_contacts.respond`. Out: D but at the start, A, regular, and those of `tree_contacts`.
+    False if joints resist a normal, see `tree_contacts.respond`. Out: D but at the start, A, regular, and those of `tree_contacts`.
     """
     work = memory.work
     plan = tree.plan[0]
@@ -642,7 +694,7 @@ def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, memory)
 
 @kernel
 def _correct(is_start, is_first, scale, n_contacts, n_laws, s, tree, solver, options, memory):
-    """The size of theta beside what is at hand, infinity where A is singular. Out: g, theta; r of laws."""
+    """Size of theta relative to the energy at hand, infinity if A is singular. Out: g, theta; r of laws."""
     work = memory.work
     n, plan, p = tree.plan[0].n, tree.plan[0], s.plan[0]
     if work[plan.regular] == 0.0:
@@ -664,7 +716,7 @@ def _energy_at_hand(h, s, tree, memory):
         i = tree.links[at].body
         q = s.bodies[i].q
         mass, I, load = memory.mem[q + MASS], view(memory.mem, q + INERTIA, 9), view(work, p.load + 6 * i, 6)
-        push = h * max(0.0, work[p.size + 2 * i] - norm(load))  # of what joints press into each other no velocity comes
+        push = h * max(0.0, work[p.size + 2 * i] - norm(load))  # loads of joints on each other cause no velocity
         turn = h * max(0.0, work[p.size + 2 * i + 1] - norm(view(load, 3, 3)))
         for place in (p.v + 6 * i, p.v_old + 6 * i):
             v, Omega = view(work, place, 3), view(work, place + 3, 3)
@@ -695,9 +747,10 @@ def _subtract_motion(link, columns, plan, out, memory):
 
 @kernel
 def _correct_velocities(h, s, tree, memory):
-    """Velocities less D theta, and what follows from it to first order. In/out: w, v, R_free, forces between bodies."""
+    """Subtract D theta from the velocities, with its effect to first order. In/out: w, v, R_free, forces between bodies."""
     work = memory.work
     p, plan, m = s.plan[0], tree.plan[0], s.plan[0].n_bodies
+    # 1. change of each body's velocity, and of its balance
     change, spin = view(work, p.w_free, 6 * m), stack(3)
     for i in range(6 * m):
         change[i] = 0.0
@@ -712,6 +765,7 @@ def _correct_velocities(h, s, tree, memory):
             R_free[3 + l] += spin[l]
         for l in range(6):
             work[p.w + 6 * i + l] += dw[l]
+    # 2. axes of the bodies; forces between bodies follow the change
     plain.to_body(m, view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.v, 6 * m))
     if p.forces != 0:
         forces.follow(h, s, change, view(work, p.R_free, 6 * m), work)
@@ -719,19 +773,21 @@ def _correct_velocities(h, s, tree, memory):
 
 @kernel
 def _share(n_contacts, n_laws, scale, s, tree, options, memory):
-    """What joints do, from R_free and what laws do. Returns how much of it nothing does, beside rounding, see `plain.free_residual`.
+    """Impulses of joints, from R_free and the laws. Returns the relative residual, beside rounding, see `plain.free_residual`.
 
-    It is infinity where there are laws, and these and joints drive: all but across what joints hold, laws want large velocities. Out: r of
-    joints, H of their blocks; p and sizes of its terms.
+    It is infinity if laws and joints together drive the motion: nearly orthogonal to the free directions, laws demand large
+    velocities. Out: r of joints, H of their blocks; p and sizes of its terms.
     """
     work = memory.work
     p, m, done = s.plan[0], s.plan[0].n_bodies, 0.0
     wrench, term, left = view(work, tree.plan[0].wrench, 6 * m), stack(6), stack(6)
+    # 1. balance of each body without joints
     problem.total_impulse(n_contacts, n_laws, p, memory)
     for i in range(6 * m):
         wrench[i] = work[p.R_free + i] - work[p.p + i]
     for i in range(m if n_contacts + n_laws > 0 and p.bounded == 0 else 0):
         done += _work_of(view(work, p.p + 6 * i, 6), i, p, work)
+    # 2. from the leaves on: the joint takes what is left of its body's balance, split by orthogonal rows
     for at in range(tree.links.size - 1, -1, -1):
         link = tree.links[at]
         if link.joint == ABSENT:
@@ -744,10 +800,12 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
         for i in range(it.m):
             own = view(work, it.H + 12 * i + 6 * link.is_b, 6)
             r[i] = dot(own, left) if i < link.points else dot(view(own, 3, 3), view(left, 3, 3))
+            # moments about the point, as the force acts there
             for l in range(3, 6):
                 left[l] -= r[i] * own[l]
         for l in range(12 * it.m if n_contacts + n_laws > 0 else 0):
             H[l] = work[it.H + l]
+        # 3. the reaction on both bodies; the parent hands it on
         for side in range(2 if it.b != ABSENT else 1):
             body = it.a if side == 0 else it.b
             for l in range(6):
@@ -762,6 +820,7 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
                 done += _work_of(term, body, p, work)
             work[p.impulses + 2 * body] += norm(term)
             work[p.impulses + 2 * body + 1] += norm(view(term, 3, 3))
+    # 4. energy: rounding is counted only if the plain test fails, as it costs a pass over all bodies
     impulse, v, R_free = view(work, p.p, 6 * m), view(work, p.v, 6 * m), view(work, p.R_free, 6 * m)
     is_driven = False
     if n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, memory) > 2.0 * scale):
@@ -769,6 +828,7 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
         is_driven = done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, memory) > 2.0 * scale
     if is_driven:
         return math.inf
+    # 5. residual, then beside rounding
     tol, residual = max(options.tol, plain.ROUNDING), plain.free_residual(options, s.bodies, p, v, impulse, R_free, 0.0, memory)
     if residual > tol:
         residual = plain.residual_beside_rounding(tol, options, s.bodies, p, v, impulse, R_free, memory)

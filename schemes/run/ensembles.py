@@ -1,4 +1,4 @@
-"""Runs of large ensembles, some members at a time: what is finished is kept in a folder, or computed on a cluster."""
+"""Runs of large ensembles, by groups of members: finished pieces are kept in a folder, or computed on a cluster."""
 
 import warnings
 
@@ -21,7 +21,7 @@ _OWNER = "simulate"
 
 
 class _Runs:
-    """What pieces of an ensemble have in common: one member, for its type, and the arguments of `nsds.simulate`."""
+    """Common data of the pieces of an ensemble: one member, for its type, and the arguments of `nsds.simulate`."""
 
     def __init__(self, member, settings):
         self.member, self.settings = member, settings
@@ -37,7 +37,7 @@ class _Runs:
         return _restored, (functions_named(function_names(self.member.reshape(1))), self.member, self.settings)
 
     def identity(self):
-        """All that decides what runs give, but the members."""
+        """All that determines the results of runs, except the members."""
         settings = {name: (x.dtype, x.tobytes()) if isinstance(x, np.ndarray) else x for name, x in self.settings.items()}
         return repr((self.member.dtype, settings, self._edition)).encode()
 
@@ -57,6 +57,7 @@ def _restored(functions, member, settings):
 
 def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **settings):
     """`nsds.simulate` of an ensemble, piece by piece: members of a piece run at once, all are through before a failure is told."""
+    # 1. arguments, checked before any work
     kept = store_of(_OWNER, store, client, mapped)
     _checks.choice(_OWNER, "on_failure", on_failure, ("raise", "warn", "continue"))
     if progress is not None:
@@ -68,6 +69,7 @@ def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **se
     settings["save_every"] = _checks.integer(_OWNER, "save_every", settings["save_every"], low=1)
     if settings["t_eval"] is not None:
         settings["t_eval"] = _checks.array(_OWNER, "t_eval", settings["t_eval"], n_dims=1)
+    # 2. pieces, by the memory that one member needs
     runs = _Runs(records[:1].copy(), settings)
     places = [place[0] for place in places_of(records.size, runs.bytes)]
     pieces = [Piece(records[None, place], np.full((1, place.size), settings["h"]), False, int(place[0])) for place in places]
@@ -79,6 +81,7 @@ def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **se
         read = ((place, kept.rows_of(name)) for place, name in found)
         return several.joined_members(system.shape, read, kinds, lambda shape, dtype: kept.array(files, shape, dtype))
 
+    # 3. run; after Ctrl-C the rows of finished pieces are on the exception
     try:
         for k, rows in finish_all(runs, pieces, files, kept, client, progress):
             kinds.append((rows.dtype, rows.shape[1]))
@@ -88,19 +91,21 @@ def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **se
             raise
         rows = joined()
         raise SimulationInterrupted(rows, rows.shape[-1], ".trajectory") from None
+    # 4. failure policy, once all pieces are there
     rows = joined()
     _tell(records, rows, on_failure, settings)
     return rows
 
 
 def _tell(records, rows, on_failure, settings):
-    """Apply the failure policy: the first member that has failed runs once more, for what is to blame."""
+    """Apply the failure policy: the first member that has failed runs again, for the cause of its failure."""
     flat = rows.reshape(records.size, -1)
     failed = np.argwhere(has_failed(flat["status"])) if on_failure != "continue" else np.zeros((0, 2), int)
     if not len(failed):
         return
     m, row = int(failed[0, 0]), flat[tuple(failed[0])]
     outcome = (int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item())
+    # the run is repeated up to the failure, as pieces keep rows only
     cause = ""
     try:
         simulate(records[m], on_failure="raise", progress=False, **settings)

@@ -4,18 +4,18 @@ import signal
 import threading
 from contextlib import contextmanager
 
-CHUNK_SECONDS = 0.2  # from one look for Ctrl-C to the next, about
-_GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
-_SMALL = 2**18  # bytes: steps of records that take no more are quick
+CHUNK_SECONDS = 0.2  # between two checks for Ctrl-C, about
+_GROWTH = 64.0  # of a chunk from one to the next, at most: steps may become slower
+_SMALL = 2**18  # bytes: steps of smaller records are quick
 
 
 def first_chunk(most, n_bytes):
-    """Steps up to the first look for Ctrl-C, at most so many, of records of so many bytes in all."""
+    """Number of steps before the first check for Ctrl-C, at most ``most``, of records of n_bytes in all."""
     return max(1, min(most, most * _SMALL // n_bytes))
 
 
 def next_chunk(n, elapsed):
-    """Steps up to the next look, after n that took so many seconds."""
+    """Number of steps before the next check, after n that took ``elapsed`` seconds."""
     return max(1, int(n * min(_GROWTH, CHUNK_SECONDS / max(elapsed, 1e-6))))
 
 
@@ -43,14 +43,14 @@ class Interrupts:
             self.raise_noted()
 
     def raise_noted(self):
-        """Do what Ctrl-C does without this context, if there was one: raise KeyboardInterrupt, as a rule."""
+        """Raise a noted interrupt as it would have been without this context: KeyboardInterrupt, as a rule."""
         if self._noted is not None:
             arguments, self._noted = self._noted, None
             self._before(*arguments)
 
     @contextmanager
     def at_once(self):
-        """Where long work, as compiling, may be left in the middle."""
+        """Context in which long work, as compiling, may be interrupted in the middle."""
         self._is_open = True
         try:
             yield

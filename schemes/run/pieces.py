@@ -1,4 +1,4 @@
-"""Pieces of a long computation: each is finished once, here or on a cluster, and kept in a file where a store is given."""
+"""Pieces of a long computation: each is finished once, here or on a cluster, and kept in a file if a store is given."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from nsds.schemes.run.simulation import on_one_core
 
 _RETRIES = 3  # of a piece whose worker dies
 _BYTES = 2**28  # of memory of the members that run at once
-_PIECES = 64  # that a computation has at least, if it has so many members
+_PIECES = 64  # least number of pieces of a computation, if it has as many members
 _FEWEST, _MOST = 16, 256  # members of a piece
 
 
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 def places_of(n_members, n_bytes):
-    """Of each piece the numbers of its members (1, members), which all begin on their own, many at once; n_bytes: of memory of one."""
+    """Numbers of the members of each piece (1, members), which all start on their own, many at once; n_bytes: of memory of one."""
     size = max(1, min(_MOST, _BYTES // n_bytes, max(_FEWEST, n_members // _PIECES)))
     return [np.arange(k, min(k + size, n_members))[None] for k in range(0, n_members, size)]
 
@@ -60,12 +60,12 @@ class Store:
         return found[0]
 
     def array(self, names, shape, dtype):
-        """An array over a file, which is made anew: that of the pieces with these names."""
+        """New array over a file for the pieces with these names."""
         digest = hashlib.sha256("".join(names).encode()).hexdigest()[:32]
         return np.lib.format.open_memmap(self.folder / f"rows-{digest}.npy", mode="w+", shape=shape, dtype=dtype)
 
     def write(self, name, rows, ends):
-        """Keep what a piece gave."""
+        """Store the rows of a piece."""
         part = self.folder / f".{name}.{os.getpid()}-{os.urandom(4).hex()}"
         try:
             with open(part, "xb") as file:
@@ -87,10 +87,10 @@ def store_of(owner, store, client, mapped):
 
 
 def finish_all(work, pieces, names, store, client, progress):
-    """Yield (number, rows) of all pieces as they are finished; those that are in the store, under their names, are read.
+    """Yield (number, rows) of all pieces as they are finished; pieces that are in the store, under their names, are read.
 
-    ``work.compute(piece, states)`` gives the rows of a piece and the states at their ends, from the states at which it begins, None for
-    those of the system; ``work.identity()`` is made of all that decides this but the piece.
+    ``work.compute(piece, states)`` gives the rows of a piece and the states at their ends, from the states at its start, None for those of
+    the system; ``work.identity()`` contains all that determines this except the piece.
     """
     with Progress(progress, sum(piece.periods.size for piece in pieces)) as shown:
         for k, rows in _on_cluster(work, pieces, names, store, client) if client else _here(work, pieces, names, store):
@@ -99,7 +99,7 @@ def finish_all(work, pieces, names, store, client, progress):
 
 
 def names_of(work, pieces, store):
-    """Names of the files of pieces: number, and hash of all that decides what is in them; without a store they have none."""
+    """Names of the files of pieces: number, and hash of all that determines their contents; without a store they have none."""
     if store is None:
         return [""] * len(pieces)
     names, before, identity = [], b"", work.identity()
@@ -125,11 +125,12 @@ def _here(work, pieces, names, store):
 
 
 def _on_cluster(work, pieces, names, store, client):
-    """On the workers of a cluster, a piece a task."""
+    """On the workers of a cluster, one task a piece."""
     from distributed import as_completed
 
     numbers, before, identity = {}, None, work.identity()
     try:
+        # 1. submit missing pieces; one that continues another waits for it
         for k, (piece, name) in enumerate(zip(pieces, names, strict=True)):
             found = store.read(name)
             if found is None:
@@ -139,6 +140,7 @@ def _on_cluster(work, pieces, names, store, client):
             else:
                 before = None
                 yield k, found[0]
+        # 2. rows come by the store, as results would pass through the scheduler
         for future in as_completed(list(numbers)):
             future.result()
             k = numbers.pop(future)
@@ -148,7 +150,7 @@ def _on_cluster(work, pieces, names, store, client):
 
 
 def _finish(work, identity, piece, name, name_before, store, _before):
-    """What a worker does: compute a piece, unless one that died had finished it."""
+    """Task of a worker: compute a piece, unless one that died had finished it."""
     if work.identity() != identity:
         raise RuntimeError("a worker of the cluster computes with another version of nsds, or of its functions")
     if store.read(name) is None:

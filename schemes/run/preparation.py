@@ -1,4 +1,4 @@
-"""What a run works on: prepared once for a layout, parameters, scheme, step and solver, and kept for runs that differ in state alone."""
+"""Preparation of a run: made once for a layout, parameters, scheme, step and solver, and kept for runs that differ in the state only."""
 
 import math
 from collections.abc import Callable
@@ -20,18 +20,18 @@ from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
 from nsds.schemes.run.warnings import looked_at
 from nsds.status import CAPACITY, NOT_COMPUTED
 
-SHORTEST = 2.0**-300  # s: the step at least, so that its square and the inverse of that are numbers, beside those of states
+SHORTEST = 2.0**-300  # s: least step, so that its square and the inverse of that are finite, also times states
 MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
-LAST = 2**62  # the number of the last step, from which those to be done are counted back
-# Words [first, end) of a record, and what they may be: as they were when the run was prepared, or numbers or whole numbers between bounds.
+LAST = 2**62  # the number of the last step, from which the remaining ones are counted back
+# Ranges [first, end) of entries of a record, and their kind: as they were when the run was prepared, or numbers or integers within bounds.
 STRETCH = table("first", "end", "kind")
 SAME, NUMBERS, WHOLE = range(3)
-_STANDS_STILL = 2  # in place of whether the scheme has started
-_FREE = ("p", "u", "z", "fext", "mext", "b")  # of systems, besides their state: written, or read in each step, where they lie in a record
+_STANDS_STILL = 2  # in place of the flag that the scheme has started
+_FREE = ("p", "u", "z", "fext", "mext", "b")  # of systems, besides their state: written, or read in each step at their place in a record
 
 
 class Run(NamedTuple):
-    """Records being simulated in place, their memory, what the scheme prepared, and how it prepares others in their place."""
+    """Records being simulated in place, their memory, the tables of the scheme, and a function that prepares other records likewise."""
 
     records: np.ndarray
     mem: np.ndarray
@@ -50,16 +50,19 @@ def has_event_rows(stepper):
 
 
 def prepare_run(owner, system, h, scheme, solver, check, between=None):
-    """(`Run` from the state of a system, options of its scheme); between: step of the others, where h is that of a last, shorter one."""
+    """(`Run` from the state of a system, options of its scheme); between: step of the others, if h is that of a last, shorter one."""
+    # 1. records, scheme and solver
     records = copied(runnable(owner, system)).reshape(-1)
     h = _checks.number(owner, "h", h, above=0.0)
     if h < SHORTEST:
         raise ValueError(f"{owner}: h must be at least {SHORTEST:.3g}, as its square is needed, got {h}")
     module, options = schemes.chosen(scheme, records, solver)
     method, solver_options, address = schemes.solver_of(solver, records, options)
+    # 2. clock: times are t0 + step h, unless the record does not fit that
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
+    # 3. tables; other records of the same model can be prepared in their place
     watched = Watch() if check else None
 
     def prepare(records):
@@ -75,21 +78,23 @@ def prepare_run(owner, system, h, scheme, solver, check, between=None):
 
 
 class Admission(NamedTuple):
-    """What a record may differ in from that for which a run was prepared: stretches of words, and bounds of each."""
+    """Allowed differences of a record from the one for which a run was prepared: ranges of entries, and bounds of each."""
 
     stretches: np.ndarray  # STRETCH
-    low: np.ndarray  # (words,)
+    low: np.ndarray  # (entries,)
     high: np.ndarray
-    whole_low: np.ndarray  # the same memory as int64, for words that hold whole numbers
+    whole_low: np.ndarray  # the same memory as int64, for integer entries
     whole_high: np.ndarray
 
 
 @lru_cache(maxsize=64)
 def admission(dtype, model):
-    """`Admission` of records: their clock, their state and their inputs may change, all else is prepared for."""
+    """`Admission` of records: their clock, state and inputs may change, all else has been used in the preparation."""
+    # 1. all entries must be the same, but the residual
     low, high = np.zeros(dtype.itemsize // 8), np.zeros(dtype.itemsize // 8)
     whole_low, whole_high, kind = low.view(np.int64), high.view(np.int64), np.full(low.size, SAME)
     kind[RESIDUAL], whole_low[RESIDUAL], whole_high[RESIDUAL] = WHOLE, np.iinfo(np.int64).min, np.iinfo(np.int64).max  # of any bits
+    # 2. fields that may change, with their bounds
     changing = _changing(dtype, model)
     for name, (start, count, stride, fields) in bounds_of_words(dtype, model).items():
         for each in fields:
@@ -99,6 +104,7 @@ def admission(dtype, model):
             kind[words] = NUMBERS if each.kind == "f" else WHOLE
             for bounds, bound in ((low, each.low), (high, each.high)):
                 (bounds if each.kind == "f" else bounds.view(np.int64))[words] = bound
+    # 3. consecutive entries of one kind are one range
     ends = np.append(np.flatnonzero(np.diff(kind)) + 1, kind.size)
     stretches = np.zeros(ends.size, STRETCH)
     stretches["end"], stretches["first"][1:], stretches["kind"] = ends, ends[:-1], kind[ends - 1]
@@ -120,10 +126,10 @@ def _changing(dtype, model):
 
 @kernel
 def admit(first, last, h, may, n_steps, given, igiven, mems, imems, reached):
-    """Take the states of members first..last from what is given, to be marched by n_steps[m]; a member that differs in more is stopped.
+    """Copy the states of members first..last from ``given``, to be marched by n_steps[m]; a member that differs in more is stopped.
 
     Stopped with NOT_COMPUTED: a parameter differs from that of ``mems``, a value is out of its range, or the clock cannot go on. The scheme
-    does not start anew on a member that is as its last step left it, nor on one that stands still.
+    does not restart on a member in the state of its last step, nor on one with 0 steps.
     """
     for m in range(first, last):
         mem, imem, inew = mems[m], imems[m], igiven[m]
@@ -143,7 +149,7 @@ def admit(first, last, h, may, n_steps, given, igiven, mems, imems, reached):
 
 @kernel
 def _take_state(may, new, inew, mem, imem):
-    """Copy what may differ into mem. False where something else differs, or a value is out of its range."""
+    """Copy the entries that may differ into mem. False if others differ, or a value is out of its range."""
     is_good, differing = True, 0
     for k in range(may.stretches.size):
         s = may.stretches[k]
@@ -168,7 +174,7 @@ def _is_lost(t, h):
 
 
 GOOD, OPEN, FAILURE, SHORT, REFUSED = range(5)
-_NOWHERE = np.zeros(0, np.int64)  # of places where starts note something
+_NOWHERE = np.zeros(0, np.int64)  # places at which starts note a choice
 
 
 @kernel
@@ -193,7 +199,7 @@ def outcome_of(first, last, reached, iworks, places):
 
 
 class Kept:
-    """A run with a copy of what its scheme prepared, for systems that differ from the first one in clock, state and inputs alone."""
+    """A run with a copy of its preparation, for systems that differ from the first one in clock, state and inputs only."""
 
     def __init__(self, run, scheme, shape):
         records, p = run.records, run.prepared
@@ -204,7 +210,7 @@ class Kept:
         self._at_first, self._all = (p.work.copy(), p.iwork.copy()), self.admission(0, records.size)
 
     def read(self, system):
-        """Note the words of a system of the dtype and the shape of the run's."""
+        """Note the entries of a system of the dtype and the shape of the run's."""
         try:
             self.given_words[...] = np.frombuffer(system)
         except (TypeError, ValueError, BufferError):  # not contiguous
@@ -232,7 +238,7 @@ _MOST, _LARGEST = 8, 2**23  # runs, and bytes of each
 
 
 def key_of(system, h, scheme, solver):
-    """What decides, besides parameters, whether a run can serve a system; None where that is not known."""
+    """Key of all, besides parameters, that decides whether a run can serve a system; None if that is not known."""
     if not isinstance(system, (np.ndarray, np.void)) or not (type(h) is int or isinstance(h, float)):
         return None
     if not all(x is None or type(x) in (str, np.ndarray) for x in (scheme, solver)):

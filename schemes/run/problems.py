@@ -92,8 +92,10 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
 
 
 def _recorded(system, advance, recorder, n_steps, every):
+    """Problems of every ``every``-th step, as they are recorded; a failed step raises after its problems."""
     for _ in range(n_steps // every):
         system = advance(system, every - 1) if every > 1 else system
+        # the recorder is on for the last of these steps only
         failure, recorder.is_on = None, True
         recorder.kept.clear()
         try:

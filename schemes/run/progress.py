@@ -4,9 +4,9 @@ import sys
 
 
 class Progress:
-    """A progress bar, where one is wanted: `progress` is True, or None at a terminal.
+    """A progress bar, if requested: `progress` is True, or None at a terminal.
 
-    It begins after the first part of the work, which may have been compiled: what is left is estimated from the others alone.
+    It starts after the first part of the work, which may have been compiled: the remaining time is estimated from the others only.
     """
 
     def __init__(self, progress, total, unit="it"):

@@ -1,4 +1,4 @@
-"""Rows of a run: all of them in memory, or block by block on their way into a file."""
+"""Rows of a run: all of them in memory, or written block by block into a file."""
 
 import math
 import os
@@ -13,19 +13,19 @@ from nsds.results.trajectories import ROW_HEAD, recorded
 from nsds.status import CAPACITY, NOT_COMPUTED, has_failed
 
 _MORE_ROWS = 64
-_NEVER = 2**62  # steps: rows are saved where they are asked for alone
+_NEVER = 2**62  # steps: rows are saved at requested times only
 BLOCK_BYTES = 2**25  # of rows on their way into a file
-_BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in the beginning sooner
+_BLOCK_SECONDS = 5.0  # a partial block is written after that time; at the beginning sooner
 _FIRST_SECONDS = 0.05
-# Columns of how far a member is: rows saved, steps done, the status that ended its run, whether the scheme has started on its memory.
+# Columns of the progress of a member: rows saved, steps done, the status that ended its run, whether the scheme has started on its memory.
 ROW, DONE, STOPPED, STARTED, FAILED = range(5)
-ROW_T, ROW_STEP, ROW_STATUS, ROW_N_ITER, ROW_RESIDUAL = range(5)  # words of the head of a row
+ROW_T, ROW_STEP, ROW_STATUS, ROW_N_ITER, ROW_RESIDUAL = range(5)  # entries of the head of a row
 
 
 class Recorder:
-    """The saved rows of all members that are in memory, those before ``first`` being in the file; and how far each member is.
+    """Saved rows of all members in memory, those before ``first`` being in the file; and the progress of each member.
 
-    Between two calls of the compiled loop all members that go on have the same number of rows.
+    Between two calls of the compiled loop all running members have the same number of rows.
     """
 
     def __init__(self, records, fields, n_steps, save_every, file=None, rows_at=None):
@@ -66,7 +66,7 @@ class Recorder:
 
     @property
     def last_step(self):
-        """The step up to which there is room; its row is the last, and no further one has begun."""
+        """Last step for which there is room; its row is the last, and no further one has begun."""
         return (self.first + self.rows.shape[1] - 1) * self.save_every
 
     @property
@@ -124,7 +124,7 @@ class Recorder:
         self.reached[:, STARTED] = 0
 
     def extend(self):
-        """Make room for as many rows again, for those at events, whose number nobody knows."""
+        """Double the room for rows, for those at events, whose number is unknown."""
         more = self._allocated(len(self.reached), self.rows.shape[1] + _MORE_ROWS)
         self.rows = np.concatenate([self.rows, more], axis=1)
         self.reached[self.reached[:, STOPPED] == CAPACITY, STOPPED] = 0
@@ -159,7 +159,7 @@ class Recorder:
             self.reached[m, ROW] += 1
 
     def close(self):
-        """Write what is left, and note what failed."""
+        """Write the remaining rows, and note failures."""
         try:
             if self.file is None or not self.file.has_failed:
                 self._put()
@@ -176,14 +176,14 @@ class Recorder:
 
 
 def mark_not_computed(rows):
-    """Say of rows, which are contiguous, that their member did not reach them."""
+    """Mark rows, which are contiguous, as not reached by their member."""
     rows.view(np.float64)[...] = math.nan
     rows["status"], rows["step"], rows["n_iter"] = NOT_COMPUTED, -1, 0
 
 
 @cache
 def _memory():
-    """Bytes of memory of the machine; infinite where it does not tell."""
+    """Bytes of memory of the machine; infinite if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

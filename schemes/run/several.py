@@ -1,4 +1,4 @@
-"""Runs that consist of others: parts with schemes of their own ([Notes], 10.4), members with steps of their own."""
+"""Runs composed of others: parts with schemes of their own ([Notes], 10.4), members with steps of their own."""
 
 import numpy as np
 
@@ -19,6 +19,7 @@ def groups_of(owner, system, scheme):
     ValueError
         A name that is no system; an interaction, collisions or a controller between systems with different schemes.
     """
+    # 1. names
     model = model_of(system)
     systems = split(model)[0]
     if not scheme:
@@ -28,11 +29,13 @@ def groups_of(owner, system, scheme):
     for name in scheme:
         if name not in dict(systems):
             raise ValueError(f"{owner}: scheme: there is no system '{name}'; the systems are: {', '.join(dict(systems))}")
+    # 2. groups of systems with equal options
     options = {name: table.chosen(scheme.get(name), system)[1] for name, _ in systems}
     key = {name: (repr(record.dtype), record.tobytes()) for name, record in options.items()}
     groups = {key[name]: (options[name], []) for name in options}
     for name in options:
         groups[key[name]][1].append(name)
+    # 3. interactions, collisions and controllers join the group of their systems
     for name in [line[0] for line in model if line[0] not in options and line[1] != NAMES]:
         linked = systems_of(model, name)
         if len({key[part] for part in linked}) > 1:
@@ -60,13 +63,13 @@ def part_of(system, names):
 
 
 def _number_among(system, names):
-    """The number that each body of a record has among those of some of its systems."""
+    """Number of each body of a record among those of some of its systems."""
     sizes = [(name in names, np.prod(system.dtype[name].shape, dtype=int)) for name, _ in split(model_of(system))[0]]
     return np.cumsum(np.repeat(*zip(*sizes, strict=True))) - 1
 
 
 def fields_of(fields, names):
-    """What of the fields to save belongs to some of the parts."""
+    """Fields to save that belong to some of the parts."""
     chosen = [fields] if isinstance(fields, str) else fields
     return None if chosen is None else [path for path in chosen if str(path).partition(".")[0] in names]
 
@@ -118,10 +121,10 @@ def members_by_step(owner, system, h):
 
 
 def joined_members(shape, pieces, kinds=None, empty=np.zeros):
-    """One trajectory of an ensemble from (numbers of members, their rows) of pieces; what a member has not reached is not computed.
+    """One trajectory of an ensemble from (numbers of members, their rows) of pieces; rows that a member has not reached are NOT_COMPUTED.
 
-    kinds: of each piece the type and the number of rows of a member, where pieces are read one after the other; empty(shape, dtype) makes
-    the array.
+    kinds: for each piece the type and the number of rows of a member, if pieces are read in sequence; empty(shape, dtype) makes the
+    array.
     """
     kinds = [(rows.dtype, rows.shape[1]) for _, rows in pieces] if kinds is None else kinds
     names, n_rows = kinds[0][0].names, max(count for _, count in kinds)

@@ -1,4 +1,4 @@
-"""The time loop, recording, progress, interruption and failure policy: once, for all schemes."""
+"""The time loop, recording, progress, interruption and failure policy, for all schemes."""
 
 import math
 import os
@@ -58,10 +58,10 @@ from nsds.schemes.run.warnings import (
 )
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, PAUSED, advice
 
-_WHOLE = 1e-6  # of a step: what is less than that beyond a whole number of steps is part of the last one
-THREADS_FROM = 5e-3  # seconds of work: to wake a thread takes milliseconds where others want the cores
-_ROWS_OF_EVENT = 2  # room without which no step is begun
-_EVENTS_TO_PAUSE = 4096  # of a member, from one look for Ctrl-C to the next
+_WHOLE = 1e-6  # of a step: a smaller remainder beyond a whole number of steps is part of the last one
+THREADS_FROM = 5e-3  # seconds of work: waking a thread takes milliseconds if other processes use the cores
+_ROWS_OF_EVENT = 2  # least room for a step to start
+_EVENTS_TO_PAUSE = 4096  # of a member, between two checks for Ctrl-C
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None, on_failure="raise",
@@ -157,9 +157,11 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     >>> float(trajectory["floor"]["lambda"].max().round(3))
     8.437
     """
+    # 1. settings that all kinds of runs share
     offered("simulate", functions)
     settings = {"t_end": t_end, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
                 "on_failure": on_failure, "check": check}  # fmt: skip
+    # 2. pieces of an ensemble, in a store or on a cluster
     if store is not None or client is not None or mapped is not False:
         why = "members run piece by piece, with what is text or numbers; expected no store"
         _refuse(why, callback=callback, out=out, until=None if isinstance(until, str) else until, check=check or None)
@@ -170,6 +172,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         settings = {"t_end": t_end, "h": h, "scheme": scheme, "solver": solver, "save_every": save_every, "t_eval": t_eval}
         settings |= {"fields": _paths("simulate", fields), "until": until}
         return simulate_in_pieces(system, store, client, mapped, progress, on_failure, **settings)
+    # 3. members with steps of their own, or systems with schemes of their own: one run each
     if _checks.shape_of("simulate", "h", h):
         _refuse("several steps run one after the other; expected one step", callback=callback, out=out)
         return _with_own_steps(valid("simulate", system), h, scheme=scheme, fields=fields, until=until, **settings)
@@ -182,6 +185,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
             for options, names in groups
         ]
         return several.joined_rows(system, pieces)
+    # 4. a plain run
     t_end = _checks.number("simulate", "t_end", t_end)
     pauses = pauses_of("simulate", t_eval, save_every, until, callback, callback_every)
     _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check,
@@ -190,7 +194,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
 
 
 def _refuse(why, **given):
-    """Refuse arguments of which runs that are made one after the other know nothing."""
+    """Refuse arguments that do not apply to runs made in sequence."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"simulate: {name}: {why}, or no {name}")
@@ -217,26 +221,31 @@ def _with_own_steps(system, h, **settings):
 def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,
                 check=False, n_steps=1, pauses=None, out=None):  # fmt: skip
     """(the run at its end, the recorder with its rows): to t_end, or n_steps; a run without a file may serve another one later."""
+    # 1. arguments
     save_every = _checks.integer(owner, "save_every", save_every, low=1)
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
     if progress is not None:
         progress = _checks.flag(owner, "progress", progress)
     fields = _paths(owner, fields)
+    # 2. a kept run of the same layout, or a new one
     key = key_of(system, h, scheme, solver) if file is None and check is False else None
     run, scheme, kept = run_from(owner, system, h, scheme, solver, _checks.flag(owner, "check", check), key)
     if has_functions(run.records):
         warn_of_globals(owner, function_names(run.records))
+    # 3. number of steps, and rows
     n_steps = number_of_steps(owner, run.records, t_end, h, n_steps)
     if file is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance; use nsds.simulate")
     rows_at = None if pauses is None or pauses.times is None else _steps_at(owner, pauses.times, run.records, t_end, h, n_steps)
     if out is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance, so it takes no array out")
+    # 4. a last step of other length is prepared in advance, so that it fails before the run
     last = None
     if t_end is not None:
         if run.looked_at.has_sources and not has_event_rows(run.prepared.stepper):
             warn_of_edges(run.records, run.prepared.options.h, t_end)
         last = _LastStep.needed(owner, run, n_steps, t_end, np.shape(system), (scheme, solver, check), key is not None)
+    # 5. recorder, and settings that a file stores
     recorder = Recorder(run.records, fields, n_steps, save_every, file, rows_at)
     if out is not None:
         recorder.write_into(owner, out, np.shape(system))
@@ -245,6 +254,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if pauses is not None:
         settings["t_eval"] = None if pauses.times is None else pauses.times.tolist()
         settings["until"] = None if pauses.until is None else pauses.until.text or False
+    # 6. march
     try:
         with Interrupts() as interrupts, Raised() if has_functions(run.records) and run.watched is None else nullcontext() as raised:
             try:
@@ -257,6 +267,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     except KeyboardInterrupt:
         place = ".trajectory" if file is None else file.path
         raise SimulationInterrupted(recorder.block().reshape(*np.shape(system), -1), recorder.n_reached, place) from None
+    # 7. errors of user functions, warnings, failure policy
     if run.watched is not None and run.watched.error is not None:
         _raise_watched(run, recorder, np.shape(system))
     if raised is not None and raised.error is not None:
@@ -267,6 +278,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if file is None and has_event_rows(run.prepared.stepper):
         warn_of_hand_overs(recorder.block())
     _report_failure(run, recorder, np.shape(system), on_failure)
+    # 8. runs return to where the next one looks for them
     if kept is not None and (run is kept.run or (last is not None and last.before is kept.run)):
         put_back(key, kept)
     if last is not None and last.kept is not None and run is last.kept.run:
@@ -322,7 +334,7 @@ def _start_of(t_end, step, h):
 
 
 class _Pauses(NamedTuple):
-    """Where a run comes back to Python, for rows at times, None where these are many, for a condition, and for a callback."""
+    """Stops of a run in Python: rows at times, None if these are many, a condition, and a callback."""
 
     times: np.ndarray | None
     until: Until | None
@@ -331,7 +343,7 @@ class _Pauses(NamedTuple):
 
 
 def pauses_of(owner, t_eval, save_every, until, callback, every):
-    """`_Pauses` of what a user asks for."""
+    """`_Pauses` of a user's arguments."""
     every = _checks.integer(owner, "callback_every", every, low=1)
     if callback is not None:
         _checks.takes(owner, "callback", callback, "system")
@@ -372,7 +384,8 @@ def _shaped(system, rows):
 
 
 def number_of_steps(owner, records, t_end, h, n_steps=1):
-    """The fewest steps of size h to t_end; n_steps where that is None."""
+    """Fewest steps of size h to t_end; n_steps if that is None."""
+    # checks: t_end ahead, h above the rounding of times, equal clocks of members, countable steps
     times = records["t"]
     (earliest, latest), (_, step) = _range_of(times), _range_of(records["step"])
     if t_end is not None and t_end <= latest:
@@ -407,9 +420,9 @@ def _no_opening(t, tables, calls, options, memory):
 
 def _march_template(first, last, until, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls, solver,
                     solver_options, options, mems, imems, works, iworks, rows, irows, width):  # fmt: skip
-    """Steps up to number ``until`` of members first..last, each recorded where it is due. Written once; each scheme gets its copy.
+    """Steps up to number ``until`` of members first..last, each recorded when it is due. Written once; each scheme gets its copy.
 
-    Where it is one with rows ``at_events``, a step may also end at an event, whose row is saved; the next goes on from there.
+    If the scheme has rows ``at_events``, a step may also end at an event, whose row is saved; the next continues from there.
     """
     h = options.h
     controllers, where, control_functions, scratch = controls
@@ -417,6 +430,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
         mem, imem, address, row, irow = mems[m], imems[m], functions[m], rows[m], irows[m]
         memory, calls = memory_of((mem, imem, works[m], iworks[m])), calls_of((address, solver, solver_options))
         at, done, stopped, n_events = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED], 0
+        # 1. start of a member: scheme, controllers, first row
         if reached[m, STARTED] == 0 and stopped == 0:
             reached[m, STARTED], done_by_control = 1, HELD
             stopped = start(mem[T], tables, address, options, memory)  # noqa: F821
@@ -430,35 +444,41 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 irow[ROW_STATUS], irow[ROW_N_ITER], row[ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
                 reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT and imem[STATUS] < EVENT else 0
                 at = _save(at, width, sources, mem, imem, row, irow)
-            if done_by_control == SWITCHED:  # behind the row, which has the impulses before
+            # its row has the impulses before: only now the scheme restarts with the flags of the controller
+            if done_by_control == SWITCHED:
                 stopped = start(mem[T], tables, address, options, memory)  # noqa: F821
         while done < until and stopped == 0:
             if at_events and at + _ROWS_OF_EVENT * width > row.size:  # noqa: F821
                 stopped = CAPACITY
                 break
+            # 2. one step; times are multiples of h from t0, so that no rounding accumulates
             k = imem[STEP] + 1
             t = mem[T0] + k * h
             status, n_iter, residual = step_(t, tables, calls, options, memory)  # noqa: F821
-            if status == CAPACITY:  # nothing has changed: the step is taken again, with more room
+            # no room for contacts: nothing has changed, and the step is repeated with more room
+            if status == CAPACITY:
                 stopped = status
                 break
             if at_events and status == PAUSED:  # noqa: F821
                 irow[at + ROW_N_ITER] += n_iter
                 stopped = status
                 break
+            # 3. event: its row, at the time in mem
             imem[STATUS], imem[N_ITER], mem[RESIDUAL] = status, n_iter, residual
-            if at_events and status >= EVENT:  # noqa: F821 (the time of the event is in mem)
+            if at_events and status >= EVENT:  # noqa: F821
                 irow[at + ROW_STATUS], irow[at + ROW_N_ITER] = status, irow[at + ROW_N_ITER] + n_iter
                 at = _save(at, width, sources, mem, imem, row, irow)
                 n_events += 1
                 stopped = PAUSED if n_events == _EVENTS_TO_PAUSE else 0
                 continue
+            # 4. clock, and controllers at their instants
             imem[STEP] = k
             if not at_events or status in (CONVERGED, INEXACT):  # noqa: F821
                 mem[T] = t
             done_by_control = act(t, h, controllers, where, control_functions[m], mem, imem, scratch[m]) if controllers.size > 0 else HELD
             if done_by_control == BROKEN:
                 status = imem[STATUS] = NON_FINITE
+            # 5. statistics of the row: of several steps the worst status, the sum of iterations, the largest residual
             done += 1
             irow[at + ROW_N_ITER] += n_iter
             row[at + ROW_RESIDUAL] = max(row[at + ROW_RESIDUAL], residual)
@@ -466,8 +486,10 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 irow[at + ROW_STATUS] = status
             if status != CONVERGED and status != INEXACT:
                 stopped, reached[m, FAILED] = status if stop else 0, 1
+            # 6. row
             if done % save_every == 0 or done == n_total or stopped != 0:
                 at = _save(at, width, sources, mem, imem, row, irow)
+            # 7. restart after a controller has set a flag
             if done_by_control == SWITCHED and stopped == 0:
                 stopped = start(mem[T], tables, address, options, memory)  # noqa: F821
         reached[m, ROW], reached[m, DONE], reached[m, STOPPED] = first_row + at // width, done, stopped
@@ -475,7 +497,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
 
 @_jit.inlined
 def _save(at, width, sources, mem, imem, row, irow):
-    """Fill the row that begins at word ``at`` with the recorded words, clear the head of the next, and return where that begins."""
+    """Fill the row that begins at entry ``at`` with the recorded entries, clear the head of the next, and return its offset."""
     row[at + ROW_T], irow[at + ROW_STEP] = mem[T], imem[STEP]
     behind_head = at + ROW_RESIDUAL + 1
     for i in range(sources.size):
@@ -516,7 +538,7 @@ def march_of(stepper, again=False):
 def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, shape, raised):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end.
 
-    last: the `_LastStep` of other length, where the last one is such.
+    last: the `_LastStep` of other length, if the last one has one.
     """
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     is_ending, before = pauses is not None and pauses.until is not None, None
@@ -524,12 +546,14 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
     seconds, workers = 0.0, min(run.records.size, cores())  # of work, before it is shared
     try:
         with Progress(progress, n_steps, " steps") as shown, shares(run.records.size) as in_shares:
+            # 1. start, first row, and warnings about the start
             _note_state(raised, run, 1)
             given = copied(run.records) if hasattr(run.prepared.stepper, "opening") else None
             run = _advance(run, recorder, in_shares, seconds, interrupts, 0, n_steps, stop)
             recorder.spill()
             warn_of_penetration(run.records, given)
             warn_of_overlaps(run.records, run.prepared)
+            # 2. chunks, up to the next row that is due, call of the callback, or the last step
             while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error) and not (raised and raised.error):
                 interrupts.raise_noted()
                 is_last = last is not None and done == n_steps - 1
@@ -541,6 +565,7 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
                 until = min(until, n_steps - 1) if last is not None and not is_last else until
                 _note_state(raised, run, until - done)
                 run = _advance(run, recorder, in_shares, seconds, interrupts, until, due, stop)
+                # 3. progress, condition, births
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 work = elapsed if seconds < THREADS_FROM else workers * elapsed
                 shown.update(n)
@@ -551,8 +576,10 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
                         if noted is not None:
                             noted.error = None  # of steps beyond the end
                     break
+                # 4. size of the next chunk, from the time of this one
                 n, n_before = next_chunk(n, elapsed), n
                 seconds = work * n / n_before
+                # 5. callback, and rows into the file
                 is_called = callback is not None and done % every == 0 and not recorder.is_stopped
                 if is_called and callback(copied(run.records.reshape(shape))):
                     recorder.end_at(run.records)
@@ -560,7 +587,8 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
                 if done < n_steps and not recorder.is_stopped:
                     recorder.spill()
     except KeyboardInterrupt:
-        if is_ending:  # rows beyond the end may have been computed
+        # rows beyond the end may have been computed
+        if is_ending:
             recorder.end_where(pauses.until, before)
         raise
     births.warn()
@@ -580,7 +608,7 @@ def cores():
 
 @contextmanager
 def on_one_core():
-    """Members of what is run in this context do not share out the cores."""
+    """Context in which members are not distributed over the cores."""
     token = _ONE_CORE.set(True)
     try:
         yield
@@ -592,7 +620,7 @@ def on_one_core():
 def shares(n_members):
     """A function that calls another with ranges of members, on each core one where the work takes so long that this pays.
 
-    It is given how many seconds that is on one core, where somebody knows.
+    Its argument is the time in seconds on one core, if known.
     """
     workers = min(n_members, cores())
     if workers == 1:
@@ -612,18 +640,19 @@ def shares(n_members):
 
 
 def together(pool, calls):
-    """What calls return, of which the first is made here: of as many threads as there are cores two would begin on one of them."""
+    """Results of calls, the first of which is made here: of as many threads as there are cores two would start on one of them."""
     first, *others = calls
     others = [pool.submit(call) for call in others]
     return [first(), *(other.result() for other in others)]
 
 
 def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop):
-    """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step.
+    """Advance all members to the step of number ``until``; if one needs more room than its record has, all grow, and it repeats its step.
 
-    Until 0 the first row is made of the state at the start.
+    With until = 0 the first row is made of the state at the start.
     """
     while True:
+        # 1. compiled loop, and tiles in front of it
         p, march = run.prepared, march_of(run.prepared.stepper, again=until > 0)
         rows = memory(recorder.rows).reshape(run.records.size, -1)
         tiles = tiles_of(run, n_steps, march_of(p.stepper)) if until > 0 else None
@@ -635,11 +664,13 @@ def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop
                 tiles(*arguments)
             march(*arguments)
 
+        # 2. run, with the members distributed over the cores
         with interrupts.at_once():
             in_shares(chunk, seconds)
         stopped = recorder.reached[:, STOPPED]
         if not stopped.any():
             return run
+        # 3. paused members continue, after a check for Ctrl-C
         paused, is_short = stopped == PAUSED, stopped == CAPACITY
         if paused.any():
             stopped[paused] = 0
@@ -647,6 +678,7 @@ def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop
             continue
         if not is_short.any():
             return run
+        # 4. more rows for events, or larger records for contacts
         if has_event_rows(p.stepper) and (recorder.reached[is_short, ROW] > 0).all():
             recorder.extend()
             continue
@@ -663,7 +695,7 @@ def edition(run):
 
 
 def _report_failure(run, recorder, shape, on_failure):
-    """Apply the failure policy to what was computed."""
+    """Apply the failure policy to the rows computed."""
     failure = recorder.failure()
     if failure is None:
         return
@@ -682,7 +714,7 @@ def _report_failure(run, recorder, shape, on_failure):
 
 
 def _raise_watched(run, recorder, shape):
-    """What a checked function did wrong, with the rows so far."""
+    """Raise the error of a checked function, with the rows so far."""
     m, row = recorder.failure() or (0, run.records[0])
     member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
     raise SimulationError(kept, member, int(row["step"]), row["t"].item(), NON_FINITE, row["residual"].item(), run.watched.error)
@@ -695,7 +727,7 @@ def _note_state(raised, run, n_steps):
 
 
 def _raise_again(raised, recorder, owner, shape, h, scheme, solver):
-    """Make the steps in which a function raised again, checked, and raise what tells part, function and time, with the rows before."""
+    """Repeat the steps in which a function raised, checked, and raise an error with part, function and time, and the rows before."""
     records, n_steps = raised.before
     error = checked_again(raised.error, owner, records, shape, h, scheme, solver, np.full(records.size, n_steps))
     block = recorder.block()

@@ -1,4 +1,4 @@
-"""Steps one by one: what a step needs is prepared once, so that a call costs little more than the step."""
+"""Single steps: everything a step needs is prepared once, so that a call costs little more than the step."""
 
 import math
 import threading
@@ -52,10 +52,10 @@ from nsds.schemes.run.simulation import (
 from nsds.schemes.run.warnings import warn_of_edges, warn_of_open_starts, warn_of_overlaps, warn_of_penetration
 from nsds.status import CAPACITY
 
-_CHUNK = 1000  # steps between two looks for Ctrl-C, at most
-_BRIEF = 2e-5  # seconds: calls that take less keep Python's lock
+_CHUNK = 1000  # steps between two checks for Ctrl-C, at most
+_BRIEF = 2e-5  # seconds: shorter calls keep Python's lock
 _MOST_PREPARATIONS = 100  # in a call: each gives the records more room
-_WIDTH = len(ROW_HEAD)  # words of a row of which nothing is saved
+_WIDTH = len(ROW_HEAD)  # entries of a row without saved fields
 _NOTHING = np.zeros(0, np.int32)
 
 
@@ -143,6 +143,7 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
     >>> float(ball["t"]), float(ball["ball"]["v"][0].round(3))
     (0.1, -0.981)
     """
+    # 1. systems with schemes of their own
     offered("step", functions)
     if isinstance(scheme, dict):
         system = valid("step", system)
@@ -150,10 +151,12 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
         settings = {"solver": solver, "on_failure": on_failure, "check": check}
         pieces = [step(several.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
         return several.joined_records(system, pieces)
+    # 2. an event-driven or checked run has no stepper
     key = key_of(system, h, scheme, solver) if check is False and isinstance(on_failure, str) else None
     if key is None or schemes.is_event_driven(scheme):
         run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
         return run.records.reshape(np.shape(system)).copy()  # the run may be kept, and its records written again
+    # 3. stepper of an earlier call, which returns to the store
     key = (*key, on_failure)
     advance = taken(key) or made("step", system, h, scheme, solver, on_failure)
     result = advance(system)
@@ -175,7 +178,7 @@ def made(*settings):
 
 
 class Stepper:
-    """What `stepper` returns. kept: its `Kept` run."""
+    """Result of `stepper`. kept: its `Kept` run."""
 
     def __init__(self, settings, run, options):
         self._owner, system, *self._settings, self._on_failure = settings
@@ -183,7 +186,7 @@ class Stepper:
         self._use(Kept(_started(run, self._on_failure == "raise"), options, np.shape(system)))
 
     def _use(self, kept):
-        """Bind what is prepared to calls: of all members, and of shares of them."""
+        """Bind the prepared run to calls: of all members, and of groups of them."""
         run, n_members = kept.run, kept.n_steps.size
         self.kept, self._dtype, self._shape = kept, run.records.dtype, kept.shape
         rows, stop = np.zeros((n_members, 2 * _WIDTH)), self._on_failure == "raise"
@@ -202,6 +205,7 @@ class Stepper:
 
     def __call__(self, system, n=1, *, out=None):
         """The system n steps later."""
+        # one thread at a time; identity of dtype and n is checked first, since comparing costs more than the step
         with self._lock:
             if n is not self._n:
                 self._count(n)
@@ -216,6 +220,7 @@ class Stepper:
             else:
                 self._read_other(system)
             outcome = self._march()
+            # the rare outcomes: failures, no room, other parameters
             if outcome != GOOD:
                 self._attend(outcome)
             if out is None:
@@ -257,7 +262,7 @@ class Stepper:
         return outcome
 
     def _in_shares(self, which):
-        """Call what is bound for all members; on all cores where the last call took so long that this pays."""
+        """Call the bound function for all members; on all cores if the last call took so long that this pays."""
         began = time.perf_counter()
         if len(self._shares) == 1 or self._seconds < THREADS_FROM:
             outcome = self._whole[which](self._seconds < _BRIEF)
@@ -269,7 +274,7 @@ class Stepper:
         return outcome
 
     def _read_other(self, system):
-        """Read a system of another dtype; prepare anew where that is laid out otherwise, as of detected contacts with other room."""
+        """Read a system of another dtype; prepare again if its layout differs, as for detected contacts with other room."""
         records = valid(self._owner, system)
         if records.shape != self._shape or records["model"].reshape(-1)[0] != self.kept.run.records["model"][0]:
             raise ValueError(
@@ -281,7 +286,7 @@ class Stepper:
         self.kept.read(self._with_room(records))
 
     def _with_room(self, records):
-        """Records with the room for contacts of those that were prepared, where that is more."""
+        """Records with the room for contacts of the prepared ones, if that is larger."""
         names = [line[0] for line in collisions_of(model_of(records))]
         rooms = {name: max(dtype[name]["a"].shape[0] for dtype in (records.dtype, self._dtype)) for name in names}
         return with_room(records, rooms) if names else records
@@ -294,7 +299,7 @@ class Stepper:
         self._count(n_steps.reshape(self._shape) if self._shape else int(n_steps[0]))
 
     def _attend(self, outcome):
-        """What is to be done where not all is good."""
+        """React to an outcome other than GOOD."""
         for _ in range(_MOST_PREPARATIONS):
             if outcome not in (REFUSED, SHORT):
                 break
@@ -314,7 +319,7 @@ class Stepper:
         return np.ndarray(self._shape, self._dtype, self.kept.given_words.copy())
 
     def _report(self):
-        """Make the steps that failed again, with their rows, as a run that tells what happened."""
+        """Repeat the failed steps, with their rows, as a run that reports the failure."""
         settings, system = (*self._settings, self._on_failure), self._given()
         if (self._total == self._most).all():
             run_through(self._owner, system, *settings, n_steps=self._most)
@@ -327,7 +332,7 @@ class Stepper:
             raise SimulationError(error.trajectory, m, error.step, error.t, error.status, error.residual, error.cause) from None
 
     def _raise_again(self, raised):
-        """Make the steps in which a function raised again, checked, which tells part, function and time."""
+        """Repeat the steps in which a function raised, checked, for an error with part, function and time."""
         self.kept.reached[:, STARTED] = 0
         raise checked_again(raised, self._owner, self._given().reshape(-1), self._shape, *self._settings, self._total) from raised
 

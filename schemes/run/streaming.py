@@ -149,6 +149,7 @@ def resume(file, *, t_end=None, progress=None, on_failure=None, until=None, call
     """
     offered("resume", functions)
     run_file, system, settings, last = RunFile.resumed("resume", file)
+    # 1. settings of the file, and those of the call
     try:
         if last is None:
             raise ValueError(f"resume: the file {file} has no rows")
@@ -157,11 +158,13 @@ def resume(file, *, t_end=None, progress=None, on_failure=None, until=None, call
         settings["t_end"] = _checks.number("resume", "t_end", settings["t_end"])
         _require_unfinished(file, settings["until"], until, last, run_file.n_rows)
         until = (settings["until"] if until is None else until) or None
+        # 2. condition and times that are still ahead
         t_eval = settings.pop("t_eval")
         pauses = pauses_of("resume", t_eval, settings["save_every"], until, callback, callback_every)
         if t_eval is not None:
             pauses = pauses._replace(times=pauses.times[pauses.times > last["t"].max()])
         del settings["until"]
+        # 3. run
         run, recorder = run_through(
             "resume", restart(system, last), progress=progress, file=run_file, check=check, pauses=pauses, **settings
         )

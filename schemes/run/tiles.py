@@ -1,8 +1,8 @@
-"""Members side by side: tiles of an ensemble, whose members take the same step in vector registers (`nsds._jit.lanes`).
+"""Tiles of an ensemble: members in lockstep, which take the same step in vector registers (`nsds._jit.lanes`).
 
-The module of a step offers this by a module ``tiles``: ``suits`` says for which tables; ``propose`` computes a step into memory of the tile
-and says which members have to leave it, ``commit`` makes it the state. A member that leaves takes the step by the ordinary time loop, and
-comes back behind it. So rows, statuses and failures are those of the ordinary loop, to the last bit.
+The module of a step provides this in a module ``tiles``: ``suits`` decides for which tables; ``propose`` computes a step into memory of the
+tile and reports members that have to leave it, ``commit`` makes it the state. A member that leaves makes the step by the ordinary time
+loop, and returns after it. So rows, statuses and failures are those of the ordinary loop, to the last bit.
 """
 
 from typing import NamedTuple
@@ -16,20 +16,20 @@ from nsds.schemes.run.recording import DONE, ROW, ROW_N_ITER, ROW_RESIDUAL, ROW_
 from nsds.status import CONVERGED
 
 WIDTH = 8  # members of a tile: two registers of four; four take a quarter longer each, sixteen no less
-_MOST_WORDS = 512  # of a member: more do not stay in the nearest cache
-WORTH = 100_000  # steps of all members: of fewer, tiles save nothing that is felt
-WORTH_COMPILING = 100_000_000  # of fewer, compiling for tiles takes longer than they save
-_FEW_LEAVE = 4  # a tile ends where more than every fourth step is taken alone,
+_MOST_WORDS = 512  # entries of a member: larger ones do not fit the nearest cache
+WORTH = 100_000  # steps of all members: with fewer, tiles save no noticeable time
+WORTH_COMPILING = 100_000_000  # with fewer, compiling for tiles takes longer than they save
+_FEW_LEAVE = 4  # a tile ends if more than every fourth step is made alone,
 _AT_LEAST = 32  # from so many on
 _COUNTERS = 5  # of each member
 
 
 class Tile(NamedTuple):
-    """Memory of a tile: words of its members, interleaved, and a few numbers of each."""
+    """Memory of a tile: entries of its members, interleaved, and a few numbers of each."""
 
     mem: np.ndarray
     work: np.ndarray
-    kept: np.ndarray  # what `propose` leaves for `commit`
+    kept: np.ndarray  # from `propose` to `commit`
     step: np.ndarray  # number of the last step
     t: np.ndarray  # its end
     n_iter: np.ndarray  # of that step
@@ -38,13 +38,13 @@ class Tile(NamedTuple):
 
 
 def whole_tiles(bounds):
-    """Bounds of shares of an ensemble, moved to those of tiles where there is one for each."""
+    """Bounds of groups of an ensemble, moved to those of tiles if there is one for each."""
     width = WIDTH if bounds[1] - bounds[0] >= WIDTH else 1
     return [*(width * np.round(bounds[:-1] / width)).astype(int).tolist(), int(bounds[-1])]
 
 
 def tiles_of(run, n_steps, march):
-    """A function that takes the arguments of the time loop, and advances those members that make whole tiles; None where none do.
+    """Function with the arguments of the time loop that advances the members in whole tiles; None if there are none.
 
     march: the compiled time loop; n_steps: of the whole run.
     """
@@ -82,8 +82,9 @@ def _tiles_template(first, last, until, n_total, save_every, stop, first_row, so
                     solver_options, options, mems, imems, works, iworks, rows, irows, width, places, lanes):  # fmt: skip
     """Steps up to number ``until`` of those members first..last that make whole tiles; arguments as of the time loop.
 
-    Members that are not at the same step, or of whom one has stopped, are left to the time loop, and so is a tile that too many leave.
+    Members at different steps, or with a stopped one among them, are left to the time loop, and so is a tile that too many leave.
     """
+    # 1. memory of one tile
     n_mem, n_work, n_kept = mems.shape[1], works.shape[1], places[0].size
     behind = n_mem + n_work + n_kept
     mem, work = view(lanes, 0, n_mem * WIDTH), view(lanes, n_mem * WIDTH, n_work * WIDTH)
@@ -91,6 +92,7 @@ def _tiles_template(first, last, until, n_total, save_every, stop, first_row, so
     t, n_iter = view(lanes, (behind + 1) * WIDTH, WIDTH), view(lanes, (behind + 2) * WIDTH, WIDTH)
     sum_iter, residual = view(lanes, (behind + 3) * WIDTH, WIDTH), view(lanes, (behind + 4) * WIDTH, WIDTH)
     tile = Tile(mem, work, kept, step, t, n_iter, sum_iter, residual)
+    # 2. eight members at the same step, into the tile
     for m in range(first, last - WIDTH + 1, WIDTH):
         done, row, n_left, most_left = reached[m, DONE], reached[m, ROW], 0, _AT_LEAST
         is_tile = True
@@ -99,17 +101,20 @@ def _tiles_template(first, last, until, n_total, save_every, stop, first_row, so
             is_tile &= reached[member, STARTED] != 0 and reached[member, STOPPED] == 0
         for lane in range(WIDTH if is_tile else 0):
             take_in(m, lane, (row - first_row) * width, tables, places, mems, imems, works, iworks, rows, irows, tile)  # noqa: F821
+        # 3. steps; the clock of each lane, as a member that leaves may have another
         while done < until and is_tile and n_left <= most_left:
             put(step, 0, WIDTH, load(step, 0, WIDTH) + 1.0)
             put(t, 0, WIDTH, load(mem, T0, WIDTH) + load(step, 0, WIDTH) * options.h)
             left, merit, solved = propose(WIDTH, m, t, tables, places, functions, solver_options, options, mems, works, iworks, mem,  # noqa: F821
                                           work, kept)  # fmt: skip
+            # 4. members that leave get their state before the step; commit then writes theirs, too, which they ignore
             for lane in range(WIDTH if left != 0 else 0):
                 if left >> lane & 1 != 0:
                     step[lane] -= 1.0
                     put_out(m, lane, (row - first_row) * width, tables, mems, imems, works, iworks, rows, irows, tile)  # noqa: F821
                     reached[m + lane, DONE], reached[m + lane, ROW] = done, row
                     n_left += 1
+            # 5. state, statistics and row of the others
             commit(WIDTH, m, tables, places, options, iworks, mem, work, kept)  # noqa: F821
             put(mem, T, WIDTH, load(t, 0, WIDTH))
             put(mem, RESIDUAL, WIDTH, merit)
@@ -122,12 +127,14 @@ def _tiles_template(first, last, until, n_total, save_every, stop, first_row, so
             if done % save_every == 0 or done == n_total:
                 save(m, left, (row - first_row) * width, width, sources, rows, irows, tile)  # noqa: F821
                 row += 1
+            # 6. members that left make the step alone, and return
             for lane in range(WIDTH if left != 0 else 0):
                 if left >> lane & 1 != 0:
                     march(m + lane, m + lane + 1, done, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls,  # noqa: F821
                           solver, solver_options, options, mems, imems, works, iworks, rows, irows, width)  # fmt: skip
                     is_tile &= reached[m + lane, STOPPED] == 0
                     take_in(m, lane, (row - first_row) * width, tables, places, mems, imems, works, iworks, rows, irows, tile)  # noqa: F821
+        # 7. back to the records
         for lane in range(WIDTH if done > reached[m, DONE] or n_left > 0 else 0):
             if reached[m + lane, STOPPED] == 0:
                 put_out(m, lane, (row - first_row) * width, tables, mems, imems, works, iworks, rows, irows, tile)  # noqa: F821
@@ -135,7 +142,7 @@ def _tiles_template(first, last, until, n_total, save_every, stop, first_row, so
 
 
 def _take_in_template(m, lane, at, tables, places, mems, imems, works, iworks, rows, irows, tile):
-    """The memory of a member into its tile, and what the head of its next row, at word ``at``, has so far."""
+    """Copy the memory of a member into its tile, and the head of its next row, at entry ``at``, so far."""
     member = m + lane
     for i in range(mems.shape[1]):
         tile.mem[i * WIDTH + lane] = mems[member, i]
@@ -149,7 +156,7 @@ def _take_in_template(m, lane, at, tables, places, mems, imems, works, iworks, r
 
 
 def _put_out_template(m, lane, at, tables, mems, imems, works, iworks, rows, irows, tile):
-    """The other way round."""
+    """The reverse of `_take_in_template`."""
     member = m + lane
     for i in range(mems.shape[1]):
         mems[member, i] = tile.mem[i * WIDTH + lane]
@@ -162,7 +169,7 @@ def _put_out_template(m, lane, at, tables, mems, imems, works, iworks, rows, iro
 
 
 def _save_template(m, left, at, width, sources, rows, irows, tile):
-    """The row at word ``at`` of those members that have not left, and the status of the next, as the time loop has them."""
+    """Save the row at entry ``at`` of the members that have not left, and clear the status of the next, as the time loop does."""
     for lane in range(WIDTH):
         if left >> lane & 1 == 0:
             row, irow = rows[m + lane], irows[m + lane]

@@ -1,4 +1,4 @@
-"""Conditions that end a run: on saved rows, looked at between the chunks of the time loop."""
+"""Conditions that end a run: on saved rows, checked between the chunks of the time loop."""
 
 import re
 
@@ -11,7 +11,7 @@ _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater
 
 
 class Until:
-    """Where a run ends: for each member at the first saved row after the initial one at which a condition holds."""
+    """End of a run: for each member the first saved row after the initial one at which a condition holds."""
 
     def __init__(self, owner, given):
         self._owner = owner
@@ -39,7 +39,7 @@ class Until:
 
 
 def _compared(owner, text):
-    """The function of rows that a text like ``"ball.q[0] < 0.1"`` says."""
+    """Function of rows for a text like ``"ball.q[0] < 0.1"``."""
     match = _WORDS.fullmatch(text.strip())
     try:
         part, field, index, sign, number = match.groups()

@@ -1,4 +1,4 @@
-"""Warnings of a run: how its system starts, what is born into others, may have passed others, or was not followed event by event."""
+"""Warnings of a run: about its start, bodies born into others, shapes that may have passed others, intervals without event detection."""
 
 import warnings
 from typing import NamedTuple
@@ -20,16 +20,16 @@ from nsds.schemes.rigid.tables import EQUALITY
 from nsds.schemes.run.recording import ROW
 from nsds.status import TIME_STEPPED, advice, is_event
 
-_VIOLATION = 1e-6  # in units of y: less is rounding, or what an earlier run has left
+_VIOLATION = 1e-6  # in units of y: smaller values are rounding, or the residual of an earlier run
 _ONE_SIDED = ("unilateral", "friction", "rolling", "poisson", "multiple_impact")  # forms of laws whose y is a gap
-_OF_A_PULSE = 1e-3  # by how much a pulse may be off: what time stepping errs by anyhow
-_MOST_EDGES = 1000  # of a source that are looked at
-_ON_A_STEP = 1e-6  # of a step: an edge that is no further before its end is there
+_OF_A_PULSE = 1e-3  # relative error of a pulse: that of time stepping anyway
+_MOST_EDGES = 1000  # of a source that are checked
+_ON_A_STEP = 1e-6  # of a step: an edge so near before its end is at its end
 _OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
 class LookedAt(NamedTuple):
-    """What warnings look at, found once for all runs: bilateral constraints, see `_bilateral`; words of iwork, see `places_of_open`.
+    """Data for warnings, found once for all runs: bilateral constraints, see `_bilateral`; entries of iwork, see `places_of_open`.
 
     has_sources: whether the system is a circuit from a netlist.
     """
@@ -40,18 +40,19 @@ class LookedAt(NamedTuple):
 
 
 def looked_at(records, prepared):
-    """`LookedAt` of records, and of what a scheme prepared for them."""
+    """`LookedAt` of records, and of the tables of their scheme."""
     has_sources = any(kind == NETLIST for _, kind, *_ in model_of(records))
     return LookedAt(_bilateral(prepared.layout), places_of_open(prepared.tables), has_sources)
 
 
 def warn_of_violations(bilateral, trajectory):
-    """Warn of the bilateral constraint that holds least at the start: velocities are mended by the first step, positions mostly never.
+    """Warn of the most violated bilateral constraint at the start: the first step corrects velocities, but mostly not positions.
 
-    Only what the rows (members, rows) of a run hold is looked at, and nothing where they go on from an earlier run.
+    Only saved rows (members, rows) of a run are checked, and none that continue an earlier run.
     """
     worst = (_VIOLATION,)
     for name, entries, m in bilateral:
+        # rows that start a run have the step 0; later ones contain the drift of an earlier run
         if name in trajectory.dtype.names and "y" in trajectory.dtype[name].base.names:
             y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, entries] * (trajectory["step"][:, :1] == 0)
             member, at = np.unravel_index(abs(y).argmax(), y.shape)
@@ -82,9 +83,10 @@ def warn_of_hand_overs(rows):
 
 
 def warn_of_edges(records, h, t_end):
-    """Warn of sources of a circuit whose edges lie within steps of h, which take them as at their start: by how much pulses are off."""
+    """Warn of sources of a circuit with edges inside steps of h, which act as at the start of the step: by the error of their pulses."""
     from nsds.circuits.waveforms import edges_of  # which few programs need
 
+    # each pulse against its length in whole steps
     worst, t = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0])
     for z in np.unique(records["names"]["z"], axis=0):
         for edges in edges_of(z, t, t_end, h, _MOST_EDGES):
@@ -103,11 +105,12 @@ def warn_of_edges(records, h, t_end):
 
 
 def warn_of_open_starts(records, prepared, places):
-    """Warn of a relay that may begin at either of its bounds, of which lambda of the record chooses none; what was noted is forgotten."""
+    """Warn of a relay that may begin at either of its bounds, between which lambda of the record does not choose; the note is cleared."""
     if not places.size or prepared.iwork.take(places, axis=1).max() <= 0:
         return
     from nsds.schemes.event_driven.driven import is_circuit
 
+    # 1. the first member and row, which is cleared for the next run
     noted = prepared.iwork[:, places].max(axis=1)
     prepared.iwork[:, places] = 0
     member = int((noted > 0).argmax())
@@ -115,6 +118,7 @@ def warn_of_open_starts(records, prepared, places):
     constraints = next(table for table in leaves(prepared.tables) if {"lam", "entry"} <= set(table.dtype.names or ()))
     name, at = interaction_of(records, int(constraints["lam"][row]))
     what = f"row {at} of interaction '{name}'"
+    # 2. its name: of a circuit that of the device
     if is_circuit(records):
         what = records["names"]["row_names"][member].decode().split()[at]
     who = _checks.of_member(member, records.size)
@@ -143,12 +147,13 @@ def _bilateral(layout):
 def warn_of_penetration(records, given=None):
     """Warn of contacts and stops of interactions whose gap is negative at the start: the deepest of each interaction.
 
-    given: the records before a scheme opened the run, which moves what penetrates out of its contacts: then of what has moved. Nothing is
-    said of records that go on from an earlier run.
+    given: the records before a scheme opened the run, which moves penetrating bodies out of their contacts: then of those moved. Records
+    that continue an earlier run are not reported.
     """
     starts = (records["step"] == 0).nonzero()[0]
     if not starts.size:
         return
+    # 1. systems that the opening has moved
     for name, *_ in split(model_of(records))[0] if given is not None else ():
         if "q" not in records.dtype[name].base.names:
             continue
@@ -163,6 +168,7 @@ def warn_of_penetration(records, given=None):
                 f"{moved.max():.3g}; nsds.consistent(system) moves the system onto its constraints",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
+    # 2. contacts of interactions
     for name, kind, law, *_ in split(model_of(records))[1]:
         fields = records.dtype[name].base
         if LAWS[law].form not in _ONE_SIDED or "ydot" not in fields.names or is_force(law, kind, "D" in fields.names):
@@ -188,12 +194,13 @@ def warn_of_penetration(records, given=None):
 def warn_of_overlaps(records, prepared):
     """Warn of detected contacts of rigid bodies that overlap at the start by more than a part of the smaller shape.
 
-    Nothing is said of records that go on from an earlier run.
+    Records that continue an earlier run are not reported.
     """
     if not hasattr(prepared.layout, "general_pairs"):
         return
     for name, *_ in collisions_of(model_of(records)):
         worst = None
+        # the deepest contact of all members
         for m in np.flatnonzero(records["step"] == 0):
             part = records[name][m]
             a, b, depth = part["a"][: part["n"]], part["b"][: part["n"]], -part["y"][: part["n"]]
@@ -214,7 +221,7 @@ def warn_of_overlaps(records, prepared):
 
 
 def warn_of_passing(records, prepared):
-    """Warn of the shape that may most have passed others unseen, where a user's function says what touches; what was noted is forgotten."""
+    """Warn of the shape most likely to have passed others undetected, if a user's function filters contacts; the note is cleared."""
     collisions = getattr(prepared.layout, "collisions", ())
     for c, (name, *_) in zip(collisions, collisions_of(model_of(records)) if len(collisions) else (), strict=False):
         noted = prepared.work[:, c["passed"] : c["passed"] + 3]
@@ -243,7 +250,7 @@ class Births:
         self._parts = [name for name in found if name in dtype.names and {"a", "b", "n", "y"} <= set(dtype[name].names)]
 
     def note(self, recorder):
-        """Look at the rows since the last call. Contacts of what is born at one row are in the next."""
+        """Check the rows since the last call. Contacts of bodies born at one row are in the next."""
         for m in range(self._seen.size if self._parts else 0):
             rows = recorder.rows[m, self._seen[m] - recorder.first : recorder.reached[m, ROW] - recorder.first]
             if rows.size == 0:
@@ -272,7 +279,7 @@ class Births:
                 self._worst[name] = count + np.count_nonzero(deep), max(worst, (depth[i], float(row["t"]), who, pair))
 
     def warn(self):
-        """Warn of what was found."""
+        """Warn of the births found."""
         for name, (count, (depth, t, who, pair)) in self._worst.items():
             found = f"{count} {'contacts overlap' if count > 1 else 'contact overlaps'}"
             warnings.warn(
@@ -284,7 +291,7 @@ class Births:
 
 
 def _shape_named(part, s, layout):
-    """In words: the kind, number and body of a shape."""
+    """Kind, number and body of a shape, as text."""
     body, kind = part["shape_body"][s], NAMES[part["shape_kind"][s]]
     if body == WORLD:
         return f"{kind} {s} of the world"
