@@ -101,7 +101,7 @@ from nsds.status import advice
 
 __version__ = "0.1.0"
 
-# Public modules lie where their subject does; they are imported as parts of the face: ``from nsds.plotting import figure``.
+# Public modules are stored by subject; they are imported as parts of the package: ``from nsds.plotting import figure``.
 sys.modules.update({"nsds.joints": joints, "nsds.plotting": plotting, "nsds.rotations": rotations, "nsds.shapes": shapes})
 
 # What few programs need is imported when it is asked for: what stands for itself are modules.
@@ -140,6 +140,6 @@ def __dir__():
     return [*__all__, "__version__"]
 
 
-# What is imported above is public: a name of a function, or of an error, is said once.
+# Everything imported above is public: each name is listed once.
 _MODULES = ("joints", "plotting", "rotations", "shapes", "solvers")
 __all__ = sorted([*_MODULES, *_LATER, *(name for name, value in globals().items() if callable(value) and not name.startswith("_"))])

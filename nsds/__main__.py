@@ -48,9 +48,11 @@ def _listing():
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m nsds", description="Nonsmooth dynamical systems.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command")
+    # 1. compile ahead
     ahead = commands.add_parser("warm-up", help="compile ahead what examples need, all or some", allow_abbrev=False)
     ahead.add_argument("examples", nargs="*", metavar="EXAMPLE", help="those whose schemes, laws and shapes are wanted [all]")
     ahead.add_argument("--processes", type=int, default=cores(), help="that compile at the same time [%(default)s]")
+    # 2. one command for each example: parameters of its constructor, then options of the run and of its scheme
     run = commands.add_parser("run", help="run a built-in example", allow_abbrev=False)
     names = run.add_subparsers(dest="example", required=True, metavar="EXAMPLE")
     for name, example in EXAMPLES.items():
@@ -84,7 +86,7 @@ _RUN_OPTIONS = {
 
 
 def _said(function, name):
-    """What the docstring of a function says of a parameter, for argparse."""
+    """Description of a parameter in the docstring of a function, for argparse."""
     lines = inspect.getdoc(function).partition("Parameters\n----------\n")[2].partition("\n\n")[0].splitlines()
     heads = [i for i, line in enumerate(lines) if not line.startswith(" ")] + [len(lines)]
     for i, end in pairwise(heads):
@@ -118,7 +120,7 @@ nsds.simulate(system, **run | {"t_end": system["t"].max() + 3 * run["h"], "progr
 
 
 def _warm_up(arguments):
-    """Take the first steps of examples in processes of their own; kernels that are compiled there are kept for all."""
+    """Runs the first steps of examples in separate processes; kernels compiled there are cached for all."""
     unknown = [name for name in arguments.examples if name not in EXAMPLES]
     if unknown or arguments.processes < 1:
         print(
@@ -126,6 +128,7 @@ def _warm_up(arguments):
             file=sys.stderr,
         )
         return 2
+    # each example in a process of its own: compiled kernels are shared by the cache
     names = arguments.examples or list(EXAMPLES)
 
     def first_steps(name):
@@ -143,14 +146,17 @@ def _warm_up(arguments):
 
 
 def _run(arguments):
+    # 1. refuse before the run what would fail after it
     example = EXAMPLES[arguments.example]
     if arguments.plot:
         require_matplotlib()  # before the run, not after it
     if arguments.save and not arguments.save.lower().endswith(".npz"):
         raise ValueError(f"--save writes the format .npz, and the name of the file must end in that, got {arguments.save!r}")
+    # 2. system and scheme with the options of the command line
     system = example.build(**{name: getattr(arguments, name) for name in inspect.signature(example.build).parameters})
     scheme, options = _scheme(example)
     options = {name: getattr(arguments, name) for name in options}
+    # 3. run; a failed or interrupted one still has rows
     code = 0
     try:
         trajectory = nsds.simulate(
@@ -166,6 +172,7 @@ def _run(arguments):
     except (nsds.SimulationError, nsds.SimulationInterrupted) as error:
         print(f"nsds: {error}", file=sys.stderr)
         trajectory, code = error.trajectory, 1
+    # 4. report, file, picture
     nsds.report(system, trajectory, theta=options.get("theta", 0.5))
     if arguments.save:
         np.savez_compressed(arguments.save, trajectory=trajectory, system=system)

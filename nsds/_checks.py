@@ -1,4 +1,4 @@
-"""Checks of what users pass in: float64 copies or an error that names the function, the field, what it wants and what it got."""
+"""Checks of users' arguments: float64 copies, or an error that names function, field, expected and given."""
 
 import importlib.util
 import inspect
@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 _FLOATS = np.dtype(np.float64)
-_LONGEST_PATH = 4096  # characters, as Linux has it
-_FEW = 64  # numbers whose sum is sooner computed than each is tested
+_LONGEST_PATH = 4096  # characters, the limit of Linux
+_FEW = 64  # numbers whose sum is computed faster than each is tested
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
 _short.maxlist = _short.maxtuple = 8
@@ -26,13 +26,14 @@ def shortened(value):
 
 
 def array(owner, field, value, n_dims=None, shape=None, at_least=0):
-    """Finite float64 array of the given shape or number of dimensions, after axes of length 1 were put before those of short ones."""
+    """Finite float64 array of the given shape or number of dimensions; leading axes of length 1 are added up to ``at_least``."""
     result = floats(owner, field, value, n_dims, shape, at_least)
     return finite(owner, field, result.copy() if type(value) is np.ndarray and value.dtype is _FLOATS else result)
 
 
 def floats(owner, field, value, n_dims=None, shape=None, at_least=0):
-    """As `array`, but NaN and infinities may be in it, and a float64 array is no copy."""
+    """As `array`, but NaN and infinities are allowed, and a float64 array is not copied."""
+    # 1. float64; strings, objects, booleans and masked values are refused
     if type(value) is np.ndarray and value.dtype is _FLOATS:
         result = value
     else:
@@ -43,6 +44,7 @@ def floats(owner, field, value, n_dims=None, shape=None, at_least=0):
             result = np.ascontiguousarray(result, dtype=np.float64).reshape(result.shape)
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}") from None
+    # 2. number of dimensions and shape
     if result.ndim < at_least:
         result = result.reshape((1,) * (at_least - result.ndim) + result.shape)
     if n_dims is not None and result.ndim != n_dims:
@@ -54,7 +56,7 @@ def floats(owner, field, value, n_dims=None, shape=None, at_least=0):
 
 
 def finite(owner, field, value):
-    """An array that holds neither NaN nor infinities."""
+    """The array, if it has neither NaN nor infinities."""
     if value.size <= _FEW and math.isfinite(sum(value.ravel().tolist())):  # which is soon done
         return value
     if not np.isfinite(value).all():
@@ -103,7 +105,7 @@ def whole_numbers(owner, field, value):
 
 
 def shape_of(owner, field, value):
-    """Shape of what is to become an array."""
+    """Shape of a value that is to become an array."""
     try:
         shape = np.shape(value)
     except ValueError:
@@ -114,7 +116,7 @@ def shape_of(owner, field, value):
 
 
 def length(owner, field, value):
-    """Length of the last axis of what is to become an array, at least 1; 1 of a number."""
+    """Length of the last axis of a value that is to become an array, at least 1; 1 of a number."""
     shape = shape_of(owner, field, value)
     if shape and shape[-1] == 0:
         raise ValueError(f"{owner}: {field} must have at least one entry, got shape {shape}")
@@ -122,7 +124,7 @@ def length(owner, field, value):
 
 
 def made(owner, field, value, key, known, makers):
-    """A dict that one of our constructors made: its ``key`` is in a table of names and the fields that go with them."""
+    """A dict made by a constructor: its ``key`` is in a table of names with the fields that belong to them."""
     name = value.get(key) if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in known or not set(known[name]) <= set(value):
         raise TypeError(f"{owner}: {field} must come from one of {', '.join(makers)}, got {shortened(value)}")
@@ -130,7 +132,7 @@ def made(owner, field, value, key, known, makers):
 
 
 def choice(owner, field, value, known):
-    """One of some words."""
+    """One of several words."""
     if not isinstance(value, str) or value not in known:
         listed = ", ".join(map(repr, known))
         raise ValueError(f"{owner}: {field} must be one of {listed}, got {shortened(value)}{meant(value, known)}")
@@ -138,7 +140,7 @@ def choice(owner, field, value, known):
 
 
 def meant(value, known):
-    """The question whether a name that is near was meant, for the end of a message; nothing where none is."""
+    """The question whether a similar name was meant, for the end of a message; empty without one."""
     from difflib import get_close_matches  # of errors alone
 
     near = get_close_matches(value, list(known), 1) if isinstance(value, str) else []
@@ -153,7 +155,7 @@ def flag(owner, field, value):
 
 
 def flags(owner, field, value, shape=None):
-    """int64 array of 0 and 1, from True and False or these; of the given shape, from one for all or one for each."""
+    """int64 array of 0 and 1, from booleans or these; of the given shape, from one for all or one for each."""
     try:
         result = np.array(value)
     except ValueError:
@@ -166,7 +168,7 @@ def flags(owner, field, value, shape=None):
 
 
 def takes(owner, field, function, arguments):
-    """Refuse a function that cannot be called with so many arguments, of which the text tells."""
+    """Refuses a function that does not take these arguments, given as text."""
     try:
         inspect.signature(function).bind(*arguments.split(", "))
     except TypeError:
@@ -183,7 +185,7 @@ def text(owner, field, value):
 
 
 def of_member(member, n_members):
-    """Which member of an ensemble a message is about; nothing where there is one record."""
+    """Suffix of a message that names the member of an ensemble; empty for one record."""
     return f" of member {member}" if n_members > 1 else ""
 
 
@@ -198,18 +200,18 @@ def path(owner, field, value):
 
 
 def require_package(module, packages, need):
-    """Raise an ImportError with the command that installs the packages of a module, where that is not installed."""
+    """Raises an ImportError with the command that installs the packages of a module, if it is not installed."""
     if importlib.util.find_spec(module) is None:
         raise ImportError(f"{need}: pip install {packages}")
 
 
 def may_use_threads():
-    """Whether parallel kernels run here: not in a process forked from one whose threads had begun, which OpenMP would end."""
+    """Whether parallel kernels can run here: not in a process forked from one with running threads, which OpenMP would abort."""
     return not _forked_from_threads
 
 
 def require_threads(owner, method):
-    """Raise a RuntimeError where a method that needs parallel kernels is called in a process that cannot run them."""
+    """Raises a RuntimeError if a method that needs parallel kernels is called in a process that cannot run them."""
     if not may_use_threads():
         raise RuntimeError(
             f"{owner}: {method} runs on threads, which a process forked from one that used them does not have: take the start "

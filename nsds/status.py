@@ -1,4 +1,4 @@
-"""Status codes shared by solvers and schemes: what happened, and what to do about it."""
+"""Status codes of solvers and schemes, with advice on each."""
 
 import numpy as np
 
@@ -29,9 +29,9 @@ ACCELERATING = 21
 NOT_CROSSED = 22
 LEFT_BRANCH = 23
 PAUSED = 24
-# Rows at events: EVENT, with bits of what happened in the row after it.
+# Rows at events: EVENT, with bits for the events in the row after it.
 JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, SWITCHED, EVENT = 32, 64, 128, 256, 512, 1024, 2048, 4096
-# In such rows, where failures have no place: TIME_STEPPED, and why.
+# Hybrid rows, in which failures have no place: TIME_STEPPED, and the reason.
 AFTER_MANY_EVENTS, AFTER_SHORT_STEPS, AFTER_NO_MODES, AFTER_JAM, TIME_STEPPED = 1, 2, 4, 8, 16
 NOT_COMPUTED = -2 * EVENT  # below 0, and without any of these bits
 

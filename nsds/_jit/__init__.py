@@ -1,6 +1,6 @@
 """The only place where numba is configured: kernels, callbacks and calls by address.
 
-numba's own cache looks at the file of a function, not at what that function calls: an edited callee would leave a stale caller
+numba's own cache checks the file of a function, not the functions that it calls: an edited callee would leave a stale caller
 behind. A kernel is therefore cached under a fingerprint of its own code and of all that it reads and calls (`nsds._jit.cache`).
 
 Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fastmath) and return status codes instead of raising. With

@@ -1,4 +1,4 @@
-"""Kernels whose arguments are held in memory: to call them takes a fraction of a microsecond, whatever their number."""
+"""Kernels with bound arguments: a call takes a fraction of a microsecond, whatever their number."""
 
 import ctypes
 from functools import cache
@@ -16,18 +16,20 @@ _WORD = ir.IntType(64)
 
 
 def bound(*calls):
-    """A function ``call(is_brief=False)`` that calls kernels one after the other, and returns the whole number that the last one does.
+    """A function ``call(is_brief=False)`` that calls kernels one after the other, and returns the integer result of the last one.
 
-    calls: of each (kernel, arguments): numbers, arrays and tuples of them, also named ones. They are looked at now: of arrays the memory
-    may be filled anew between calls, numbers are what they are. Kernels are compiled where they are not yet. They run without the GIL;
-    brief calls keep it, as threads that hand it to each other at each call take longer than one of them.
+    calls: of each (kernel, arguments): numbers, arrays and tuples of them, also named ones. They are checked now: the contents of arrays
+    may change between calls, numbers are fixed. Kernels are compiled if necessary. They run without the GIL;
+    brief calls keep it, as passing it between threads at each call takes longer than one of them.
     """
+    # 1. compile for the types of the arguments
     signatures = [tuple(map(numba.typeof, arguments)) for _, arguments in calls]
     for (kernel, _), signature in zip(calls, signatures, strict=True):
         if signature not in kernel.overloads:
             kernel.compile(signature)
-    if numba.config.BOUNDSCHECK:  # they raise, which numba hands over to its own callers alone
+    if numba.config.BOUNDSCHECK:  # kernels raise, which numba reports to its own callers only
         return lambda is_brief=False: [kernel(*arguments) for kernel, arguments in calls][-1]
+    # 2. arguments as machine words, and the entry point that reads them; what they point to is kept alive by the closure
     kept = [calls]
     held = np.array([word for _, arguments in calls for item in arguments for word in _words_of(item, kept)], np.uint64)
     entries = _entries(tuple((kernel, signature) for (kernel, _), signature in zip(calls, signatures, strict=True)))
@@ -39,7 +41,7 @@ def bound(*calls):
 
 
 def _words_of(value, kept):
-    """What is handed to a kernel for an argument, one word for each of its parts; what it refers to is added to kept."""
+    """Machine words of an argument, one for each of its parts; objects to which they point are added to kept."""
     if isinstance(value, tuple) and _is_by_reference(value):
         kept.append(np.array([word for item in value for word in _parts_of(item, kept)], np.uint64))
         return [kept[-1].ctypes.data]
@@ -47,7 +49,7 @@ def _words_of(value, kept):
 
 
 def _parts_of(value, kept):
-    """The words of an argument, or of a part of one that is handed over by reference."""
+    """Machine words of an argument, or of a part of one that is passed by reference."""
     if isinstance(value, tuple) and _is_by_reference(value):
         return [word for item in value for word in _parts_of(item, kept)]
     if isinstance(value, tuple):
@@ -60,7 +62,7 @@ def _parts_of(value, kept):
 
 
 def _is_by_reference(value):
-    """Whether tuples of its class are handed over by their place in memory: the type of all that is in one takes milliseconds."""
+    """Whether tuples of its class are passed by reference; cached, as the type of a large tuple takes milliseconds."""
     if type(value) not in _by_reference:
         _by_reference[type(value)] = isinstance(numba.typeof(value), Reference)
     return _by_reference[type(value)]
@@ -69,13 +71,15 @@ def _is_by_reference(value):
 @cache
 @global_compiler_lock
 def _entries(codes):
-    """Compiled code that calls kernels, of these signatures, with the words that lie at a place in memory: without the GIL, and with it."""
+    """Compiled code that calls kernels, of these signatures, with the words at a place in memory: without the GIL, and with it."""
+    # 1. a function of one argument: where the words are
     context = cpu_target.target_context
     library = context.codegen().create_library("nsds_bound")
     module = library.create_ir_module("nsds_bound")
     function = ir.Function(module, ir.FunctionType(_WORD, [_WORD.as_pointer()]), f"nsds_bound_{len(_kept)}")
     builder = ir.IRBuilder(function.append_basic_block())
     result, raised, at = builder.alloca(_WORD), builder.alloca(_WORD), 0
+    # 2. one call for each kernel, its address as a constant
     for kernel, signature in codes:
         code = kernel.overloads[signature]
         target = as_callers_see(context).call_conv.get_function_type(code.signature.return_type, signature)
@@ -87,6 +91,7 @@ def _entries(codes):
         address = code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
         builder.call(builder.inttoptr(ir.Constant(_WORD, address), target.as_pointer()), arguments)
     builder.ret(builder.load(result))
+    # 3. machine code, and the same address as two C functions
     library.add_ir_module(module)
     library.finalize()
     _kept.append(library)

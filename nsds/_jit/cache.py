@@ -1,7 +1,7 @@
 """Compiled kernels on disk, each under a fingerprint of its code and of all that it reads and calls.
 
-An edit makes anew just the kernels that it reaches, whatever the checkout or installation; docstrings, comments and lines that moved make
-none. The cache only ever saves time: where it cannot be read or written, or a file of it is damaged, kernels are compiled again.
+An edit recompiles only the kernels that it reaches, whatever the checkout or installation; docstrings, comments and moved lines recompile
+none. The cache only saves time: if it cannot be read or written, or a file of it is damaged, kernels are compiled again.
 """
 
 import hashlib
@@ -32,12 +32,12 @@ from nsds._jit.library import Library, Pieces
 
 _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
-_COMPILED, _OF_NUMBA = "_ZN", "_ZN5numba"  # what the names of compiled code begin with, and of that of numba's own functions
+_COMPILED, _OF_NUMBA = "_ZN", "_ZN5numba"  # prefixes of the symbols of compiled code, and of those of numba's own functions
 _CHECKSUM = hashlib.sha256().digest_size
 
 
 def _folder():
-    """Where kernels of this version of numba and of the code that configures it are kept; None where there is no home."""
+    """Folder of the kernels of this version of numba and of the code that configures it; None without a home folder."""
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         root = Path(base) if base else Path.home() / ".cache"
@@ -56,9 +56,9 @@ FOLDER = _folder()
 
 
 def fingerprint(function, known):
-    """Hash of what decides how a function computes: its code, the constants that it reads and, in turn, the functions it calls.
+    """Hash of everything that determines a function's results: its code, the constants that it reads and, in turn, the functions it calls.
 
-    known: what earlier calls found of single functions; to be empty where functions may have been redefined since.
+    known: results of earlier calls for single functions; must be empty if functions may have been redefined since.
     """
     digest, found, waiting = hashlib.sha256(), set(), [function]
     while waiting:
@@ -73,15 +73,18 @@ def fingerprint(function, known):
 
 
 def _own(function):
-    """(hash of a function without what it calls, the functions that it reads)."""
+    """(hash of a function without the functions it calls, the functions that it reads)."""
+    # 1. options of the compiler
     digest, called = hashlib.sha256(), []
     if isinstance(function, Dispatcher):
         options = sorted(function.targetoptions.items())
         digest.update(repr((options, function._compiler.pipeline_class.__name__)).encode())
+    # 2. code and defaults; docstrings and line numbers are not part of them
     function = _plain(function)
     names = sorted(_names(function.__code__))
     _feed_code(digest, called, function.__code__, names, function.__doc__)
     _feed(digest, called, function.__defaults__, names)
+    # 3. values of the globals and of the closure that the code reads
     for name in names:
         if name in function.__globals__:
             digest.update(name.encode() + b"=")
@@ -94,12 +97,12 @@ def _own(function):
 
 
 def _plain(function):
-    """The Python function behind a kernel, or behind a piece that generates code."""
+    """The Python function of a kernel, or of an intrinsic that generates code."""
     return getattr(function, "py_func", getattr(function, "_defn", function))
 
 
 def _names(code):
-    """Names that a function and the functions inside it look up."""
+    """Names that a function and its inner functions look up."""
     return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, python_types.CodeType)))
 
 
@@ -108,7 +111,8 @@ def _is_foreign(name):
 
 
 def _feed(digest, called, value, names):
-    """Hash a value; functions are listed in called, of a module only what is among the names."""
+    """Hashes a value; functions are appended to called; of a module only the attributes among the names are hashed."""
+    # 1. functions and code
     if isinstance(_plain(value), python_types.FunctionType):
         function = _plain(value)
         digest.update(f"{function.__module__}:{function.__qualname__}".encode())
@@ -116,6 +120,7 @@ def _feed(digest, called, value, names):
             called.append(value)
     elif isinstance(value, python_types.CodeType):
         _feed_code(digest, called, value, names, None)
+    # 2. modules: values of the names that are looked up
     elif isinstance(value, python_types.ModuleType):
         digest.update(value.__name__.encode())
         if not _is_foreign(value.__name__):
@@ -123,6 +128,7 @@ def _feed(digest, called, value, names):
                 if name in vars(value):
                     digest.update(name.encode() + b"=")
                     _feed(digest, called, vars(value)[name], names)
+    # 3. arrays, tuples and lists, other values by their repr
     elif isinstance(value, np.ndarray):
         digest.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
     elif isinstance(value, (tuple, list)):
@@ -134,7 +140,7 @@ def _feed(digest, called, value, names):
 
 
 def _feed_code(digest, called, code, names, documentation):
-    """Hash the code of a function but its docstring, which comes first among the constants."""
+    """Hashes the code of a function without its docstring, the first of its constants."""
     digest.update(code.co_code + repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
     is_documented = documentation is not None and code.co_consts[:1] == (documentation,)
     for constant in code.co_consts[is_documented:]:
@@ -145,13 +151,13 @@ _known = {}
 
 
 def _label(function):
-    """Beginning of the names of files with code of a function."""
+    """Prefix of the names of files with code of a function."""
     plain = _plain(function)
     return f"{plain.__module__}.{plain.__qualname__}-{fingerprint(function, _known)[:20]}".replace("<", "").replace(">", "")
 
 
 def is_cold(function):
-    """True when no code of a kernel is cached: its first call will compile."""
+    """True if no code of a kernel is cached: its first call will compile."""
     label = _label(function)
     try:
         return FOLDER is None or not any(name.startswith(label) for name in os.listdir(FOLDER))
@@ -160,7 +166,7 @@ def is_cold(function):
 
 
 def _described(kind):
-    """A type in words that tell all of its fields, which the names of numba's types do not."""
+    """Text of a type with all of its fields, which the names of numba's types do not list."""
     if isinstance(kind, types.BaseTuple):
         return f"{kind}{getattr(kind, 'fields', '')}[{','.join(map(_described, kind))}]"
     return ",".join(map(_described, kind)) if isinstance(kind, (tuple, list)) else str(kind)
@@ -168,7 +174,7 @@ def _described(kind):
 
 @contextmanager
 def announced(function, what):
-    """Say that code of a kernel is compiled, where that is so, and how long it took last time on this machine."""
+    """Announces that a kernel is compiled, if it is, with the time that it took last on this machine."""
     if not is_cold(function):
         yield
         return
@@ -183,9 +189,9 @@ def announced(function, what):
 
 
 class KernelCache:
-    """What numba asks of a cache, for one function: a file a signature, with a checksum, written whole or not at all.
+    """Cache with numba's interface, for one function: a file for each signature, with a checksum, written as a whole or not at all.
 
-    Code refers to that of other kernels by symbols, which no two processes share: each file lists those that are to be loaded before it.
+    Code refers to other kernels by symbols, which no two processes share: each file lists the files that must be loaded before it.
     """
 
     def __init__(self, owner):
@@ -194,28 +200,31 @@ class KernelCache:
         self.cache_path = str(FOLDER)
 
     def _beginning(self, signature, codegen):
-        """Of the names of files with code for a signature; one for each process that has compiled it."""
+        """Prefix of the names of files with code for a signature; one file for each process that has compiled it."""
         arguments = getattr(signature, "args", signature)
         returned = getattr(signature, "return_type", None)
         key = repr((_described(arguments), str(returned), codegen.magic_tuple()))
         return f"{_label(self._function)}-{hashlib.sha256(key.encode()).hexdigest()[:16]}-"
 
     def load_overload(self, signature, target_context):
-        """The code of a signature; None where it is to be compiled."""
+        """Code of a signature; None if it has to be compiled."""
         beginning = self._beginning(signature, target_context.codegen())
         codes = (_load(name, target_context) for name in _list_files(beginning))
         return next((code for code in codes if code is not None), None)
 
     def save_overload(self, signature, result):
-        """Keep the code of a signature, where that is possible."""
+        """Stores the code of a signature, if possible."""
+        # 1. symbols that it needs: files of other kernels, and symbols from outside
         library, symbol = result.library, result.fndesc.mangled_name
         declared = _declarations(library._final_module)
         needed = [_file_of[one] for one in declared if one in _file_of]
         outside = [one for one in declared if not one.startswith(_COMPILED)]
         others = [one for one in declared if one.startswith(_COMPILED) and one not in _file_of and not one.startswith(_OF_NUMBA)]
+        # 2. code that refers to other code which is not cached cannot be found again
         _file_of[symbol] = None
         if others or FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():
             return
+        # 3. write a temporary file and rename it: other processes see the whole file or none
         name = f"{self._beginning(signature, result.codegen)}{hashlib.sha256(symbol.encode()).hexdigest()[:8]}.nbc"
         defined = [one.name for one in library.get_defined_functions()]
         data = pickle.dumps((needed, outside)) + dumps(result._reduce()) + pickle.dumps(defined)
@@ -239,7 +248,7 @@ _listed = {}  # names of files by their beginnings
 
 
 def _list_files(beginning):
-    """Names of files that begin so; the folder is read again where none was known."""
+    """Names of files with this prefix; the folder is read again if none was known."""
     if beginning not in _listed and FOLDER is not None:
         with suppress(OSError):
             for name in sorted(os.listdir(FOLDER)):
@@ -251,9 +260,9 @@ def _list_files(beginning):
 
 
 def _declarations(module):
-    """Names of functions and variables that compiled code refers to and does not hold, but for what LLVM makes itself.
+    """Symbols that compiled code refers to and does not define, except LLVM's intrinsics.
 
-    Code that is there to be copied counts, too: whoever does not copy it refers to it.
+    Code that is available for inlining counts, too: a caller that does not inline it refers to it.
     """
     named = itertools.chain(module.functions, module.global_variables)
     outside = [one for one in named if one.is_declaration or one.linkage == Linkage.available_externally]
@@ -261,14 +270,15 @@ def _declarations(module):
 
 
 def _are_missing(symbols, target_context):
-    """Whether some of what code refers to is not in this process."""
+    """Whether some of the symbols are not in this process."""
     is_defined = target_context.codegen()._engine.is_symbol_defined
     return any(address_of_symbol(one) is None and not is_defined(one) for one in symbols)
 
 
 def _load(name, target_context):
-    """The code in a file, and before it all that it refers to; None where something is missing or damaged, and then the file is removed."""
+    """Code in a file, after loading everything that it refers to; None, and the file is removed, if something is missing or damaged."""
     if name not in _loaded:
+        # 1. read, with checksum, and first of all the files that it needs
         path = FOLDER / name
         try:
             data = path.read_bytes()
@@ -281,12 +291,14 @@ def _load(name, target_context):
             with suppress(OSError):
                 path.unlink()
             return None
+        # 2. symbols from outside: numba's runtime, then numba's own functions, only where they are missing
         if _are_missing(outside, target_context):
             rtsys.initialize(target_context)  # what counts references, in users' functions
             if _are_missing(outside, target_context):
                 target_context.refresh()  # numba's own functions, which take half a second to load
         with suppress(OSError):  # a cache that may not be written: no need to tell when it was used
             os.utime(path)
+        # 3. the code itself; a missing module is that of a user's function
         try:
             reduced = pickle.load(stream)
             _loaded[name] = _restore(target_context, pickle.load(stream), *reduced)
@@ -299,7 +311,7 @@ def _load(name, target_context):
 def _restore(
     target_context, defined, library, fndesc, environment, signature, objectmode, lifted, type_annotation, reload_init, referenced_envs
 ):
-    """What numba's `CompileResult._rebuild` does, but that nothing is parsed which is only there for callers."""
+    """Replacement of numba's `CompileResult._rebuild` that parses nothing which only callers need."""
     for function in reload_init:
         function()
     codegen, (name, _, (code, bitcode)) = target_context.codegen(), library
@@ -316,7 +328,7 @@ def _restore(
 
 @cache
 def _is_writable():
-    """Make the folder, and drop from it and beside it what nobody has used for a month; asked when something was compiled."""
+    """Makes the folder, and removes files in and beside it that were not used for a month; called after a compilation."""
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         os.utime(FOLDER)

@@ -1,4 +1,4 @@
-"""How kernels are compiled: numba's pipeline with indices that never count from the end, without its runtime, cached by fingerprint."""
+"""Compilation of kernels: numba's pipeline with unsigned indices, without its runtime, cached by fingerprint."""
 
 import inspect
 import itertools
@@ -23,16 +23,16 @@ from nsds._jit.convention import Lowering, LoweringOfPieces, as_callers_see
 from nsds._jit.library import Library, Pieces
 from nsds._jit.views import matrix
 
-# Threads wait awake for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one where
+# Threads wait actively for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one when
 # other programs want the cores, too; with none at all, they wake up too late.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _count_from_anywhere():
-    """Number functions from a random number on: numba counts them, and types of rows, anew in each process, and names symbols by that.
+    """Numbers functions from a random number on: numba counts them, and types of rows, from 0 in each process, and names symbols by that.
 
-    Of two kernels in the cache that were compiled in different processes, one would be linked to what the other calls, wherever a function
+    Of two cached kernels that were compiled in different processes, one would be linked to callees of the other, wherever a function
     of the same number takes rows of another table.
     """
     FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7)))
@@ -44,7 +44,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Pass(FunctionPass):
-    """numba wants this method written."""
+    """Pass with the constructor that numba requires."""
 
     def __init__(self):
         FunctionPass.__init__(self)
@@ -52,7 +52,7 @@ class _Pass(FunctionPass):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _UnsignedIndices(_Pass):
-    """Kernels never count from the end: read every index as unsigned, which spares the test for a negative one at each access."""
+    """Reads every index as unsigned, as kernels never count from the end; this spares the test for a negative index at each access."""
 
     _name = "nsds_unsigned_indices"
 
@@ -74,7 +74,7 @@ def _is_signed_index(index):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _LoadThreads(_Pass):
-    """Have numba load what parallel code refers to before this comes out of the cache: it forgets that of what is called, and aborts."""
+    """Makes numba load what parallel code refers to before it comes out of the cache: numba forgets that of callees, and aborts."""
 
     _name = "nsds_load_threads"
 
@@ -85,7 +85,7 @@ class _LoadThreads(_Pass):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _CompileOnce(_Pass):
-    """Have the code go into a library of ours."""
+    """Puts the code into a library of ours."""
 
     _name, _kind = "nsds_compile_once", Library
 
@@ -97,14 +97,14 @@ class _CompileOnce(_Pass):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _CopyOnly(_CompileOnce):
-    """Have the code be there for callers alone."""
+    """Makes the code available to callers for inlining only."""
 
     _name, _kind = "nsds_copy_only", Pieces
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Paste(InlineInlinables):
-    """numba's, but that what is pasted, made for one place, is not copied first: numba does so twice, with all names for each block."""
+    """numba's inlining without the copies of the inlined IR, made for one place: numba copies it twice, with all names per block."""
 
     _name = "nsds_paste"
 
@@ -118,8 +118,9 @@ _PASTE = {InlineInlinables: _Paste}
 
 
 def _paste(worker, caller, block, i, function):
-    """What numba's `InlineWorker` does."""
+    """Replacement of numba's `InlineWorker.inline_function`."""
     piece = worker.run_untyped_passes(function)
+    # the blocks are used once, so that a deep copy may return the block itself
     blocks = list(piece.blocks.values())
     for one in blocks:
         one.__deepcopy__ = lambda _, one=one: one
@@ -130,12 +131,12 @@ def _paste(worker, caller, block, i, function):
 
 
 def _with(pipeline, others):
-    """The pipeline with other passes in the place of some, None to leave it out."""
+    """The pipeline with other passes in place of some; None removes a pass."""
     pipeline.passes = [(others.get(one, one), why) for one, why in pipeline.passes if others.get(one, one) is not None]
     return pipeline
 
 
-# What numba looks for in Python at large and no kernel has: closures, expressions of whole arrays, functions of numba's that are pasted.
+# Passes for Python at large that no kernel needs: closures, expressions of whole arrays, functions of numba's that are inlined.
 _SPARED = dict.fromkeys((InlineClosureLikes, InlineOverloads, LiteralUnroll, NopythonRewrites, RewriteDynamicRaises, WithLifting))
 
 
@@ -153,7 +154,7 @@ class _KernelCompiler(CompilerBase):
 
 
 class _TinyCompiler(_KernelCompiler):
-    """Callers contain these, arguments and all, so that users' functions that call them may go into numba's own cache."""
+    """Compiler of pieces that callers inline, arguments and all, so that users' functions which call them may go into numba's own cache."""
 
     passes = (_UnsignedIndices, _CopyOnly)
     lowering: ClassVar = dict.fromkeys(_KernelCompiler.lowering, LoweringOfPieces)
@@ -164,13 +165,13 @@ class _ThreadedCompiler(_KernelCompiler):
 
 
 class _CallbackCompiler(_KernelCompiler):
-    """Indices may count from the end."""
+    """Compiler of callbacks, whose indices may count from the end."""
 
     passes, spared = (_CompileOnce,), {}
 
 
 class _UsersCompiler(_CallbackCompiler):
-    """As numba compiles a function: others that it compiles may call it, and be called."""
+    """numba's compiler as it is: other compiled functions may call its results, and be called."""
 
     lowering: ClassVar = {}
 
@@ -180,10 +181,12 @@ OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 
 def kernel(function, **options):
-    """Compile on first use; cached on disk; runs without the GIL; never raises."""
+    """Compiles on first use; cached on disk; runs without the GIL; never raises."""
     function.__signature__ = inspect.signature(function)  # numba asks for it twice
+    # 1. no entry for Python or C yet: most kernels are called by kernels only
     closed = {"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
     result = numba.njit(function, **closed | OPTIONS | options)
+    # 2. own cache, calling convention and templates
     result._cache = KernelCache(result)
     if Lowering in result._compiler.pipeline_class.lowering.values():
         result.targetctx = as_callers_see(result.targetctx)
@@ -194,7 +197,7 @@ def kernel(function, **options):
 
 
 def announcing(kernel, what):
-    """The kernel, which says when it is compiled for the first time."""
+    """The kernel, with a message when it is compiled for the first time."""
     ordinary = kernel.compile
 
     def first(signature):
@@ -207,17 +210,17 @@ def announcing(kernel, what):
 
 
 def is_compiled(kernel):
-    """Whether code of a kernel is here or in the cache, so that its first call need not wait for the compiler."""
+    """Whether code of a kernel is loaded or cached, so that its first call need not compile."""
     return bool(kernel.overloads) or not is_cold(kernel)
 
 
 def _add_overload(kernel, compiled):
-    """What numba does with code that is ready, but that Python does not know of it."""
+    """Registers compiled code like numba, but without an entry for Python."""
     kernel.overloads[tuple(compiled.signature.args)] = compiled
 
 
 def _open_door(kernel, *arguments):
-    """What numba asks where Python calls a kernel with new types: most are called by others alone, and looks at arguments are long."""
+    """Called by numba if Python calls a kernel with new types; the entry is made now, since most kernels are called by kernels only."""
     type(kernel)._compile_for_args(kernel, *arguments)
     kinds = tuple(map(kernel.typeof_pyval, arguments))
     entry = _door(kernel, kinds)
@@ -226,7 +229,7 @@ def _open_door(kernel, *arguments):
 
 
 def _door(kernel, kinds):
-    """What Python calls to run the code of a kernel for these types."""
+    """Entry point from Python to the code of a kernel for these types."""
     if kinds not in kernel._doors:
         names = ", ".join(f"argument_{i}" for i in range(len(kinds)))
         function = eval(f"lambda {names}: kernel({names})", {"kernel": kernel, "__name__": __name__})
@@ -239,32 +242,32 @@ def _door(kernel, kinds):
 
 
 def _get_call_template(kernel, arguments, keywords):
-    """What numba asks where a kernel is called; numbers that are written there, and those of tables, are no reason to compile anew."""
+    """Called by numba where code calls a kernel; literals and integer columns of tables do not lead to another compilation."""
     return type(kernel).get_call_template(kernel, tuple(map(_as_passed, arguments)), keywords)
 
 
 def _as_passed(kind):
-    """The type in which a kernel takes an argument: of integers the widest."""
+    """Type in which a kernel takes an argument: integers in the widest."""
     kind = types.unliteral(kind)
     return types.int64 if kind == types.int32 else kind
 
 
 def compiled(kernel):
-    """What runs when a kernel is called, without numba's look at the type of each argument, which takes microseconds.
+    """Entry point of a kernel without numba's check of the argument types, which takes microseconds.
 
-    Only for arguments of the types of the call before; the kernel itself where it has been compiled for several.
+    Only for arguments of the types of the last call; the kernel itself if it has been compiled for several.
     """
     known = list(kernel.overloads)
     return _door(kernel, known[0]) if len(known) == 1 else kernel
 
 
 def inlined(function):
-    """A kernel that numba pastes into its one caller: pieces of a step, whose many arrays cost more to hand over than to use."""
+    """A kernel that numba inlines into its one caller: pieces of a step whose many arrays cost more to pass than to use."""
     return kernel(function, inline="always")
 
 
 def tiny(function):
-    """A kernel for many callers that is compiled once, and copied into each of them when they are optimised."""
+    """A kernel for many callers that is compiled once, and inlined into each of them by LLVM."""
     return kernel(function, forceinline=True, pipeline_class=_TinyCompiler)
 
 
@@ -303,7 +306,7 @@ def c_code(function, signature, options, pipeline_class):
 
 
 def _users(function):
-    """A function that callbacks call, compiled anew each time that it is asked for: what it reads may have changed."""
+    """A function that callbacks call, compiled again on each request: the values that it reads may have changed."""
     result = numba.njit(function, error_model="numpy", pipeline_class=_UsersCompiler)
     result._cache = KernelCache(result)
     return result
@@ -311,7 +314,7 @@ def _users(function):
 
 @cache
 def _clearing():
-    """`_cleared` compiled once, also where nothing can be kept on disk."""
+    """`_cleared` compiled once, also if nothing can be stored on disk."""
     return _users(_cleared)
 
 
@@ -322,7 +325,7 @@ def _cleared(out):
 
 
 def specialised(function, suffix, **names):
-    """The same code under another name, with some of the global names it reads bound otherwise: one template, several kernels.
+    """The same code under another name, with some of its globals replaced: one template, several kernels.
 
     A closure would do the same but never be found in the cache again.
     """

@@ -1,6 +1,6 @@
-"""How kernels, and callbacks that they call by address, get arrays: where the numbers lie, and the shape.
+"""Calling convention of kernels and callbacks: an array is passed as its data pointer and shape.
 
-numba hands over seven words for a vector, of which kernels need two: a step has some twenty arrays, and most of what it calls is short.
+numba passes seven words for a vector, of which kernels need two: a step has some twenty arrays, and most of its callees are short.
 """
 
 from collections import ChainMap
@@ -21,7 +21,7 @@ from numba.parfors.parfor_lowering import ParforLower
 
 
 class _Contiguous(ArrayModel):
-    """An array as numba has it, but as an argument: then its rows lie one behind the other, and nothing counts who uses it."""
+    """numba's array, but contiguous and without reference count when passed as an argument."""
 
     def get_argument_type(self):
         if self._fe_type.layout != "C":
@@ -37,6 +37,7 @@ class _Contiguous(ArrayModel):
         if self._fe_type.layout != "C":
             return super().from_argument(builder, value)
         data, shape = value
+        # strides and number of entries follow from the shape
         word = shape[0].type
         stride = itemsize = ir.Constant(data.type, None).gep([ir.Constant(word, 1)]).ptrtoint(word)
         strides = []
@@ -56,22 +57,22 @@ class _Contiguous(ArrayModel):
         return array
 
 
-AS_CALLED = "<nsds: code that is called by its address>"  # what is said to have raised, where that code has
+AS_CALLED = "<nsds: code that is called by its address>"  # origin of exceptions in such code, as shown by Python
 _models = DataModelManager(ChainMap({types.Array: _Contiguous}, default_manager._handlers))
 
 
 class Words(ArgPacker):
-    """Arguments of some types as words."""
+    """Packer of arguments into machine words."""
 
     def __init__(self, kinds):
         super().__init__(_models, kinds)
 
     def of_each(self, words):
-        """The words of each argument."""
+        """Machine words of each argument."""
         return self._unflattener.unflatten(words)
 
     def c_function(self, context, returned):
-        """The type of code that is called by its address."""
+        """Type of code that is called by its address."""
         return ir.FunctionType(context.get_value_type(returned), self.argument_types)
 
 
@@ -87,7 +88,7 @@ class _Convention(CPUCallConv):
 
 
 class _Quiet(CPUContext):
-    """numba's context, for code that Python does not call."""
+    """numba's context, for code without an entry for Python."""
 
     def __init__(self, context):
         self.__dict__ = context.__dict__
@@ -97,7 +98,7 @@ class _Quiet(CPUContext):
 
 
 def executable(context, library, fndesc, environment):
-    """What stands for code that was compiled: what Python calls, or a mark where nothing of the kind is there."""
+    """Entry for Python of compiled code, or a placeholder if there is none."""
     library._ensure_finalized()
     engine = library.codegen._engine
     if engine.is_symbol_defined(fndesc.llvm_cpython_wrapper_name):
@@ -107,20 +108,20 @@ def executable(context, library, fndesc, environment):
 
 
 def set_environment(codegen, environment):
-    """What numba's code raises and reads in Python's name, where some refers to it at all."""
+    """Sets the environment with which numba's code raises and reads Python objects, if the code refers to it."""
     if codegen._engine._ee.get_global_value_address(environment.env_name):
         codegen.set_env(environment.env_name, environment)
 
 
 class _Context(_Quiet):
-    """numba's context, as those see it who call a kernel."""
+    """numba's context with our calling convention, for callers of kernels."""
 
     @property
     def call_conv(self):
         return _Convention(self)
 
     def create_cfunc_wrapper(self, library, fndesc, env, call_helper):
-        """numba's, with arguments in words; what is raised goes to `sys.unraisablehook`."""
+        """numba's wrapper with arguments in machine words; exceptions go to `sys.unraisablehook`."""
         module = self.create_module("cfunc_wrapper")
         callee = ir.Function(module, self.call_conv.get_function_type(fndesc.restype, fndesc.argtypes), fndesc.llvm_func_name)
         words = Words(fndesc.argtypes)
@@ -145,12 +146,12 @@ class _Context(_Quiet):
 
 
 def as_callers_see(context):
-    """The context in which kernels are known to their callers."""
+    """The context in which callers see kernels."""
     return context if isinstance(context, _Context) else _Context(context)
 
 
 def _call_of(fndesc, libraries):
-    """What generates the call of a kernel: numba's `user_function`, in whatever context the caller is compiled."""
+    """Code generator of a kernel's call: numba's `user_function`, in whatever context the caller is compiled."""
 
     def call(context, builder, signature, arguments):
         inside = as_callers_see(context)
@@ -166,7 +167,7 @@ def _call_of(fndesc, libraries):
 
 
 class _Arguments:
-    """numba's generation of code, but for how arguments arrive."""
+    """numba's lowering with arguments in our calling convention."""
 
     @property
     def call_conv(self):
@@ -185,16 +186,16 @@ class _Arguments:
 
 
 class _Lower(_Arguments, Lower):
-    """Of a kernel."""
+    """Lowering of a kernel."""
 
 
 class _ParforLower(_Arguments, ParforLower):
-    """Of a kernel with loops on all cores."""
+    """Lowering of a kernel with parallel loops."""
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LoweringOfPieces(BaseNativeLowering):
-    """numba's last pass but one, for code that callers contain."""
+    """numba's last pass but one, for code that callers inline."""
 
     _name, lowering_class = "nsds_lowering_of_pieces", Lower
 

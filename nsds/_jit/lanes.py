@@ -1,7 +1,7 @@
-"""Numbers of several members side by side, in vector registers: what is done with one of these is done with all at once.
+"""Vector arithmetic over several members: one operation acts on the numbers of all of them in a vector register.
 
-Words of the members are interleaved: those of word w lie behind one another, from ``w width`` on, ``width`` being a constant. Arithmetic is
-that of single numbers, with the same bits; comparisons give a mask, ``&`` and ``|`` join masks, and `chosen` takes the place of a branch.
+Entries of the members are interleaved: those of entry w are consecutive from ``w width`` on, ``width`` being a constant. Arithmetic is
+that of single numbers, with the same bits; comparisons give a mask, ``&`` and ``|`` join masks, and `chosen` replaces a branch.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ class Lanes(types.Type):
 
 
 class Mask(types.Type):
-    """Of ``width`` members, yes or no."""
+    """Booleans of ``width`` members."""
 
     def __init__(self, width):
         self.width = width
@@ -59,7 +59,7 @@ def _spread_integer(context, builder, source, target, value):
 
 
 def _typed(result):
-    """How operators on lanes, or on lanes and a number, are typed."""
+    """Typing of operators on lanes, or on lanes and a number."""
 
     class Template(AbstractTemplate):
         def generic(self, arguments, keywords):
@@ -72,6 +72,7 @@ def _typed(result):
 
 
 def _enter_operators():
+    # 1. arithmetic
     arithmetic = {operator.add: "fadd", operator.sub: "fsub", operator.mul: "fmul", operator.truediv: "fdiv"}
     for key, name in arithmetic.items():
         infer_global(key)(type(f"_{name}_{key.__name__}", (_typed(Lanes),), {"key": key}))
@@ -87,6 +88,7 @@ def _enter_operators():
         return builder.fsub(minus_zero, values[0])
 
     lower_builtin(operator.neg, Lanes)(negative)
+    # 2. comparisons: unordered != is true for NaN, as for single numbers
     comparisons = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!="}
     for key, sign in comparisons.items():
         infer_global(key)(type(f"_{key.__name__}", (_typed(Mask),), {"key": key}))
@@ -95,6 +97,7 @@ def _enter_operators():
             return (builder.fcmp_unordered if sign == "!=" else builder.fcmp_ordered)(sign, *values)
 
         lower_builtin(key, Lanes, Lanes)(compare)
+    # 3. masks
     for key, name in {operator.and_: "and_", operator.or_: "or_"}.items():
 
         class Join(AbstractTemplate):
@@ -115,7 +118,7 @@ _enter_operators()
 
 
 def _place(context, builder, signature, values):
-    """Where the lanes of a word of an array lie."""
+    """Address of the lanes of an entry of an array."""
     array, word, width = signature.args[:3]
     data = context.make_array(array)(context, builder, values[0]).data
     begin = builder.mul(context.cast(builder, values[1], word, types.intp), context.get_constant(types.intp, width.literal_value))
@@ -125,7 +128,7 @@ def _place(context, builder, signature, values):
 
 @intrinsic
 def load(typing_context, array, word, width):
-    """The lanes of a word."""
+    """The lanes of an entry."""
     if not isinstance(width, types.IntegerLiteral):
         return None
 
@@ -138,7 +141,7 @@ def load(typing_context, array, word, width):
 
 @intrinsic
 def put(typing_context, array, word, width, lanes):
-    """Write the lanes of a word: of lanes, or of one number for all."""
+    """Writes the lanes of an entry: lanes, or one number for all."""
     if not isinstance(width, types.IntegerLiteral):
         return None
 
@@ -164,7 +167,7 @@ def spread(typing_context, number, width):
 
 @intrinsic
 def chosen(typing_context, mask, this, other):
-    """This where the mask says yes, else the other."""
+    """``this`` where the mask is true, else ``other``."""
     kind = Lanes(mask.width)
 
     def generate(context, builder, signature, values):
@@ -198,7 +201,7 @@ def absolute(typing_context, lanes):
 
 @intrinsic
 def bits_of(typing_context, mask):
-    """A whole number whose bit l is set where the mask says yes of member l."""
+    """Integer whose bit l is set if the mask is true for member l."""
 
     def generate(context, builder, signature, values):
         return builder.zext(builder.bitcast(values[0], ir.IntType(mask.width)), ir.IntType(64))

@@ -1,12 +1,12 @@
-"""Compiled code that is compiled once: callers copy what is short, and refer to the rest.
+"""Code that is compiled once: callers inline short code, and refer to the rest.
 
-numba by itself puts all that a function calls, and all that this calls, into the code of each caller, and compiles it there again.
+numba by itself puts all callees, and their callees, into the code of each caller, and compiles them there again.
 """
 
 from llvmlite import binding
 from numba.core.codegen import JITCodeLibrary
 
-_LONG = 400  # instructions, far above what LLVM copies where it pays: callers are not even shown it
+_LONG = 400  # instructions, far above what LLVM inlines profitably: longer code is not offered for inlining
 
 
 def _is_long(module):
@@ -14,7 +14,7 @@ def _is_long(module):
 
 
 class Library(JITCodeLibrary):
-    """Code of one kernel. Whoever links it must keep it: of functions that are not copied it knows the symbols only."""
+    """Code of one kernel. Users of it must keep it alive: of functions that are not inlined only symbols are known."""
 
     _bitcode = b""
 
@@ -26,7 +26,7 @@ class Library(JITCodeLibrary):
         passes.run(self._final_module, builder)
 
     def _get_module_for_linking(self):
-        """The code for callers to copy from: LLVM does that where it pays, and then forgets it."""
+        """Code for callers to inline, which LLVM does where it pays, and then drops."""
         self._ensure_finalized()
         if self._shared_module is None:
             if self._bitcode:
@@ -42,7 +42,7 @@ class Library(JITCodeLibrary):
 
     @classmethod
     def restored(cls, codegen, name, code, bitcode, symbols):
-        """From machine code, which defines these symbols, and what `_get_module_for_linking` gave, which is parsed when it is asked for."""
+        """Restores from machine code, which defines these symbols, and bitcode of `_get_module_for_linking`, parsed on demand."""
         self = cls(codegen, name)
         self.enable_object_caching()
         self._set_compiled_object(code)
@@ -53,7 +53,7 @@ class Library(JITCodeLibrary):
 
 
 class Pieces(JITCodeLibrary):
-    """Code that callers contain: it is not optimised but in them, and there is no machine code of it."""
+    """Code that callers inline: it is optimised only inside them, and has no machine code of its own."""
 
     _bitcode = b""
 
@@ -65,7 +65,7 @@ class Pieces(JITCodeLibrary):
         self._finalized = True
 
     def _get_module_for_linking(self):
-        """The code for callers to copy from, as numba has it."""
+        """Code for callers to inline, as numba has it."""
         if self._shared_module is None and self._bitcode:
             self._shared_module = binding.parse_bitcode(self._bitcode)
         return super()._get_module_for_linking()
@@ -76,7 +76,7 @@ class Pieces(JITCodeLibrary):
 
     @classmethod
     def restored(cls, codegen, name, bitcode):
-        """From what `_get_module_for_linking` gave, which is parsed when it is asked for."""
+        """Restores from the result of `_get_module_for_linking`, which is parsed on demand."""
         self = cls(codegen, name)
         self._bitcode, self._finalized = bitcode, True
         return self

@@ -1,4 +1,4 @@
-"""What is wrong with a user's function that numba does not compile, in one line, and what to write instead."""
+"""Explanation of a user's function that numba does not compile, in one line, with what to write instead."""
 
 import dis
 import linecache
@@ -9,7 +9,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from nsds import _jit
 
-NOT_COMPILED = NumbaError, UnsupportedBytecodeError, TypeError  # what numba raises
+NOT_COMPILED = NumbaError, UnsupportedBytecodeError, TypeError  # raised by numba
 
 _HOW = "write the result into its last argument, {out}[0] = ..., and return nothing"
 _LASTING = "it changes a global: what lasts from call to call is a state of the system, or of nsds.sampled_control"
@@ -17,7 +17,7 @@ _FROM_OUTSIDE = "compiled code reads numbers, tuples and arrays of its module: m
 _AS_TABLE = "for a curve through points: np.interp(x, points, values), with arrays of the module"
 _TEXT = "it formats text, which compiled code can't: print values as print(t, out[0]), or format them after the run"
 _NO_ERRORS = "it catches errors, and compiled arithmetic raises none: test the value before, as in 'if t != 0.0'"
-# pattern in numba's text -> what is wrong, and what to do; {0}, {1} are the groups, {out} the last argument
+# pattern in numba's text -> the mistake, and the remedy; {0}, {1} are the groups, {out} the last argument
 _REASONS = tuple(
     (re.compile(pattern, re.DOTALL), reason)
     for pattern, reason in (
@@ -50,7 +50,7 @@ _PLACES = re.compile(r'File "([^"]+)", line (\d+)|(?:at|from) (\S+) \((\d+)\)')
 
 
 def users_callback(about, signature, function, *names):
-    """`nsds._jit.callback` of a user's function; a `TypeError` that begins with `about` says why there is none."""
+    """`nsds._jit.callback` of a user's function; a `TypeError` that begins with `about` explains a failure."""
     try:
         return _jit.callback(signature, function, *names)
     except NOT_COMPILED as error:
@@ -58,7 +58,8 @@ def users_callback(about, signature, function, *names):
 
 
 def _reason(function, error):
-    """One line on what is wrong with a function that raised `error` when it was compiled, one with the place where it is."""
+    """The mistake in a function that raised `error` when it was compiled, one line, and a line with its place."""
+    # 1. first pattern that matches numba's text; numba's own first line where none does
     text = str(error)
     out = function.__code__.co_varnames[max(function.__code__.co_argcount - 1, 0)]
     found = next(((match, words) for pattern, words in _REASONS if (match := pattern.search(text))), None)
@@ -68,11 +69,12 @@ def _reason(function, error):
     else:
         match, words = found
         said = words.format(*match.groups(), out=out)
+    # 2. where it is
     return f"{said}\n  {_place(function, text)}"
 
 
 def _place(function, text):
-    """File, line and source of what numba complains of, as far as it lies within the function; else those of its head."""
+    """File, line and source of numba's complaint, if it is within the function; else those of its head."""
     code = function.__code__
     lines = {line for _, line in dis.findlinestarts(code) if line}
     name = Path(code.co_filename).name

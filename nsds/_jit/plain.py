@@ -1,7 +1,7 @@
-"""What `nsds._jit` offers, without a compiler: with ``NUMBA_DISABLE_JIT=1`` every kernel is an ordinary Python function.
+"""The interface of `nsds._jit` without a compiler: with ``NUMBA_DISABLE_JIT=1`` every kernel is an ordinary Python function.
 
-For debuggers, line coverage and checked runs: results have the same bits, some thousand times later, and an index or a view outside its
-array is an IndexError, where compiled code reads what lies there.
+For debuggers, line coverage and checked runs: results have the same bits, some thousand times slower, and an index or a view outside its
+array is an IndexError, where compiled code reads whatever is in memory.
 """
 
 import ctypes as _ctypes
@@ -9,7 +9,7 @@ import ctypes as _ctypes
 import numpy as _np
 from numba import types as _types
 
-_np.seterr(all="ignore")  # kernels follow IEEE arithmetic and test what comes of it
+_np.seterr(all="ignore")  # kernels follow IEEE arithmetic and test its results
 
 _functions = {}  # by address
 _C_TYPES = {_types.int64: _ctypes.c_int64, _types.float64: _ctypes.c_double, _types.uintp: _ctypes.c_size_t}
@@ -29,7 +29,7 @@ class PythonCallback(_Callback):
 
 
 def kernel(function, **options):
-    """The function as it is."""
+    """The function itself."""
     return function
 
 
@@ -37,12 +37,12 @@ inlined = tiny = parallel = threaded = compiled = kernel
 
 
 def is_compiled(kernel):
-    """Nothing has to be."""
+    """True: nothing has to be compiled."""
     return True
 
 
 def callback(signature, function, parameters=None, arguments=None):
-    """A user's function with an ``address``, called as `nsds._jit.callback` says."""
+    """A user's function with an ``address``, called as `nsds._jit.callback` describes."""
     if parameters is not None:
         function = eval(f"lambda {parameters}: function({arguments})", {"function": function, "cleared": _cleared, "matrix": _np.reshape})
     return _Callback(function)
@@ -54,12 +54,12 @@ def _cleared(out):
 
 
 def address(signature, function):
-    """A number under which `caller` finds a kernel."""
+    """A number by which `caller` finds a kernel."""
     return next((number for number, known in _functions.items() if known is function), None) or _Callback(function).address
 
 
 def bound(*calls):
-    """A function ``call(is_brief=False)`` that calls kernels one after the other, and returns what the last one does."""
+    """A function ``call(is_brief=False)`` that calls kernels one after the other, and returns the result of the last one."""
     return lambda is_brief=False: [function(*arguments) for function, arguments in calls][-1]
 
 
@@ -80,7 +80,7 @@ def caller(signature):
 
 
 def view(array, start, size):
-    """``array[start:start + size]``, which has to lie inside."""
+    """``array[start:start + size]``, which must lie inside."""
     if size == 0:
         return array[:0]
     if start < 0 or start + size > array.size:
@@ -89,27 +89,27 @@ def view(array, start, size):
 
 
 def pointer(array):
-    """Where the numbers of an array lie in memory."""
+    """Address of the first entry of an array."""
     return array.ctypes.data
 
 
 def at_address(place, size):
-    """Floats that lie at an address, (size,)."""
+    """Floats at an address, (size,)."""
     return _np.ctypeslib.as_array((_ctypes.c_double * int(size)).from_address(int(place)))
 
 
 def stack(size):
-    """A few floats, (size,), not initialised."""
+    """A small uninitialised array of floats, (size,)."""
     return _np.empty(size)
 
 
 def load(array, word, width):
-    """The lanes of a word of members side by side."""
+    """The lanes of an entry of members side by side."""
     return view(array, word * width, width).copy()
 
 
 def put(array, word, width, lanes):
-    """Write the lanes of a word."""
+    """Writes the lanes of an entry."""
     view(array, word * width, width)[:] = lanes
 
 
@@ -132,12 +132,12 @@ def bits_of(mask):
 
 
 def by_reference(cls):
-    """A tuple as it is."""
+    """The tuple class itself."""
     return cls
 
 
 def announcing(kernel, what):
-    """There is nothing to be compiled."""
+    """The kernel itself: there is nothing to compile."""
     return kernel
 
 

@@ -1,8 +1,8 @@
-"""Tuples of tables, of which kernels are handed the place in memory alone.
+"""Tuples of tables that are passed to kernels by reference.
 
-numba hands over each word of each array of a tuple at each call, and unpacks them all where they arrive: half of what LLVM reads, as most
-kernels pass the tables on to others and read one or two. Here each word lies in memory, written once where Python calls, and a kernel
-reads those that it needs.
+numba passes each word of each array of a tuple at each call, and unpacks them all in the callee: half of LLVM's input, as most
+kernels pass the tables on and read one or two. Here each word is in memory, written once where Python calls, and a kernel
+loads those that it needs.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _NOT_KEPT = next(name for name in ("captures(none)", "nocapture") if name in ir.
 
 
 def by_reference(cls):
-    """Decorator of a NamedTuple that kernels read, and make by `made` alone: fields are arrays, numbers, and tuples of them."""
+    """Decorator of a NamedTuple that kernels read, and create by `made` only: fields are arrays, numbers, and tuples of them."""
 
     @typeof_impl.register(cls)
     def typeof(value, context):
@@ -35,7 +35,7 @@ def by_reference(cls):
 
 
 def made(cls):
-    """A function ``make((fields...))`` for kernels: a tuple of a class that is handed over by reference, in the memory of the caller."""
+    """A function ``make((fields...))`` for kernels: a tuple of a class that is passed by reference, in the memory of the caller."""
 
     @intrinsic
     def make(typing_context, fields):
@@ -56,7 +56,7 @@ def made(cls):
 
 
 class Reference(types.Type):
-    """The type of a tuple that is handed over by its place in memory."""
+    """Type of a tuple that is passed by its address."""
 
     def __init__(self, cls, kinds):
         self.cls, self.kinds = cls, tuple(kinds)
@@ -72,13 +72,13 @@ class Reference(types.Type):
         return f"{self.cls.__name__}_{hashlib.sha256(self.name.encode()).hexdigest()[:16]}", ()
 
     def field(self, name):
-        """(type of a field, which of the words is its first)."""
+        """(type of a field, index of its first word)."""
         i = self.cls._fields.index(name)
         return self.kinds[i], sum(map(n_words, self.kinds[:i]))
 
 
 def n_words(kind):
-    """In how many words of memory a value lies; references inside others lie where they are."""
+    """Number of words of a value in memory; references inside others are stored in place."""
     return sum(map(n_words, kind.kinds)) if isinstance(kind, Reference) else len(Words([kind]).argument_types)
 
 
@@ -91,7 +91,7 @@ class _Fields(AttributeTemplate):
 
 
 class _Model(PrimitiveModel):
-    attributes = ("noalias", _NOT_KEPT)  # so that nothing which is written elsewhere has words read anew
+    attributes = ("noalias", _NOT_KEPT)  # so that writes elsewhere do not force words to be read again
 
     def __init__(self, manager, kind):
         super().__init__(manager, kind, _WORD.as_pointer())
@@ -119,13 +119,13 @@ def _after(builder, place, n):
 
 @unbox(Reference)
 def _unbox(kind, value, c):
-    """The words of a tuple of Python's, in memory of the caller."""
+    """Words of a Python tuple, in memory of the caller."""
     place = cgutils.alloca_once(c.builder, _WORD, size=max(n_words(kind), 1))
     return NativeValue(place, is_error=_write(kind, value, c, place))
 
 
 def _write(kind, value, c, place):
-    """Whether a part of a tuple is not what its type says."""
+    """Whether a part of a tuple differs from its type; writes the words."""
     failed = cgutils.false_bit
     for i, inner in enumerate(kind.kinds):
         item = c.pyapi.tuple_getitem(value, i)

@@ -1,4 +1,4 @@
-"""Kernels that are public: called from Python they check the lengths of their arrays, which compiled code takes on trust."""
+"""Public kernels: called from Python they check the lengths of their arrays, which compiled code trusts."""
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -7,7 +7,7 @@ from nsds import _checks
 
 
 def of_sizes(*sizes):
-    """Decorator of a kernel with arguments of these lengths. Other kernels call it as before, without checks."""
+    """Decorator of a kernel with arguments of these lengths. Other kernels call it without checks."""
 
     def decorate(function):
         if isinstance(function, Dispatcher):  # without a compiler it is plain Python, which checks itself
@@ -19,7 +19,7 @@ def of_sizes(*sizes):
 
 
 def _checking(base):
-    """A class of dispatchers that look at their arguments."""
+    """A class of dispatchers that check their arguments."""
 
     class CheckedDispatcher(base):
         __slots__ = ()

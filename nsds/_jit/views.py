@@ -8,7 +8,7 @@ from numba.extending import intrinsic
 
 
 def _require_inside(context, builder, whole, begin, length):
-    """Code that raises IndexError where a view is not empty and not inside its array."""
+    """Code that raises IndexError if a view is not empty and not inside its array."""
     nothing = context.get_constant(types.intp, 0)
     starts_outside = builder.icmp_signed("<", begin, nothing)
     ends_outside = builder.icmp_signed(">", builder.add(begin, length), whole)
@@ -20,18 +20,21 @@ def _require_inside(context, builder, whole, begin, length):
 
 @intrinsic
 def view(typing_context, array, start, size):
-    """``array[start:start + size]`` for a 1-D array; checked where NUMBA_BOUNDSCHECK says so.
+    """``array[start:start + size]`` for a 1-D array; checked if NUMBA_BOUNDSCHECK is set.
 
-    Then a view that begins before its array or ends behind it raises IndexError, unless it is empty. Code that is called by its address
-    cannot raise: numba prints it as an exception that is ignored.
+    Then a view that begins before its array or ends after it raises IndexError, unless it is empty. Code that is called by its address
+    cannot raise: numba prints the exception as ignored.
     """
 
+    # 1. both arrays, begin and length in machine integers
     def generate(context, builder, signature, values):
         source = context.make_array(signature.args[0])(context, builder, values[0])
         target = context.make_array(signature.return_type)(context, builder)
         begin, length = (context.cast(builder, values[i], signature.args[i], types.intp) for i in (1, 2))
+        # 2. the bounds
         if numba.config.BOUNDSCHECK:
             _require_inside(context, builder, cgutils.unpack_tuple(builder, source.shape, 1)[0], begin, length)
+        # 3. a view without owner: nothing counts its references
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))
         context.populate_array(
             target,
@@ -48,7 +51,7 @@ def view(typing_context, array, start, size):
 
 @intrinsic
 def matrix(typing_context, array, shape):
-    """``array.reshape(shape)`` for a 1-D array that has so many entries."""
+    """``array.reshape(shape)`` for a 1-D array of as many entries."""
 
     def generate(context, builder, signature, values):
         source = context.make_array(signature.args[0])(context, builder, values[0])
@@ -70,7 +73,7 @@ def matrix(typing_context, array, shape):
 
 @intrinsic
 def pointer(typing_context, array):
-    """Where the numbers of an array lie in memory, for callbacks into Python."""
+    """Address of the first entry of an array, for callbacks into Python."""
 
     def generate(context, builder, signature, values):
         source = context.make_array(signature.args[0])(context, builder, values[0])
@@ -81,7 +84,7 @@ def pointer(typing_context, array):
 
 @intrinsic
 def at_address(typing_context, place, size):
-    """Floats that lie at an address, (size,): the other way round of `pointer`. Nothing checks that they are there."""
+    """Floats at an address, (size,): the inverse of `pointer`. Nothing checks that they are there."""
 
     def generate(context, builder, signature, values):
         target = context.make_array(signature.return_type)(context, builder)
@@ -102,13 +105,14 @@ def at_address(typing_context, place, size):
 
 @intrinsic
 def stack(typing_context, size):
-    """A few floats on the stack, (size,), not initialised: what is small, constant and does not leave a function stays in registers."""
+    """A small uninitialised array of floats on the stack, (size,); small ones of constant size stay in registers."""
     if not isinstance(size, types.IntegerLiteral):
         return None
 
     def generate(context, builder, signature, values):
         target = context.make_array(signature.return_type)(context, builder)
         n = signature.args[0].literal_value
+        # allocated once in the entry block: in a loop the stack would grow with each pass
         place = cgutils.alloca_once(builder, ir.DoubleType(), size=n)
         itemsize, length = (context.get_constant(types.intp, k) for k in (8, n))
         context.populate_array(

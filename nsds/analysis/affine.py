@@ -1,4 +1,4 @@
-"""Event-driven linear first-order systems, as `nsds.analysis.tangent` sees them: in a mode x' and guards are affine functions of x."""
+"""Interface of linear event-driven first-order systems for `nsds.analysis.tangent`: in a mode, x' and guards are affine functions of x."""
 
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
@@ -7,26 +7,26 @@ from nsds.schemes.event_driven.modes import HELD
 
 @tiny
 def is_linear(s):
-    """Always."""
+    """True: the motion between events is linear."""
     return True
 
 
 @tiny
 def n_guards(s):
-    """Rows that have guards."""
+    """Number of rows with guards."""
     return s.flow.plan[0].m
 
 
 @tiny
 def crosses(i, s, iwork):
-    """Whether y of a row that is not held has come to zero; where lambda of one that is held comes to a bound motions go on smoothly."""
+    """Whether y of an open row has crossed zero; where lambda of a closed one reaches a bound the motion stays smooth."""
     p = s.flow.plan[0]
     return iwork[p.fired + i] != 0 and iwork[p.mode + i] != HELD
 
 
 @kernel
 def load(x, s, memory):
-    """The state into x, behind it those of sources."""
+    """Copies the state into x, followed by the states of the sources."""
     p = s.flow.plan[0]
     for j in range(p.n):
         x[j] = memory.work[p.x + j]
@@ -34,7 +34,7 @@ def load(x, s, memory):
 
 @kernel
 def evaluate(what, row, t, x, out, s, functions, options, memory):
-    """x' in the present modes, or y of a row; the state as it is in place of a reset."""
+    """x' in the present modes, y of a row, or the unchanged state in place of a reset."""
     work = memory.work
     p = s.flow.plan[0]
     if what == FIELD:
@@ -53,7 +53,7 @@ def evaluate(what, row, t, x, out, s, functions, options, memory):
 
 @kernel
 def guard_rate(row, t, x, s, functions, options, memory):
-    """How fast y of a row changes along the motion."""
+    """Rate of change of y of a row along the motion."""
     work = memory.work
     p, result = s.flow.plan[0], 0.0
     for a in range(p.n):
@@ -66,4 +66,4 @@ def guard_rate(row, t, x, s, functions, options, memory):
 
 @kernel
 def set_reset(s, memory):
-    """Nothing: the state does not jump."""
+    """No operation: the state does not jump."""

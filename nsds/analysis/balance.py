@@ -1,4 +1,4 @@
-"""Balance of forces at rest: what acts on each body, and what of it is left over."""
+"""Residual of the balance of forces at rest, for each body."""
 
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ from nsds.results.energy import along, generalised, of_control, times
 
 
 class Balance(NamedTuple):
-    """Of the bodies, or elements of Lagrangian systems, of a record after a step from rest.
+    """Balance of forces of the bodies, or elements of Lagrangian systems, of a record after a step from rest.
 
-    parts: their names. left, total: the rate of change of momentum, and the sum of the magnitudes of the forces f on each, both in the norm
+    parts: their names. left, total: the rate of change of momentum (residual), and the sum of the magnitudes of the forces f, in the norm
     ``(f . M^-1 f)^(1/2)`` with the diagonal of M. pull: the largest acceleration of a coordinate by one of its forces alone, of rigid
     bodies that of translation. speed: the largest of its velocities, (bodies, 2) with those of rotation. v, momentum: of all coordinates;
-    first: where those of each begin.
+    first: the index of the first coordinate of each.
     """
 
     parts: list
@@ -34,13 +34,14 @@ class Balance(NamedTuple):
 
     @property
     def ratio(self):
-        """What is left of the forces on each, relative to them; 0 where there are none."""
+        """Residual of the forces on each body, relative to their magnitudes; 0 where there are none."""
         sizes = np.maximum(self.left, self.total)
         return np.divide(self.left, sizes, out=np.zeros(sizes.size), where=sizes > 0.0)
 
 
 def balance_of(record, h):
     """`Balance` of a record after a step of size h from rest, which ended at its time."""
+    # 1. the bodies, each with its own forces
     model, bodies = model_of(record), {}
     systems, interactions, _ = split(model)
     gravity = record[GRAVITY] if GRAVITY in record.dtype.names else np.zeros(3)
@@ -48,10 +49,12 @@ def balance_of(record, h):
     for name, kind in systems:
         for e, part in enumerate(record[name].reshape(-1)):
             bodies[name, e] = of_system(part, kind, record["t"].reshape(1), h, gravity)
+    # 2. forces of interactions; those of rigid bodies are in p already, so that only their magnitudes are added
     if of_system is _RigidBody:
         _press(bodies, record, interactions, collisions_of(model), h)
     else:
         _add_interactions(bodies, record, interactions, h)
+    # 3. table: one row for each body
     names = [f"{name}[{e}]" if record[name].shape else name for name, e in bodies]
     each = list(bodies.values())
     numbers = [np.array([number(body) for body in each]) for number in (_Body.left, _Body.total, _Body.pull, _Body.speed)]
@@ -60,7 +63,7 @@ def balance_of(record, h):
 
 
 class _Body:
-    """What acts on a body, or on an element of a Lagrangian system: forces (n,), and magnitudes of those between it and others."""
+    """Forces (n,) on a body, or on an element of a Lagrangian system, and the magnitudes of the forces between it and others."""
 
     def left(self):
         return self.norm(self.momentum) / self.h
@@ -81,20 +84,23 @@ class _Body:
 
 
 class _RigidBody(_Body):
-    """Forces, and moments in axes of the body; one of infinite mass has none."""
+    """Forces, and moments in axes of the body; a body of infinite mass has none."""
 
     n_ways = 3
 
     def __init__(self, part, kind, t, h, gravity):
         self.h, self.pressed, self.forces = h, 0.0, []
         self.v, self.momentum, self.inverse = part["v"].copy(), np.zeros(6), np.zeros(6)
+        # 1. momentum and the diagonal of the inverse mass matrix; infinite mass has zero inverse
         if np.isinf(part["mass"]):
             return
         self.momentum = np.r_[part["mass"] * self.v[:3], part["inertia"] @ self.v[3:]]
         self.inverse = 1.0 / np.r_[np.full(3, part["mass"]), np.diag(part["inertia"])]
+        # 2. weight, and forces of contacts and joints as the impulses p of the step
         q, rest, names, force = part["q"].copy()[None], np.zeros((1, 6)), part.dtype.names, np.zeros(6)
         force[:3] = part["mass"] * gravity
         self.forces = [force, part["p"] / h]
+        # 3. applied and internal forces and moments
         for fields, sign in ((("fext", "mext"), 1.0), (("fint", "mint"), -1.0)):
             for field, first in zip(fields, (0, 3), strict=True):
                 if field in names:
@@ -103,6 +109,7 @@ class _RigidBody(_Body):
                         value = turned_back(q[:, 3:], value)
                     self.forces.append(np.zeros(6))
                     self.forces[-1][first : first + 3] = sign * value[0]
+        # 4. control inputs, spring on the coordinates
         if "u" in names:
             wrench = part["u"] @ (part["T"].T if "T" in names else np.eye(6))
             self.forces.append(of_control(wrench[None], bool(part["u_inertial"]), q[:, 3:])[0])
@@ -110,7 +117,7 @@ class _RigidBody(_Body):
             self.forces.append(-part["K"] @ q[0])
 
     def press(self, magnitude):
-        """Add the magnitude of a force (N) that has its part in p already."""
+        """Adds the magnitude of a force (N) whose vector is in p already."""
         self.pressed += magnitude * np.sqrt(self.inverse[0])
 
 
@@ -123,6 +130,7 @@ class _Lagrangian(_Body):
         self.h, self.pressed, self.forces = h, 0.0, []
         self.v, q, rest, names = part["v"].copy(), part["q"].copy()[None], np.zeros((1, part["q"].size)), part.dtype.names
         n = self.v.size
+        # 1. mass matrix: a function, stored in any of its forms, or the identity
         if "mass" in names:
             M = along(part, kind, "mass", (n, n), t, q, rest)[0]
             self.momentum, diagonal = M @ self.v, np.diag(M)
@@ -132,6 +140,7 @@ class _Lagrangian(_Body):
             diagonal = stored_sparse(M, n).diagonal() if M.dtype.names else M if M.ndim == 1 else np.diag(M)
         else:
             self.momentum, diagonal = self.v.copy(), np.ones(n)
+        # 2. forces of functions, spring, control inputs
         self.inverse = np.divide(1.0, diagonal, out=np.zeros(n), where=diagonal > 0.0)
         for field, sign in (("fext", 1.0), ("fint", -1.0), ("fgyr", -1.0)):
             if field in names:
@@ -146,8 +155,9 @@ class _Lagrangian(_Body):
 
 
 def _add_interactions(bodies, record, interactions, h):
-    """Forces of all interactions on the systems that they act on."""
+    """Adds the forces of all interactions to the systems on which they act."""
     for name, relation, law, *sides in interactions:
+        # multipliers are forces or impulses of the step, by the law
         parts = record[name].reshape(-1)
         scale = 1.0 if is_force(law, relation, "D" in parts.dtype.names) else 1.0 / h
         for part, chosen in zip(parts, elements_of(record, name, len(sides)), strict=True):
@@ -159,7 +169,8 @@ def _add_interactions(bodies, record, interactions, h):
 
 
 def _press(bodies, record, interactions, collisions, h):
-    """Magnitudes of the forces of contacts and joints, whose sum is in p: what is squeezed is judged by the forces that squeeze it."""
+    """Adds the magnitudes of contact and joint forces, whose sum is in p: a squeezed body is judged by the forces that squeeze it."""
+    # 1. joints and single contacts; of a joint only rows of forces, not of moments
     in_order = list(bodies.values())
     for name, relation, _, *sides in interactions:
         parts = record[name].reshape(-1)
@@ -169,6 +180,7 @@ def _press(bodies, record, interactions, collisions, h):
                 lam = lam[np.isin(part["geometry"]["row"].reshape(-1), (POINT, DISTANCE))]
             for side, element in zip(sides, chosen, strict=True):
                 bodies[side, element].press(lam.sum() if relation in ("joint", "contact_point") else 0.0)
+    # 2. detected contacts
     for name, *_ in collisions:
         part = record[name]
         for side in "ab":

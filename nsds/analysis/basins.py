@@ -1,4 +1,4 @@
-"""Basins of attraction: what each initial state of a grid settles to."""
+"""Basins of attraction: the attractor reached from each initial state of a grid."""
 
 import math
 from contextlib import closing
@@ -15,30 +15,30 @@ from nsds.analysis.stepped import carried
 from nsds.schemes.run.progress import Progress
 from nsds.status import CONVERGED
 
-UNDECIDED, ENDED, NOT_RUN = -1, -2, -3  # labels that are no attractors
-_MEMBERS = 2**15  # that run at once
-_MOST = 10_000  # attractors
-_LONGER = 4  # times the transient: for how long the first motion to an attractor is run again, so that it has settled
+UNDECIDED, ENDED, NOT_RUN = -1, -2, -3  # labels of starts without an attractor
+_MEMBERS = 2**15  # members that run at once
+_MOST = 10_000  # attractors at most
+_LONGER = 4  # multiple of the transient for which the first motion to an attractor is run again, so that it has settled
 
 
 class Basins(NamedTuple):
-    """What `nsds.basins` gives."""
+    """Result of `nsds.basins`."""
 
     labels: np.ndarray
     attractors: np.ndarray
 
 
 def basins(system, *, grid, period=None, transient=300, keep=16, tol=1e-4, scheme=None, h=None, progress=None):
-    """What each initial state of a grid settles to: labels, and a table of the periodic attractors.
+    """Attractors reached from each initial state of a grid: labels, and a table of the periodic attractors.
 
     Parameters
     ----------
     system : numpy.ndarray, or map from `nsds.iterated_map`
-        A record, or a map; what is not on the grid starts as it says.
+        A record, or a map; variables that are not on the grid start at its values.
     grid : dict of str to array_like
-        Two initial values, or more, and those that each takes: ``{"mass.q[0]": values, "mass.v[0]": values}``, of maps ``"x[0]"``.
+        Two or more initial values, with the values of each: ``{"mass.q[0]": values, "mass.v[0]": values}``, of maps ``"x[0]"``.
     period : float
-        Of what drives the system. Maps have none.
+        Period of the excitation of the system. Maps have none.
     transient, keep : int
         Periods before the motion is judged, and those in which it has to repeat twice.
     tol : float
@@ -76,6 +76,7 @@ def basins(system, *, grid, period=None, transient=300, keep=16, tol=1e-4, schem
     >>> found.attractors["multipliers"].real.ravel().round(6).tolist()  # the start at 0 stays there
     [0.0, 1.5, 0.0]
     """
+    # 1. arguments
     owner = "basins"
     transient, keep = _checks.integer(owner, "transient", transient, low=0), _checks.integer(owner, "keep", keep, low=2)
     tol = _checks.number(owner, "tol", tol, above=0.0)
@@ -86,10 +87,12 @@ def basins(system, *, grid, period=None, transient=300, keep=16, tol=1e-4, schem
     axes = [_checks.array(owner, f"grid[{name!r}]", values, n_dims=1) for name, values in grid.items()]
     if any(axis.size == 0 for axis in axes):
         raise ValueError(f"{owner}: grid must have at least one value on each axis")
+    # 2. starts, in the order of the grid
     of = _OfMap if isinstance(system, IteratedMap) else _OfSystem
     runs = of(owner, system, list(grid), period, scheme, h)
     starts = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     labels, found = np.full(len(starts), NOT_RUN), []
+    # 3. in batches; after Ctrl-C the batches that are finished count
     with Progress(progress, len(starts)) as shown:
         try:
             for first in range(0, len(starts), _MEMBERS):
@@ -120,13 +123,13 @@ class _OfMap:
         return run.points, run.status == CONVERGED
 
     def multipliers(self, _start, x, n_periods):
-        """Of the orbit of so many periods through x."""
+        """Multipliers of the orbit of n_periods through x."""
         section = section_of(self.owner, self.system, None, n_periods, None, [])
         return multipliers_of(section.returns(x[None], [section.values]).maps[0])
 
 
 class _OfSystem:
-    """Runs of a system, as those of a map."""
+    """Runs of a system, with the interface of `_OfMap`."""
 
     modulo = None
 
@@ -170,14 +173,17 @@ class _Attractor(NamedTuple):
 
 
 def _labelled(runs, starts, transient, keep, tol, found):
-    """Labels of members with these starts; attractors that are new are added to those found."""
+    """Labels of members with these starts; new attractors are appended to ``found``."""
+    # 1. run, and detect the period of each motion
     points, goes_on = runs.points(starts, transient, keep)
     labels = np.where(goes_on & np.isfinite(points).all(axis=(1, 2)), UNDECIDED, ENDED)
     periods = _periods(points, runs.modulo, tol)
+    # 2. periodic motions: compare with the known attractors one after the other; the first that fits none is a candidate for a new one
     open_ones = np.flatnonzero((labels == UNDECIDED) & (periods > 0))
     label = 0
     while open_ones.size and label < _MOST:
         if label == len(found):
+            # 3. a longer run decides whether the candidate is new: a slow transient looks like an orbit of its own
             first, orbit = open_ones[0], _settled(runs, starts[open_ones[0]], transient, keep, tol)
             known = [k for k, one in enumerate(found) if orbit is not None and _is_near(orbit[-1:], one.points, runs.modulo, tol)[0]]
             if orbit is None or known:
@@ -185,6 +191,7 @@ def _labelled(runs, starts, transient, keep, tol, found):
                 continue
             found.append(_Attractor(orbit, runs.multipliers(starts[first], orbit[0], len(orbit))))
             labels[first], open_ones = label, open_ones[1:]
+        # 4. all members near this attractor
         near = _is_near(points[open_ones, -1], found[label].points, runs.modulo, tol)
         labels[open_ones[near]] = label
         open_ones, label = open_ones[~near], label + 1
@@ -192,9 +199,10 @@ def _labelled(runs, starts, transient, keep, tol, found):
 
 
 def _periods(points, modulo, tol):
-    """Periods after which points (members, keep, n) repeat; 0 where they do not."""
+    """Periods after which points (members, keep, n) repeat; 0 for motions that do not."""
     members, keep, _ = points.shape
     periods = np.zeros(members, int)
+    # from the longest down, so that the shortest period remains; the last points only, which have settled best
     for k in range(keep // 2, 0, -1):
         off = abs(difference(points[:, k:], points[:, :-k], modulo)) / np.maximum(1.0, abs(points[:, k:]))
         periods[(off[:, -max(k, keep // 4) :] <= tol).all(axis=(1, 2))] = k
@@ -202,9 +210,9 @@ def _periods(points, modulo, tol):
 
 
 def _settled(runs, start, transient, keep, tol):
-    """Points (n_periods, n) of the orbit to which a longer run from a start leads: a motion that still settles seems to have others.
+    """Points (n_periods, n) of the orbit reached by a longer run from a start; a motion that still settles seems to have others.
 
-    None where it does not repeat after all.
+    None if it does not repeat.
     """
     points, goes_on = runs.points(start[None], _LONGER * transient, keep)
     (k,) = _periods(points, runs.modulo, tol)

@@ -27,23 +27,23 @@ KINDS = ("fold", "period_doubling", "neimark_sacker")
 
 def continue_bifurcation(system, *, kind, parameters, until, period=None, n_periods=1, step=0.02, smallest_step=1e-7, max_points=500,
                          tol=1e-12, scheme=None):  # fmt: skip
-    """The curve in the plane of two parameters on which periodic orbits fold, double their period, or lose stability otherwise.
+    """The curve in the plane of two parameters on which periodic orbits fold, double their period, or have a Neimark-Sacker bifurcation.
 
     Parameters
     ----------
-    system, n_periods, scheme
-        See `nsds.orbit`. The state and the parameters of the system are near such a point: of one in a branch of
+    See `nsds.orbit`. The state and the parameters of the system are near such a point, for example of a branch of
+        `nsds.continue_orbit`.
         `nsds.continue_orbit`, say.
     kind : str
         "fold", "period_doubling" or "neimark_sacker", as special points of these branches are named.
     parameters : sequence of two str
-        What is varied, as ``("follower.z[0]", "contact.e")``, of maps as ``("p[0]", "p[1]")``. Of the first one the value is found.
+        The two parameters, as ``("follower.z[0]", "contact.e")``, of maps as ``("p[0]", "p[1]")``. The value of the first is found.
     until : float
         Value of the second one at which the curve ends; it also ends where it is back at the first value.
     period : float, or function of both parameters
-        Of what drives the system; cycles that nothing drives are refused.
+        Of the excitation of the system; cycles of autonomous systems are refused.
     step, smallest_step : float
-        First, and smallest, distance of points, as a part of the way from the first value of the second parameter to ``until``.
+        First, and smallest, distance of points, as a fraction of the interval from the first value of the second parameter to ``until``.
     max_points : int
         Points at most.
     tol : float
@@ -80,6 +80,7 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
     >>> bool(abs(p**2 - 4 * np.pi**2 * (1 - a) ** 2 - 4 * (1 + a) ** 2).max() < 1e-9)
     True
     """
+    # 1. arguments
     owner = "continue_bifurcation"
     kind = _checks.choice(owner, "kind", kind, KINDS)
     if not isinstance(parameters, (list, tuple)) or len(parameters) != 2:
@@ -91,6 +92,7 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
     step = _checks.number(owner, "step", step, 0.0, 1.0, above=0.0)
     smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
     max_points = _checks.integer(owner, "max_points", max_points, low=2)
+    # 2. the section, the point of the curve at the first value, and the curve from there
     with closing(section_of(owner, system, period, n_periods, scheme, names)) as section:
         if until == section.values[1]:
             raise ValueError(f"{owner}: until must differ from the value {until} of {names[1]!r}, where the curve begins")
@@ -103,7 +105,7 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
 
 
 class _Curve(Path):
-    """u = (x / scale, the first parameter by its size, the second as a part of the way)."""
+    """Curve of bifurcations: u = (x / scale, the first parameter by its size, the second as a fraction of its interval)."""
 
     def __init__(self, section, kind, until, tol):
         first = section.values
@@ -114,6 +116,7 @@ class _Curve(Path):
         """The point of the curve at the first value of the second parameter."""
         section = self.section
         ahead = np.append(np.zeros(section.n + 1), 1.0)
+        # two guesses: the state as given, and the orbit at these parameters
         at_values = newton(section, section.x, section.values, self.tol, 30)[0]
         for x in (section.x, at_values):
             u = np.concatenate([x / self.scale, np.zeros(2)])
@@ -127,18 +130,21 @@ class _Curve(Path):
         )
 
     def equations(self, u):
-        """(what the section returns; by how much the orbit does not close, and the test of the kind; their derivatives)."""
+        """(result of the section; residual of the orbit with the test function appended; their derivatives)."""
+        # 1. central differences by all unknowns in one call of the section, on an ensemble
         section, n = self.section, self.section.n
         _, values = self.parts(u)
         widths = np.full(n + 2, DIFFERENCE)
         widths[n:] *= np.maximum(1.0, abs(values / self.span))
         around = np.concatenate([u[None], u + np.diag(widths), u - np.diag(widths)])
         states, parameters = around[:, :n] * self.scale, self.first + around[:, n:] * self.span
+        # 2. no result where the number of impacts differs within the differences: they would reach across an event
         returned = section.returns(states, parameters)
         if returned.status.any() or not (np.isfinite(returned.ends).all() and np.isfinite(returned.maps).all()):
             return returned, None, None
         if (returned.impacts != returned.impacts[0]).any():
             return returned, None, None
+        # 3. residual and test function; derivatives by the state are known from the tangent map, which is more exact
         off = difference(returned.ends, states, section.modulo) / self.scale
         test = np.array([tests_of_maps(M)[self.own] for M in returned.maps])
         slopes = [(each[1 : n + 3] - each[n + 3 :]).T / (2.0 * widths) for each in (off, test)]
@@ -146,17 +152,19 @@ class _Curve(Path):
         return returned, np.append(off[0], test[0]), np.vstack(slopes)
 
     def tests(self, _u, returned, _derivatives, _direction):
-        """Numbers that change sign where there is another bifurcation, too."""
+        """Test functions of the other bifurcations."""
         return np.array(tests_of_maps(returned.maps[0]))
 
     def followed(self, point, step, smallest, max_points):
-        """(points, their kinds), from the first one on."""
+        """(points, their kinds) of the curve, from the first one on."""
+        # 1. next point, with step control
         points, kinds, longest = [point], [""], LONGEST * step
         while len(points) < max_points and kinds[-1] != "until":
             new, step = self.next(point, step, smallest)
             if new is None:
                 kinds[-1] = kinds[-1] or "lost"
                 break
+            # 2. special points in between; where some are not found the step is repeated, half as long
             specials, is_known = self._specials(point, new)
             if not is_known and step >= 2.0 * smallest:
                 step *= 0.5
@@ -164,6 +172,7 @@ class _Curve(Path):
             for kind, special in specials:
                 points.append(special)
                 kinds.append(kind)
+            # 3. end of the curve: a Neimark-Sacker pair that becomes real, or the end of the interval
             if self.kind == "neimark_sacker" and not has_complex_pair(new):
                 kinds[-1] = kinds[-1] or "real"
                 break
@@ -174,7 +183,8 @@ class _Curve(Path):
         return points[:max_points], kinds[:max_points]
 
     def _specials(self, a, b):
-        """(points between two at which something else happens, in their order: [(kind, point), ...]; whether all are found)."""
+        """(special points between two, in their order: [(kind, point), ...]; whether all are found)."""
+        # 1. zeros of the other test functions; a jump of one is no zero of it
         found, jumps = [], []
         for k, kind in enumerate(KINDS):
             if k == self.own or not a.tests[k] * b.tests[k] < 0.0:
@@ -185,6 +195,7 @@ class _Curve(Path):
             if 0.0 <= special.u[-1] <= 1.0:
                 one = np.linalg.norm(special.u - a.u), kind if how == ZERO else "jump", special
                 (found if how == ZERO else jumps).append(one)
+        # 2. a phase of sticking or sliding begins or ends
         if a.returned.events[0] != b.returned.events[0]:
             special = self.where_events_change(a, b)
             if special is not None:

@@ -1,4 +1,4 @@
-"""Runs with tangent maps: a system, or an ensemble, that is marched event by event with the derivatives of its state."""
+"""Runs with tangent maps: a system, or an ensemble, simulated event by event with the derivatives of its state."""
 
 import math
 import time
@@ -40,17 +40,17 @@ from nsds.schemes.run.preparation import SHORTEST, Kept, key_of, may_keep, prepa
 from nsds.schemes.run.simulation import shares
 from nsds.schemes.table import is_event_driven
 
-_FIRST = 64  # rows up to the first look for Ctrl-C, at most
-ROWS = 128  # of a section of a motion that is not linear, at first
-_MOST_ROWS = 2**14  # of a section
-_ACCURATE = 1e-8  # change of derivatives, relative to the largest or 1, when rows are doubled: below it there are enough
-_NOISE = 1e-5  # a change that is smaller, and no longer falls, is noise of finite differences
+_FIRST = 64  # rows until the first check for Ctrl-C, at most
+ROWS = 128  # rows of a section of a nonlinear motion, at first
+_MOST_ROWS = 2**14  # rows of a section, at most
+_ACCURATE = 1e-8  # change of derivatives, relative to the largest or 1, below which doubling the rows has converged
+_NOISE = 1e-5  # a smaller change that no longer falls is noise of finite differences
 _TRIAL = 4  # sections by which the rows of a long run are chosen
 _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
 
 
 class Words(NamedTuple):
-    """Where a number lies in the records, and, but for its sign, in the memory of what was prepared."""
+    """Offsets of a number in the records and, up to its sign, in the prepared memory."""
 
     mem: np.ndarray
     work: np.ndarray
@@ -59,11 +59,13 @@ class Words(NamedTuple):
 
 @kernel
 def rewind(first, last, n, k, initial, now, tangent):
-    """Members first..last as they begin, with columns (n, k) of 1."""
+    """Resets members first..last to their initial state, with identity columns (n, k)."""
+    # 1. memory of the run
     for m in range(first, last):
         copy_vector(initial.mem[m], now.mem[m])
         copy_vector(initial.work[m], now.work[m])
         copy_vector(initial.iwork[m], now.iwork[m])
+        # 2. counters; the slowest event starts at infinity, as it is a minimum
         notes, columns = tangent.notes[m], tangent.columns[m]
         for i in range(notes.size):
             notes[i] = math.inf if i == SLOWEST else 0.0
@@ -71,24 +73,27 @@ def rewind(first, last, n, k, initial, now, tangent):
             tangent.growth[m, i] = 0.0
         for i in range(tangent.reached.shape[1]):
             tangent.reached[m, i] = 0
+        # 3. tangent vectors: unit vectors
         for i in range(n):
             for j in range(k):
                 columns[i * k + j] = 1.0 if i == j else 0.0
 
 
 class Carried:
-    """A run of an ensemble over sections, one period after the other, with its tangent map where it has columns.
+    """A run of an ensemble over sections, one period after the other, with its tangent map if it has columns.
 
-    ``columns`` (members, n, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. With a number of sections their maps are kept
-    apart: ``maps`` (members, sections, n, columns).
+    ``columns`` (members, n, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. With ``sections`` their maps are stored
+    separately: ``maps`` (members, sections, n, columns).
     """
 
     def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, sections=0):
+        # 1. scheme: event-driven throughout, as an interval that is stepped in time has no tangent map
         scheme = event_driven() if scheme is None else scheme
         if not is_event_driven(scheme):
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
         scheme = scheme.copy()
         scheme["hybrid"] = False  # an interval that is stepped in time has no tangent map
+        # 2. prepare the run; shapes of the tangent map
         periods = np.broadcast_to(np.asarray(period, float), np.size(system)).astype(float)
         shortest = float(periods.min())
         run, options = prepare_run(owner, system, shortest, scheme, None, False)
@@ -98,6 +103,7 @@ class Carried:
         members, total = run.records.size, n + len(parameters)
         width = total if n_columns is None or parameters else n_columns
         self.without_map = _without_map(self.family, run.prepared)
+        # 3. rows: one where derivatives between events are exact, else ROWS of them, for which the run is prepared again
         self.is_exact = self.is_linear and not parameters  # derivatives between events are, with one row
         if width > 0 and self.without_map:
             raise ValueError(f"{owner}: {self.without_map}")
@@ -105,6 +111,7 @@ class Carried:
         if self.rows > 1:
             run, options = prepare_run(owner, system, shortest / self.rows, scheme, None, False)
         self.run, self.options, self.h, p = run, options, periods / self.rows, run.prepared
+        # 4. plan of the tangent map, changes of parameters, offsets of the state
         evaluate = address_of_evaluate(p, self.family) if width > 0 else 0
         self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate, 0, 0)
         self.changes = changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
@@ -112,7 +119,7 @@ class Carried:
         self._allocate(members, sections)
 
     def _allocate(self, members, sections):
-        """Memory of the tangent maps, and copies of that of the run."""
+        """Allocates the tangent maps, and copies of the memory of the run."""
         n, total, width, p = self.plan.n, self.plan.n + self.plan.n_parameters, self.plan.n_columns, self.run.prepared
         self.columns, self.growth = np.zeros((members, n, width)), np.zeros((members, width))
         self.notes, self.reached = np.zeros((members, N_NOTES)), np.zeros((members, 4), np.int64)
@@ -127,9 +134,9 @@ class Carried:
         self.restart()
 
     def record(self, room, *, at=AT_TIMES, skipped=0, surface=None, varied=None):
-        """Write down so many points from now on: at sections in time, at impacts, or crossings of a `Surface`, the first ones skipped.
+        """Records up to ``room`` points from now on: at sections in time, at impacts, or crossings of a `Surface`, after the skipped ones.
 
-        varied (members, k): the numbers that the function of the surface takes.
+        varied (members, k): the parameters that the function of the surface takes.
         """
         address, crossing = (0, 0) if surface is None else (surface.address, surface.crossing)
         width = 2 + self.plan.n * (2 if at == AT_IMPACTS else 1)
@@ -147,15 +154,16 @@ class Carried:
         return points[:, 0], points[:, 1], points[:, 2:own], points[:, 2 + self.plan.n : own + self.plan.n]
 
     def restart(self, states=None, periods=None, change=()):
-        """Begin anew at the time of the system, from states (members, n), with periods; change: pairs of `Words` and values (members,).
+        """Restarts at the time of the system, from states (members, n), with periods; change: pairs of `Words` and values (members,).
 
-        What is not given is as it was when the run began last.
+        Arguments that are not given keep their values of the last restart.
         """
         self._set_out(states, periods, change)
         rewind(0, self.run.records.size, *self._of_rewind())
         self.n_done = 0
 
     def _set_out(self, states, periods, change):
+        # initial memory: changed parameters, states, lengths of sections
         for words, values in change:
             self._kept = None  # its work memory is that of the numbers before
             self._initial.mem[:, words.mem] = values[:, None]
@@ -169,15 +177,16 @@ class Carried:
         return self.plan.n, self.plan.n_columns, self._initial, self._memory, self._tangent
 
     def _marching(self, until):
-        """The compiled loop, and its arguments but the range of members."""
+        """The compiled loop, and its arguments except the range of members."""
         p, members = self.run.prepared, Members(*self._memory, self.h, self.points, self.skipped, self.varied)
         given = until, self.plan, members, p.tables, p.functions, self.run.solver, self.run.solver_options, p.options
         return march_of(p, self.family), (*given, self._tangent, self.changes, *self._spare)
 
     def advance(self, n_sections):
-        """March on over so many sections; members whose run has failed stay where they are. Raises KeyboardInterrupt."""
+        """Runs over n_sections; members whose run has failed stay where they are. Raises KeyboardInterrupt."""
         n_before, n = self.n_done, first_chunk(_FIRST, self.run.records.nbytes)
         self.n_done += n_sections * self.plan.every
+        # chunks that last about as long as a user waits for Ctrl-C
         with Interrupts() as interrupts, shares(self.run.records.size) as in_shares:
             while n_before < self.n_done:
                 began, until = time.perf_counter(), min(n_before + n, self.n_done)
@@ -188,12 +197,13 @@ class Carried:
                 n_before, n = until, next_chunk(until - n_before, time.perf_counter() - began)
 
     def section(self, states, periods, change=()):
-        """`restart`, and march over one section, on one core: to wake a thread takes longer than a few members do.
+        """`restart` and run over one section, on one core: waking a thread takes longer than a few members do.
 
-        From the second time on by a call whose arguments are looked at no more.
+        From the second call on, the arguments are bound and no longer checked.
         """
         self._set_out(states, periods, change)
         self.n_done, self._n_sections = self.plan.every, self._n_sections + 1
+        # the first call compiles and is made as usual; the second binds the arguments
         if self._section is None:
             (march, arguments), n = self._marching(self.n_done), self.run.records.size
             calls = (rewind, (0, n, *self._of_rewind())), (march, (0, n, *arguments))
@@ -206,7 +216,7 @@ class Carried:
         self._section()
 
     def starts_from(self, system, periods):
-        """Whether the run can begin from another system: one that differs in its clock, state and inputs alone."""
+        """Whether the run can restart from another system that differs in its clock, state and inputs only."""
         if not self._kept.starts_from(system):
             return False
         for now, before in zip(self._memory, self._initial, strict=True):
@@ -215,7 +225,7 @@ class Carried:
         return True
 
     def keep(self, key):
-        """Be kept for another system, if that is worth it: see `kept_run`."""
+        """Keeps the run for another system if that is worth it: see `kept_run`."""
         if not may_keep(key, self.run):
             return
         if self._kept is None:
@@ -229,22 +239,24 @@ class Carried:
 
     @property
     def status(self):
-        """Of each member the status that ended its run, or 0."""
+        """Status of each member that ended its run, or 0."""
         return self.reached[:, STOPPED]
 
     def states(self):
-        """States of all members (members, n_own), as they are."""
+        """Present states of all members (members, n_own)."""
         return self.run.mem[:, self.words].copy()
 
 
 def refined(derivatives, rows, shortest):
-    """(result, error (members,), rows) of runs with tangent maps, whose rows are doubled until the derivatives hardly change.
+    """(result, error (members,), rows) of runs with tangent maps, whose rows are doubled until the derivatives have converged.
 
     derivatives: a function of rows that gives (result, derivatives (members, n, k)); shortest: the shortest section. The error is the
-    change since half as many rows, relative to the largest derivative, or 1.
+    change from half as many rows, relative to the largest derivative, or 1.
     """
+    # 1. with half the rows and with these: a first estimate of the error
     (_, coarse), (result, fine) = derivatives(max(1, rows // 2)), derivatives(rows)
     error = _change(coarse, fine)
+    # 2. double until all members are accurate, or the change no longer falls because it is noise
     while (error > _ACCURATE).any() and 2 * rows <= min(_MOST_ROWS, shortest / SHORTEST):
         finer_result, finer = derivatives(2 * rows)
         change = _change(fine, finer)
@@ -255,12 +267,12 @@ def refined(derivatives, rows, shortest):
 
 
 def _change(coarse, fine):
-    """Of each member the largest change, relative to the largest derivative, or 1."""
+    """Largest change of each member, relative to the largest derivative, or 1."""
     return abs(fine - coarse).max(axis=(1, 2)) / np.maximum(1.0, abs(fine).max(axis=(1, 2)))
 
 
 def rows_for(run, again):
-    """Rows of a section that are enough for the first sections of a run; again: a function of rows that makes the like of it."""
+    """Number of rows of a section that suffices for the first sections of a run; again: a function of rows that makes an equal run."""
     if run.is_exact:
         return run.rows
 
@@ -273,7 +285,7 @@ def rows_for(run, again):
 
 
 def kept_run(owner, systems, periods, scheme, n_columns, rows):
-    """(a `Carried`, a key under which it may be kept at its end): one that is kept, where it can begin from these systems, or a new one."""
+    """(a `Carried`, a key under which it may be kept): a kept one that can restart from these systems, or a new one."""
     key = key_of(systems, float(min(periods)), scheme, None)
     key = None if key is None else (*key, n_columns, rows)
     run = None if key is None else taken(key)
@@ -284,7 +296,7 @@ def kept_run(owner, systems, periods, scheme, n_columns, rows):
 
 
 def _treated(owner, prepared):
-    """(family, table of the flow, whether motions are linear) of what is prepared; refuses systems without a tangent map."""
+    """(family, table of the flow, whether motions are linear) of a prepared run; refuses systems without a tangent map."""
     family, tables = _FAMILIES.get(prepared.stepper), prepared.tables
     if family is None:
         raise ValueError(f"{owner}: rigid bodies in space are not treated: state the system by nsds.lagrangian")
@@ -295,7 +307,7 @@ def _treated(owner, prepared):
 
 
 def _without_map(family, prepared):
-    """Why there is no tangent map of what can be run; empty where there is one."""
+    """Reason why a run has no tangent map; empty if it has one."""
     if family is mechanics and prepared.tables.newton.plan["impact_law"][0]:
         return "impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact"
     return ""
@@ -308,12 +320,13 @@ def copy_of(scratch):
 
 
 def is_same(one, other):
-    """Whether words are the same numbers, or none."""
+    """Whether entries are equal, or both NaN."""
     return (one == other) | (np.isnan(one) & np.isnan(other))
 
 
 def changes_of(owner, system, h, scheme, run, parameters):
-    """What a change of each parameter does to the memory: words that differ once the changed systems are prepared."""
+    """Effect of a change of each parameter on the memory: entries that differ once the changed systems are prepared."""
+    # 1. prepare the system with each parameter a little less and a little more; the entries of the memory that differ are its effect
     deltas, lists = [], {"mem": [], "work": []}
     for parameter in parameters:
         value = parameter.of(run.records[0])
@@ -326,6 +339,7 @@ def changes_of(owner, system, h, scheme, run, parameters):
             for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
                 at = np.flatnonzero(~is_same(ours[0], theirs[0]))
                 lists[name].append((at, theirs[0, at]))
+    # 2. lists of all rows one after the other, with their ends
     pieces = []
     for found in lists.values():
         pieces.append(np.cumsum([0, *(at.size for at, _ in found)]))

@@ -32,48 +32,48 @@ from nsds.analysis.paths import (
 )
 from nsds.analysis.sections import difference
 
-_KINK = 4.0  # steps: by how much a point may lie elsewhere than predicted beyond the border of a map
-_NEAR = 8.0  # smallest steps: an impact so near to a corner, or a point to a border, is there where a branch is lost
-_SHARES = (0.9, 0.5) * 16  # of what is left of the way there, one step after the other
-_AWAY = 1e-7  # of the branch: how far from a border derivatives are taken
-_GRAZES = 0.2  # of the first step: a branch that is lost so near to where its slowest impact has no speed ends there
-_BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: by how much its first point may lie elsewhere; how often it is nearer then
-_LEAVE = {"period_doubling": 2, "branch_point": 1}  # what other branches leave at, and how often they go round before they close
-_FASTER = 1.25  # of a speed: by how much points from which speeds are extrapolated differ
-_FADES, _LEAST_FADE = 12, 0.1  # points towards a grazing; of the speed before
-_AT_SECTION = 1e-2  # of an orbit: an impact so near to the time of the section may be why a branch is lost there
-_APART = 1e-5  # of the branch: points so far from each other have a direction
-_PROBES, _SETTLES = (64.0, 128.0), 16  # smallest steps beyond the end of a branch; orbits after which what friction brakes is at rest
-_CRAWLS, _FADED = 1e-2, 1e-2  # of the first step: so short ones may lead to a grazing by no end; of the speed that is left there
+_KINK = 4.0  # steps: allowed distance of a point from its prediction beyond the border of a map
+_NEAR = 8.0  # smallest steps: distance to a corner or border within which it is the reason why a branch is lost
+_SHARES = (0.9, 0.5) * 16  # fractions of the remaining distance, one step after the other
+_AWAY = 1e-7  # of the branch: distance from a border at which derivatives are evaluated
+_GRAZES = 0.2  # of the first step: distance to zero speed of the slowest impact within which a lost branch ends by grazing
+_BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: allowed distance of its first point from the prediction; halvings of it
+_LEAVE = {"period_doubling": 2, "branch_point": 1}  # points at which branches leave, and their multiple of the period
+_FASTER = 1.25  # ratio of speeds of the points from which speeds are extrapolated
+_FADES, _LEAST_FADE = 12, 0.1  # points towards a grazing; fraction of the speed before
+_AT_SECTION = 1e-2  # of an orbit: distance of an impact from the time of the section at which it may be why a branch is lost
+_APART = 1e-5  # of the branch: distance of points that define a direction
+_PROBES, _SETTLES = (64.0, 128.0), 16  # smallest steps beyond the end of a branch; orbits after which friction has brought motions to rest
+_CRAWLS, _FADED = 1e-2, 1e-2  # of the first step: shorter ones may lead to a grazing without end; of the speed that remains there
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point")  # and "corner" of systems, "border" of maps
 _N, _CROSSING = len(KINDS), KINDS.index("branch_point")
 
 
 def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0.02, smallest_step=1e-7, max_points=500, tol=1e-12,
                    corners=(), switch=0, scheme=None):  # fmt: skip
-    """The branch of periodic orbits on which a system's state lies, over a parameter, through folds, with the special points on it.
+    """The branch of periodic orbits through a system's state over a parameter, through folds, with its special points.
 
-    And, where they are asked for, those that leave it.
+    On request also the branches that leave it.
 
     Parameters
     ----------
     system, n_periods, scheme
         See `nsds.orbit`, by which the first orbit is found from the state of the system.
     parameter : str
-        What is varied, as ``"follower.z[0]"``, of maps as ``"p[0]"``.
+        The parameter, as ``"follower.z[0]"``, of maps as ``"p[0]"``.
     until : float
         Value at which the branch ends; it also ends where it is back at the first value.
     period : float, or function of the parameter
-        Of what drives the system. The cycle of what nothing drives is refused: its period changes with the parameter.
+        Of the excitation of the system. Cycles of autonomous systems are refused: their period changes with the parameter.
     step, smallest_step : float
-        First, and smallest, distance of points, as a part of the way from the first value to ``until``.
+        First, and smallest, distance of points, as a fraction of the interval from the first value to ``until``.
     max_points : int
         Points of a branch at most, special ones included.
     tol : float
         Difference between end and start of an orbit, relative to 1 or the state, at which a point is accepted; also one that no longer
         falls for rounding.
     corners : array_like (k,)
-        Phases, as parts of the period from the system's time on, at which what drives the system has corners: impacts at these times are
+        Phases, as fractions of the period from the system's time on, at which the excitation has corners: impacts at these times are
         special.
     switch : int
         0: one branch. 1: also the branches that leave it at period doublings, and at the points at which branches of the same period
@@ -116,6 +116,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     >>> bool(abs(doubling - 2 * np.hypot(np.pi / 2, 1.5)).max() < 1e-8)
     True
     """
+    # 1. arguments
     owner = "continue_orbit"
     parameter = _checks.text(owner, "parameter", parameter)
     until, tol = _checks.number(owner, "until", until), _checks.number(owner, "tol", tol, above=0.0)
@@ -125,6 +126,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     corners = _checks.array(owner, "corners", corners, n_dims=1)
     switch, steps = _checks.integer(owner, "switch", switch, low=0), _Steps(step, smallest_step, LONGEST * step)
     with ExitStack() as opened:
+        # 2. the first orbit, by Newton's method from the state of the system
         section = opened.enter_context(closing(section_of(owner, system, period, n_periods, scheme, [parameter])))
         if until == section.values[0]:
             raise ValueError(f"{owner}: until must differ from the value {section.values[0]} of {parameter!r}, where the branch begins")
@@ -135,11 +137,13 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
             refuse(owner, section, x, returned, residual)
         require_run(owner, returned, x)
         section.require_drive(x, section.values)
+        # 3. the branch, then those that leave it, generation by generation
         first = _Branch(section, x, until, tol, corners)
         found = leave = [_pieces(first, first.begun(owner, x), steps, max_points)]
         for _ in range(switch):
             leave = [one for before in leave for one in _that_leave(before, opened, steps, max_points)]
             found = found + leave
+        # 4. one table, with the number of each branch
         tables = [np.concatenate([piece.table() for piece in pieces]) for pieces in found]
     for k, rows in enumerate(tables):
         rows["branch"] = k
@@ -147,7 +151,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
 
 
 class _Piece(NamedTuple):
-    """A part of a branch over one section: its points and their kinds; n_before of them are in the piece before, too."""
+    """Part of a branch over one section: its points and their kinds; the first n_before of them are also in the piece before."""
 
     branch: object
     points: list
@@ -159,7 +163,7 @@ class _Piece(NamedTuple):
 
 
 class _Steps(NamedTuple):
-    """Lengths of the steps along a branch: the first one, and what bounds all."""
+    """Steps along a branch: the first, the smallest and the longest."""
 
     first: float
     smallest: float
@@ -167,7 +171,7 @@ class _Steps(NamedTuple):
 
 
 def _pieces(branch, point, steps, max_points, origin=None):
-    """The pieces of a branch from its first point on; origin: the special point at which it has left another one."""
+    """Pieces of a branch from its first point on; origin: the special point at which it has left another one."""
     points, kinds = ([point], [""]) if origin is None else ([origin, point], ["leaves", ""])
     found, room, onward = [], max_points, (branch, points, kinds)
     while onward is not None:
@@ -180,7 +184,7 @@ def _pieces(branch, point, steps, max_points, origin=None):
 
 
 def _that_leave(pieces, opened, steps, max_points):
-    """Yield the pieces of each branch that leaves another where no other that has left it is back."""
+    """Yields the pieces of each branch that leaves another, except where one that left it has returned."""
     for branch, points, kinds, n_before in pieces:
         for point, kind in zip(points[max(n_before, 1) :], kinds[max(n_before, 1) :], strict=True):
             if kind in _LEAVE and not any(point is crossing.point for crossing in branch.rejoined):
@@ -190,7 +194,7 @@ def _that_leave(pieces, opened, steps, max_points):
 
 
 class _Start(NamedTuple):
-    """Where a branch leaves another: its first point beside the special one, and what it is to return to."""
+    """Start of a branch that leaves another: its first point beside the special one, and the point to which it may return."""
 
     branch: object
     point: Point
@@ -199,7 +203,7 @@ class _Start(NamedTuple):
 
 
 class _Crossing(NamedTuple):
-    """A special point at which others leave: it, and what it is at the system's own time."""
+    """Special point at which branches leave, with its state and parameters at the system's own time."""
 
     point: Point
     x: np.ndarray
@@ -209,7 +213,7 @@ class _Crossing(NamedTuple):
 class _Branch(Path):
     """A branch, or a piece of it, and its scales: u = (x / scale, (parameter - first) / (until - first)).
 
-    Pieces of one branch share the special points at which others leave, and those at which others are back.
+    Pieces of one branch share the special points at which branches leave, and those at which they return.
     """
 
     def __init__(self, section, x, until, tol, corners, parent=None, before=None):
@@ -227,7 +231,7 @@ class _Branch(Path):
         return self.resolved(point)
 
     def resolved(self, point):
-        """A point with derivatives that are as accurate as those of orbits."""
+        """The point with derivatives as accurate as those of orbits."""
         rows, returned = self.section.rows, self.section.resolved(*self.parts(point.u), point.returned)
         if self.section.rows != rows:
             again = self.corrected(point.u, point.direction, point.direction)
@@ -235,11 +239,12 @@ class _Branch(Path):
         return point._replace(returned=point.returned._replace(error=returned.error))
 
     def leaving(self, point, kind, section, steps):
-        """Yield `_Start`s of the branches that leave this one at a special point, on a section that closes when they do.
+        """Yields `_Start`s of the branches that leave this one at a special point, on a section of their period.
 
         They leave along the eigenvector of the multiplier -1, or along the second null vector of the derivatives. The first point lies
-        in the plane across this at a distance, in which the branch that they leave does not.
+        in the plane across this at a distance, which excludes the present branch.
         """
+        # 1. directions in which branches leave: both of a crossing, one of a period doubling, whose two halves are the same orbit
         if kind == "period_doubling":
             values, vectors = np.linalg.eig(point.returned.maps[0] * self.scale / self.scale[:, None])
             ways = [np.append(vectors[:, np.argmin(abs(values + 1.0))].real, 0.0)]
@@ -247,6 +252,7 @@ class _Branch(Path):
             *_, one, other = np.linalg.svd(self.equations(point.u)[2])[2]
             across = one if abs(one @ point.direction) < abs(other @ point.direction) else other
             ways = [across, -across]
+        # 2. a first point beside the special one in each direction, nearer and nearer until Newton's method stays close to it
         branch = _Branch(section, self.parts(point.u)[0], self.first + self.span, self.tol, self.corners, parent=self)
         returned, *_ = branch.equations(point.u)
         for way in ways:
@@ -261,11 +267,13 @@ class _Branch(Path):
                 distance *= 0.5
 
     def followed(self, points, kinds, steps, max_points):
-        """(points, their kinds, how it goes on over another section: the piece, its points and kinds, or None), from the first ones on."""
+        """(points, their kinds, continuation over another section: the piece, its points and kinds, or None), from the first ones on."""
         points, kinds, point, way, onward = [*points], [*kinds], points[-1], [], None
         step, smallest, longest = steps
+        # 1. next point
         while len(points) < max_points and kinds[-1] != "until":
             new, taken = self.next(point, step, smallest)
+            # 2. no next point: another section, if an impact has come to the time of this one; else the reason for the end
             if new is None:
                 onward = self._on_another_section(points, smallest) if not kinds[-1] and self._is_impact_at_section(points[-1]) else None
                 if onward is None:
@@ -274,11 +282,13 @@ class _Branch(Path):
                     onward = self._on_another_section(points, smallest)
                     kinds[-1] = "lost" if onward is None else ""
                 break
+            # 3. back on the branch that was left
             back = self._back_on(point, new)
             if back is not None:
                 points.append(back)
                 kinds.append("rejoins")
                 break
+            # 4. special points in between; where some are not found the step is repeated, half as long
             new = self.resolved(new)
             specials, is_known = self._specials(point, new)
             if not is_known and taken >= 2.0 * smallest:
@@ -290,12 +300,15 @@ class _Branch(Path):
                 kinds.append(kind)
             points.append(new)
             kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
+            # 5. short steps: towards a grazing, which is extrapolated, as no number of steps reaches it
             way.append(step)
             end = self._where_events_fade(points, 0.0, smallest) if step <= _CRAWLS * way[0] and not kinds[-1] else None
             if end is not None:
                 points[-1], kinds[-1] = end
                 break
+            # 6. step control
             point, step = new, max(smallest, min(step * (GROWTH if new.n_iter <= FAST else 1.0), longest))
+        # 7. points at which other branches may leave, also in terms of the system's own time
         if len(points) >= max_points:
             points, kinds, onward = points[:max_points], kinds[:max_points], None
             kinds[-1] = kinds[-1] or "max_points"
@@ -308,8 +321,9 @@ class _Branch(Path):
         return any(min(time, 1.0 - time) <= _AT_SECTION for time in times)
 
     def _on_another_section(self, points, smallest):
-        """The piece of a branch that goes on over another section, with its points and kinds; None where none does."""
+        """Continuation of a branch over another section, with its points and kinds; None if there is none."""
         last, apart = points[-1], [one for one in points[:-1] if np.linalg.norm(one.u - points[-1].u) > _APART]
+        # times of other sections, the best first; states of the last points there give the direction
         for part in self.section.other_times(*self.parts(last.u)):
             section, states = self.section.later(part, [self.parts(one.u) for one in [*apart[-1:], last]])
             if section is None:
@@ -318,13 +332,14 @@ class _Branch(Path):
             other.parent = self.parent
             ends = [np.append(x / other.scale, one.u[section.n :]) for x, one in zip(states, [*apart[-1:], last], strict=True)]
             towards = ends[-1] - ends[0] if apart else np.append(np.zeros(section.n), math.copysign(1.0, last.direction[-1]))
+            # the point must lead on, or the new section has the same difficulty
             first = other.corrected(ends[-1], towards / np.linalg.norm(towards), towards)
             if first is not None and other.next(first, 16.0 * smallest, smallest)[0] is not None:
                 return other, [first], [""]
         return None
 
     def _back_on(self, a, b):
-        """The point between two at which the branch crosses the one that it has left, at a special point of that; None where it does not.
+        """Point between two at which the branch returns to the one that it left, at a special point of that; None if it does not.
 
         No branch leaves there any more.
         """
@@ -338,12 +353,12 @@ class _Branch(Path):
         return None
 
     def may_bend(self, a, b, off):
-        """A branch may have a corner where an impact has, or a point of a cycle meets a border."""
+        """Whether the branch may have a corner there: an impact at a corner of the excitation, or a point of a cycle at a border."""
         crosses = self.section.met == "border" and (a.tests[_N:] * b.tests[_N:] <= 0.0).any()
         return off <= STRAY or (off <= _KINK and crosses)
 
     def equations(self, u):
-        """(what the section returns, its residual in units of the scales, derivatives (n, n + 1) of that)."""
+        """(result of the section, its residual in units of the scales, derivatives (n, n + 1) of that)."""
         x, values = self.parts(u)
         section = self.section
         returned, slope = section.with_slopes(x, values, DIFFERENCE * max(abs(self.span[0]), abs(values[0])))
@@ -354,7 +369,7 @@ class _Branch(Path):
         return returned, difference(returned.ends[0], x, section.modulo) / self.scale, derivatives
 
     def tests(self, u, returned, derivatives, direction):
-        """Numbers that change sign at special points, in the order of KINDS, and then the margins of the section."""
+        """Test functions of special points, in the order of KINDS, then the margins of the section."""
         M = returned.maps[0]
         crossing = np.linalg.det(np.vstack([derivatives, direction]))
         doubles, pairs = tests_of_maps(M)[1:]
@@ -363,6 +378,7 @@ class _Branch(Path):
     def _specials(self, a, b):
         """(special points between two points, in their order: [(kind, point), ...]; whether all are found)."""
         found, jumps = [], []
+        # 1. tests that change sign, each located
         for k in range(len(a.tests) if len(a.tests) == len(b.tests) else _N):
             kind = KINDS[k] if k < _N else self.section.met
             if not (a.tests[k] * b.tests[k] < 0.0 or (b.tests[k] == 0.0 != a.tests[k])):
@@ -380,6 +396,7 @@ class _Branch(Path):
                 continue  # a saddle whose multipliers are real: nothing changes there
             found += [(np.linalg.norm(special.u - a.u), kind, special)] if how == ZERO else []
             jumps += [(np.linalg.norm(special.u - a.u), "jump", special)] if how == JUMPS and k < _N else []
+        # 2. the number of events changes, and not that of impacts: a phase of sticking or sliding
         if a.returned.events[0] != b.returned.events[0] and a.returned.impacts[0] == b.returned.impacts[0]:
             special = self.where_events_change(a, b)
             if special is not None:
@@ -387,7 +404,7 @@ class _Branch(Path):
         return in_order(found, jumps), True
 
     def _at_border(self, a, b, k):
-        """The point between two at which margin k is zero, from the side of the first: branches have kinks there."""
+        """Point between two at which margin k is zero, from the side of the first: branches have kinks there."""
         way = (b.u - a.u) @ a.direction
         for halving in range(1, SECANTS):
             new = self.corrected(a.u + way * 0.5**halving * a.direction, a.direction, a.direction)
@@ -396,31 +413,36 @@ class _Branch(Path):
         return None
 
     def _crept(self, a, b, k):
-        """The point at which margin k, which falls from a to b, is zero: approached from their side, then extrapolated to.
+        """Point at which margin k, falling from a to b, is zero: approached from their side, then extrapolated.
 
-        Its derivatives are those of a point so far from it that differences do not reach across.
+        Its derivatives are those of the last point whose finite differences do not reach across.
         """
+        # 1. approach by fractions of the remaining distance; derivatives are kept from points far enough away
         near = b.returned
         for share in _SHARES:
             new = self.corrected(b.u + share * _way_to_zero(a, b, k) * b.direction, b.direction, b.direction, tol=0.0)
             if new is not None and 0.0 < new.tests[k] / b.tests[k] < 1.0:
                 a, b = b, new
                 near = b.returned if _way_to_zero(a, b, k) > _AWAY else near
+        # 2. extrapolate to the zero along the last secant
         tests = b.tests.copy()
         tests[k] = 0.0
         returned = b.returned._replace(maps=near.maps, log_det=near.log_det)
         return b._replace(u=b.u + _way_to_zero(a, b, k) / np.linalg.norm(b.u - a.u) * (b.u - a.u), returned=returned, tests=tests)
 
     def _why_lost(self, points, way, smallest):
-        """Whether the branch is lost at a corner or border, or where a contact grazes: then its last point becomes that."""
+        """Reason why the branch is lost (a corner, a border, a grazing contact, rest); its last point becomes that one."""
+        # 1. a margin of the section at zero
         last, met = points[-1], self._met(points, smallest)
         if met is not None:
             points[-1] = met
             return self.section.met
+        # 2. contacts beyond the end: one begins with speed 0
         beyond = [self.section.returns(*self._one(last.u + smallest * k * last.direction)) for k in _PROBES]
         if all(one.impacts[0] > last.returned.impacts[0] for one in beyond):
             points[-1] = self._before_contact(last, smallest)
             return "grazing"
+        # 3. the slowest event fades; else orbits beyond that are not isolated
         end = self._where_events_fade(points, _GRAZES * max(way[0] if way else 0.0, 1e-3), smallest)
         if end is not None:
             points[-1] = end[0]
@@ -428,7 +450,7 @@ class _Branch(Path):
         return "rest" if self._rests(last, smallest) else "lost"
 
     def _rests(self, last, smallest):
-        """Whether motions from beyond a point come to orbits that are not isolated."""
+        """Whether motions from beyond a point settle to orbits that are not isolated."""
         u = last.u + _PROBES[0] * smallest * last.direction
         x, _ = self.parts(u)
         for _ in range(_SETTLES):
@@ -442,7 +464,7 @@ class _Branch(Path):
         return False
 
     def _where_events_fade(self, points, near, smallest):
-        """(where the slowest event has no speed, "grazing" or "rest"), if orbits lead almost there, or if that is near; else None."""
+        """(point at which the slowest event has zero speed, "grazing" or "rest") if orbits lead near it, or it is near; else None."""
         fading = self._fading(_spread(points))
         if fading is None:
             return None
@@ -455,14 +477,14 @@ class _Branch(Path):
         return (end, "rest") if self._rests(end, smallest) else None
 
     def _do_impacts_fade(self, fading):
-        """Whether it is an impact that is the slowest of the events, and not an end of slip: the least jump of a state falls with it."""
+        """Whether the slowest event is an impact, not an end of slip: then the least jump of a state falls with its speed."""
         jumps = [self.section.least_jump(*self.parts(one.u)) / one.returned.slowest[0] for one in (fading[0], fading[-1])]
         return 0.5 * jumps[0] < jumps[1] < 2.0 * jumps[0]
 
     def _before_contact(self, last, smallest):
-        """The last point of a branch before a contact begins with speed 0, where no step as long as the smallest leads on from ``last``.
+        """Last point of a branch before a contact begins with speed 0, where no step of the smallest length leads on from ``last``.
 
-        Up to there the branch is smooth, and knows nothing of its end.
+        Up to there the branch is smooth, so that only bisection finds its end.
         """
         low, high, best = 0.0, smallest, last
         while high - low > LOCATED:
@@ -475,9 +497,9 @@ class _Branch(Path):
         return best
 
     def _fading(self, points):
-        """Three points on the way to where a contact ceases, each impact half as fast as that before, as far as orbits are found.
+        """Three points towards the end of a contact, each impact half as fast as the one before, as far as orbits are found.
 
-        Along the speed the branch is smooth, though derivatives of the section are not bounded: points are predicted in it. None where
+        In terms of the speed the branch is smooth, though derivatives of the section are unbounded: points are predicted in it. None if
         speeds do not fall.
         """
         for _ in range(_FADES if len(points) == 3 else 0):
@@ -495,14 +517,14 @@ class _Branch(Path):
         return points if len(points) == 3 else None
 
     def _met(self, points, smallest):
-        """The end of a branch at which a margin of its section comes to zero, or None: approached from this side, then extrapolated to."""
+        """End of a branch at which a margin of its section is zero, or None: approached from this side, then extrapolated."""
         for k in range(_N, len(points[-1].tests) if len(points) > 1 and len(points[-1].tests) == len(points[-2].tests) else 0):
             if 0.0 <= _way_to_zero(*points[-2:], k) <= _NEAR * smallest:
                 return self._crept(*points[-2:], k)
         return None
 
     def _one(self, u):
-        """A point as the section takes it."""
+        """A point as arguments of the section."""
         x, values = self.parts(u)
         return x[None], [values]
 
@@ -520,7 +542,7 @@ class _Branch(Path):
 
 
 def _spread(points):
-    """The last point and two before it whose slowest events are faster each by a part; the last three where there are none."""
+    """The last point and two before it, each with a faster slowest event by a ratio; the last three points if there are none."""
     found = [points[-1]]
     for one in points[-2::-1]:
         if one.returned.slowest[0] >= _FASTER * found[-1].returned.slowest[0]:
@@ -531,13 +553,13 @@ def _spread(points):
 
 
 def _at_speed(points, speed):
-    """Where the slowest impact has a speed, on the parabola through three points."""
+    """Point at which the slowest impact has a speed, on the parabola through three points."""
     speeds = np.array([one.returned.slowest[0] for one in points])
     weights = [np.prod([(speed - speeds[j]) / (speeds[i] - speeds[j]) for j in range(3) if j != i]) for i in range(3)]
     return np.array(weights) @ np.array([one.u for one in points])
 
 
 def _way_to_zero(a, b, k):
-    """How far beyond b the line through test k of two points is zero; below zero where it does not fall, or has changed its sign."""
+    """Distance beyond b at which the line through test k of two points is zero; negative if it does not fall or has changed sign."""
     before, now = a.tests[k], b.tests[k]
     return np.linalg.norm(b.u - a.u) * now / (before - now) if before * now >= 0.0 and before != now else -1.0

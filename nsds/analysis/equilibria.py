@@ -1,4 +1,4 @@
-"""Static equilibria: quasi-static motion, in implicit steps that begin at rest and grow until the forces balance."""
+"""Static equilibria by quasi-static motion: implicit steps from rest that grow until the forces balance."""
 
 import math
 import warnings
@@ -19,36 +19,36 @@ from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import stepper
 from nsds.status import ACCELERATING, CONVERGED, MAX_ITER, NEWTON, advice, has_failed
 
-_PROBE = -10  # the first look at forces is a step of 2^-10 s
-_SMALL = 1e-3  # of the lengths of a system: the way of the first step
-_FASTER, _SLOWER = 2, 2  # powers of 2 by which steps grow, and shrink where one leads nowhere
-_PATIENCE = 6  # steps of a length that was the longest that led anywhere, before a longer one is tried
-_NOTHING = 1e-12  # of forces
-_UNDONE = 0.5  # of a step: where the projection leaves less of two in a row, they are too long for the gaps that they close
-_FALLS = 0.7  # of the residual: a step that falls below it is well, also where it leads back
+_PROBE = -10  # forces are first evaluated in a step of 2^-10 s
+_SMALL = 1e-3  # of the lengths of a system: displacement in the first step
+_FASTER, _SLOWER = 2, 2  # powers of 2 by which steps grow, and shrink after a failure
+_PATIENCE = 6  # steps of the longest length that succeeded before a longer one is tried
+_NOTHING = 1e-12  # of forces: zero
+_UNDONE = 0.5  # of a step: where the projection leaves less of two steps in a row, they are too long for the gaps that they close
+_FALLS = 0.7  # of the residual: a step that falls below it is accepted, even if it turns back
 _GROWTH, _SHRINKAGE = 80, 40  # powers of 2 between the first step and the longest, and the shortest
-_SHARE = 0.01  # of the tolerance: what the default solver of a step may leave
-_BRIEF = 10  # powers of 2 by which the last step is shorter than the first: it sees no contacts but those that are closed
-_TURN = 0.5  # rad: the most that a body turns in a step
-_FARTHEST = 1e9  # sizes of a system: what moves farther in a step does not come to rest
-_FAR = 2.0  # times the way that a step was to make, it is made again
-_ROUNDING = 16 * 2.0**-52  # of the size of a system: what is no motion
-_STEADY = 0.1  # of its largest residual: what ends with more is accelerating, not slow
-_NEWTON_TOL, _CLOSED = 1e-12, 1e-11  # of the steps; of the lengths of a system, how well gaps are closed
+_SHARE = 0.01  # of the tolerance: tolerance of the default solver of a step
+_BRIEF = 10  # powers of 2 by which the last step is shorter than the first: it has no contacts but the closed ones
+_TURN = 0.5  # rad: largest rotation of a body in a step
+_FARTHEST = 1e9  # sizes of a system: a larger displacement in a step does not come to rest
+_FAR = 2.0  # multiple of the intended displacement at which a step is repeated
+_ROUNDING = 16 * 2.0**-52  # of the size of a system: displacement that is rounding
+_STEADY = 0.1  # of its largest residual: a search that ends with more is accelerating, not slow
+_NEWTON_TOL, _CLOSED = 1e-12, 1e-11  # of the steps; of the lengths of a system, tolerance of closed gaps
 _KEPT = 8  # lengths of steps that stay prepared
 _FIRST = -100, 30  # powers of 2 between which the first step is
-# Forms of laws that hold a velocity, of contacts the normal one.
+# Forms of laws that constrain a velocity, for contacts the normal one.
 _HELD = "equality", "unilateral", "friction", "rolling", "multiple_impact", "poisson"
 
 
 def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_failure="raise", functions=None):
-    """The static equilibrium to which slow motion from the positions of a system leads, with the forces that hold it.
+    """The static equilibrium to which slow motion from the positions of a system leads, with the constraint and contact forces.
 
     Quasi-static motion: implicit steps of Moreau–Jean with a projection of the positions, each of which begins at rest,
     ``M (q_{k+1} - q_k) / h^2 = F(q_{k+1}) + H^T lambda`` with the laws of contacts for ``(q_{k+1} - q_k) / h``, and which grow until they
-    are those of Newton's method for ``0 = F(q) + H^T lambda``. Without friction it goes down the potential energy: a stable equilibrium is
-    found, of several the near one. With friction it is the first place where everything sticks. What rests already stays where it is, even
-    if that is unstable. Velocities of the system and restitution play no part.
+    are those of Newton's method for ``0 = F(q) + H^T lambda``. Without friction the potential energy decreases: a stable equilibrium is
+    found, of several the near one. With friction it is the first place where everything sticks. An equilibrium is not left, even
+    if it is unstable. Velocities of the system and restitution play no part.
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
         A record of Lagrangian systems or rigid bodies, or an ensemble; it is not changed. Functions of time have their values at its t,
         controls u those of the record.
     tol : float
-        Largest residual: what is left of the forces on a body, or a Lagrangian system, relative to the sum of their magnitudes, all in the
+        Largest residual: sum of the forces on a body, or a Lagrangian system, relative to the sum of their magnitudes, all in the
         norm ``(f . M^-1 f)^(1/2)`` with the diagonal of the mass; in a short step from the positions that are returned.
     max_iter : int
         Steps.
     h : float, optional
-        The first step (s), short against the time in which the system would move. By default forces that do not cancel would move it in
+        The first step (s), short against the time in which the system would move. By default the unbalanced forces would move it in
         that time by a thousandth of its coordinates and gaps, of rigid bodies of their radius of gyration.
     solver : str or numpy.ndarray, optional
         See `nsds.simulate`; by default the usual one with a tolerance of a hundredth of tol.
     on_failure : "raise", "warn" or "continue"
-        What to do where none is found: see Raises; or the record has the positions where the search ended, and its status.
+        Behaviour if none is found: see Raises; or the record has the positions where the search ended, and its status.
     functions : sequence of functions, optional
         See `nsds.simulate`.
 
@@ -76,7 +76,7 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
         The record with new q and y, and ``v = 0``. lambda of interactions and p of bodies are *forces* (N, N m), not impulses. status
         (see `nsds.advice`), n_iter, the number of steps, and residual. Records of `nsds.collisions` that run out of room come back larger.
 
-        Where forces are not unique, as those of redundant supports, joints carry by multipliers of least norm, and contacts have those
+        Where forces are not unique, as those of redundant supports, joints have multipliers of least norm, and contacts those
         that the solver finds first.
 
     Raises
@@ -89,10 +89,10 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
 
     Notes
     -----
-    Bodies turn by at most a radian in a step, and those with shapes move by at most half the least thickness of these, so that they pass
-    through nothing. A step that goes against the force at its start is made again, shorter: it leads to a maximum.
+    Bodies turn by at most a radian in a step, and those with shapes move by at most half the least thickness of these, so that they do not
+    tunnel. A step against the force at its start is repeated with a shorter length: it leads to a maximum.
     References: [Notes], 10.3 and chapter 13, for the steps; Kelley and Keyes, SIAM J. Numer. Anal. 35 (1998) 508–523, for growing steps on
-    the way to a steady state.
+    a path to a steady state.
 
     Examples
     --------
@@ -112,6 +112,7 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
     >>> found["floor"]["lambda"].round(2).tolist(), float(found["wall"]["lambda"].round(2))  # 98.1, and 98.1 / (2 tan 1.2)
     ([98.1, -19.07], 19.07)
     """
+    # 1. arguments
     owner = "equilibrium"
     offered(owner, functions)
     tol, max_iter = _checks.number(owner, "tol", tol, above=0.0), _checks.integer(owner, "max_iter", max_iter, low=1)
@@ -119,6 +120,7 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
     records, results = runnable(owner, system), []
     _require_rest(owner, records)
+    # 2. one search for each member
     for m, record in enumerate(records.reshape(-1)):
         result, message = _Search(owner, record, tol, max_iter, h, solver).run()
         message = f"{owner}: {'' if records.ndim == 0 else f'member {m}: '}{message}"
@@ -131,7 +133,7 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
 
 
 def _require_rest(owner, records):
-    """Refuse records in which something is never at rest."""
+    """Refuses records in which something is never at rest."""
     model = model_of(records)
     systems, _, controls = split(model)
     if family(model) == FIRST_ORDER:
@@ -147,25 +149,25 @@ def _require_rest(owner, records):
 
 
 def _joined(results):
-    """An array of records, those of detected contacts with the room of the largest."""
+    """Array of records; those of detected contacts get the room of the largest."""
     names = [name for name, *_ in collisions_of(model_of(results[0]))]
     rooms = {name: max(result.dtype[name]["a"].shape[0] for result in results) for name in names}
     return np.array([with_room(result, rooms) if names else result for result in results])
 
 
 class _Pace:
-    """How long the next step is, 2^k: steps grow up to the length at which one has led nowhere, and after a while beyond."""
+    """Step control, lengths 2^k: steps grow up to the length at which one has failed, and after some successes beyond."""
 
     def __init__(self, k, most=math.inf):
         self.k, self.most, self.n_at_most, self.n_shortened = k, most, 0, 0
 
     def shorten(self):
-        """Behind a step that is to be made again."""
+        """After a step that is to be repeated: shorter, by more at each repetition."""
         self.n_shortened += 1
         self.most, self.n_at_most, self.k = self.k - 1, 0, self.k - _SLOWER * self.n_shortened
 
     def lengthen(self, longest):
-        """Behind one that is made; longest: what the next one may be in any case."""
+        """After an accepted step; longest: bound of the next one."""
         self.n_shortened = 0
         if self.k >= self.most:
             self.n_at_most += 1
@@ -174,7 +176,7 @@ class _Pace:
 
 
 class _Search:
-    """The way to the equilibrium of one record, in steps whose lengths are powers of 2, each prepared once."""
+    """Search for the equilibrium of one record, in steps whose lengths are powers of 2, each prepared once."""
 
     def __init__(self, owner, record, tol, max_iter, h, solver):
         self.owner, self.given, self.tol, self.max_iter, self.h = owner, record, tol, max_iter, h
@@ -185,17 +187,19 @@ class _Search:
         self.is_rigid, self.t, self.steppers = family(model) == NEWTON_EULER, float(record["t"]), {}
 
     def run(self):
-        """(the record where the search ends, what there is to say of it)."""
+        """(record at the end of the search, message)."""
+        # 1. a short step from rest shows gaps, velocities and lengths; it is not the first row, so that gaps at the start are closed
         h, start = 2.0**_PROBE, self.rested(self.given)
         start["t0"], start["step"] = self.t - h, 1  # not the first row: what overlaps, or is apart, at the start is mended
         rows = simulate(start, t_end=self.t + h, h=h, scheme=_steps(1.0), solver=self.solver, on_failure="continue", progress=False)
         self.require_still(rows[0])
+        # 2. lengths of the system, then the march
         self.size, self.reach, self.way = self.lengths(rows[0])
         self.scheme = _steps(self.size)
         return self.march(start, self.first_of(start))
 
     def rested(self, record):
-        """A copy at rest, without multipliers."""
+        """Copy of a record at rest, without multipliers."""
         record = copied(record)
         for name, _ in self.systems:
             record[name]["v"] = 0.0
@@ -204,7 +208,7 @@ class _Search:
         return record
 
     def require_still(self, row):
-        """Refuse constraints that move: equations, and contacts along their normals; what friction acts against may have a velocity."""
+        """Refuses moving constraints: equations, and contacts along their normals; tangential velocities of the support are allowed."""
         for name, _, law, *_ in self.interactions:
             if LAWS[law].form in _HELD:
                 speed = abs(row[name]["ydot"].reshape(-1)[:: rows_of_contact(law, self.given.dtype[name].base)]).max()
@@ -212,11 +216,13 @@ class _Search:
                     raise ValueError(f"{self.owner}: '{name}' has ydot = {speed:.6g} where all parts are at rest: there is no equilibrium")
 
     def lengths(self, row):
-        """(size of the system, the length of which a part is the first way, the longest way of a step)."""
+        """(size of the system, reference length of the first displacement, longest displacement of a step)."""
+        # coordinates and gaps of Lagrangian systems
         if not self.is_rigid:
             coordinates = [*(row[name]["q"] for name, _ in self.systems), *(row[name]["y"] for name, *_ in self.interactions)]
             size = max(abs(each).max() for each in coordinates) or 1.0
             return size, size, math.inf
+        # rigid bodies: radii of gyration and thicknesses of shapes
         bodies = [self.given[name].reshape(-1) for name, _ in self.systems]
         thickness = min((thickness_of(self.given[name]).min() for name in self.collisions), default=math.inf)
         least = min(thickness, *(_gyration(each) for each in bodies))
@@ -224,7 +230,7 @@ class _Search:
         return max(least, *(abs(each["q"][:, :3]).max() for each in bodies)), least, 0.25 * thickness
 
     def first_of(self, start):
-        """The power of 2 of the first step."""
+        """Exponent of the first step, from the largest acceleration in a short one."""
         if self.h is not None:
             return math.floor(math.log2(self.h))
         for k in range(_PROBE, _PROBE - _SHRINKAGE, -_SLOWER):
@@ -236,9 +242,10 @@ class _Search:
         return _PROBE
 
     def step(self, record, k):
-        """The record after a step of 2^k from rest, which ends at the time of the given record."""
+        """Record after a step of 2^k from rest, which ends at the time of the given record."""
         h, record = 2.0**k, self.rested(record)
         record["t"], record["t0"], record["step"] = self.t - h, self.t - 2.0 * h, 1
+        # prepared steppers are kept, the most recent ones
         if k not in self.steppers:
             for old in list(self.steppers)[: -_KEPT + 1]:
                 del self.steppers[old]
@@ -252,9 +259,10 @@ class _Search:
         return self.steppers[k](record)
 
     def march(self, record, first):
-        """(record, what there is to say): steps until one leaves no force over, and a short one after it neither."""
+        """(record, message): steps until one is in balance, confirmed by a short step."""
         pace, before, is_shorter, is_undone, seen = _Pace(first), None, False, False, None
         largest, forces, last = 0.0, 0.0, math.inf
+        # 1. a step; one that fails or leads too far is repeated with a shorter length
         for n_iter in range(1, self.max_iter + 1):
             k = pace.k
             new = self.step(record, k)
@@ -265,11 +273,13 @@ class _Search:
                     message = f"no step succeeds, however short: {advice(int(new['status']))}"
                     return self.result(self.rested(record), first, new["status"], n_iter, math.nan), message
                 continue
+            # 2. residual, and whether the motion turns back
             forces, way, seen = np.maximum(forces, found.total), self.moved(record, new), (found, k)
             residual = self.residual(found, way, k, forces)
             largest = max(largest, residual)
             turns_back = before is not None and before @ found.momentum < 0.0
             moves = abs(way).max() > _SMALL * self.reach
+            # 3. converged: a short step from there decides, as a long one may rest on contacts that are not closed
             if residual <= self.tol and not (turns_back and moves):
                 brief = first - _BRIEF
                 settled = self.step(new, brief)
@@ -279,11 +289,14 @@ class _Search:
                         return self.result(settled, brief, CONVERGED, n_iter, residual), ""
                 shorter = max(brief, k - 1)  # the step has seen a contact that is not closed
                 record, before, last, pace = new, None, math.inf, _Pace(shorter, shorter)
+            # 4. turned back with a larger residual: the step has passed the equilibrium and is repeated
             elif turns_back and not is_shorter and (moves or residual > _FALLS * last):
                 is_shorter = True
                 pace.shorten()
+            # 5. no end in sight: the system accelerates
             elif 2.0**k * found.speed.max() > _FARTHEST * self.size or k + _FASTER > first + _GROWTH:
                 break
+            # 6. accepted; the length grows unless the projection has undone the displacement
             else:
                 was_undone, is_undone = is_undone, found.momentum @ way < _UNDONE * 2.0**k * (found.momentum @ found.v)
                 record, before, last, is_shorter = new, found.v, residual, False
@@ -294,14 +307,16 @@ class _Search:
         return self.without_rest(record, first, n_iter, seen, largest)
 
     def residual(self, found, way, k, forces):
-        """The largest of what is left of forces, relative to them; forces: the largest magnitudes of those that each body has had.
+        """Largest relative residual of the forces; forces: the largest magnitudes that have acted on each body so far.
 
-        Where no more forces than rounding are on a body at rest, as where a spring alone holds it, what is left counts relative to those
-        that it had, or others have; or, where forces of that magnitude would move it in the step and do not, as the way is to that way.
+        On a body at rest with no forces but rounding, as one held by a spring alone, the residual is relative to the forces
+        that it had, or that others have; or, if forces of that magnitude would move it in the step and do not, the ratio of displacements.
         """
+        # 1. displacements in lengths: rotations times the reference length
         ways = np.maximum(abs(way), 2.0**k * abs(found.v)) * (np.tile([1.0] * 3 + [self.reach] * 3, forces.size) if self.is_rigid else 1.0)
         ways, most, ratio = np.maximum.reduceat(ways, found.first), 4.0**k * found.pull, found.ratio
         largest = np.maximum(forces, found.total.max())
+        # 2. both exceptions
         is_nothing = found.left + found.total <= _NOTHING * largest
         stays = (most >= 0.1 * _SMALL * self.reach) & (ways <= _ROUNDING * self.size)
         ratio[is_nothing] = found.left[is_nothing] / largest[is_nothing] if is_nothing.any() and largest.max() > 0.0 else 0.0
@@ -309,7 +324,7 @@ class _Search:
         return ratio.max()
 
     def moved(self, before, after):
-        """How far all coordinates of velocity have moved from one record to another, those that turn by less than a radian."""
+        """Displacement in all coordinates of velocity between two records, with rotations below a radian."""
         ways = []
         for name, _ in self.systems:
             q, q_new = before[name]["q"], after[name]["q"]
@@ -322,7 +337,7 @@ class _Search:
         return np.concatenate(ways)
 
     def without_rest(self, record, first, n_iter, seen, largest):
-        """(record, what there is to say) where no equilibrium is found; seen: balance and length of the last step that succeeded."""
+        """(record, message) if no equilibrium is found; seen: balance and length of the last step that succeeded."""
         last = self.step(record, first)
         record = self.rested(record) if has_failed(last["status"]) else last
         if seen is None:
@@ -337,7 +352,7 @@ class _Search:
         return self.result(record, first, MAX_ITER, n_iter, residual), f"{left} after {n_iter} steps; raise max_iter or tol"
 
     def result(self, record, k, status, n_iter, residual):
-        """The record at rest at its own time, with forces for the impulses of a step of 2^k."""
+        """Record at rest at its own time, with forces for the impulses of a step of 2^k."""
         result, parts = copied(record), [name for name, *_ in self.systems]
         for name, relation, law, *_ in self.interactions:
             if not is_force(law, relation, "D" in result.dtype[name].base.names):
@@ -354,11 +369,11 @@ class _Search:
         return result
 
     def is_far(self, found, k):
-        """Whether a step has led a rigid body too far."""
+        """Whether a step has moved a rigid body too far."""
         return self.is_rigid and (2.0**k * found.speed > _FAR * np.array([self.way, _TURN])).any()
 
     def longest(self, found, k):
-        """The power of 2 of the longest step that leads no rigid body too far, by the accelerations of one of 2^k."""
+        """Exponent of the longest step that moves no rigid body too far, by the accelerations of a step of 2^k."""
         speed = found.speed.max(axis=0) if self.is_rigid else np.zeros(2)
         reaches = [limit / (2.0**k * each) for limit, each in zip((self.way, _TURN), speed, strict=True) if each > 0.0]
         least = min(reaches, default=math.inf)
@@ -366,11 +381,11 @@ class _Search:
 
 
 def _gyration(bodies):
-    """The least radius of gyration of those that have a mass."""
+    """Least radius of gyration of bodies with finite mass."""
     radius = np.sqrt(np.trace(bodies["inertia"], axis1=-2, axis2=-1) / (3.0 * bodies["mass"]))
     return radius[np.isfinite(bodies["mass"])].min(initial=math.inf)
 
 
 def _steps(size):
-    """Options of the steps, for a system of a size."""
+    """Options of the steps, for a system of a given size."""
     return moreau_jean_combined_projection(theta=1.0, q_star=1.0, newton_tol=_NEWTON_TOL, constraint_tol=_CLOSED * size, metric="mass")

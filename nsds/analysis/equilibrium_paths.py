@@ -1,4 +1,4 @@
-"""Paths of static equilibria with contacts over a parameter, by pseudo-arclength: smooth in each state of the contacts."""
+"""Paths of static equilibria with contacts over a parameter, by pseudo-arclength: smooth for each set of contact states."""
 
 import math
 from itertools import product
@@ -19,33 +19,33 @@ from nsds.model.validation import valid
 from nsds.results.energy import along, generalised, times
 from nsds.status import CONVERGED
 
-OPEN, HELD, SLIP_UP, SLIP_DOWN = range(4)  # states of contacts; of slip by the sign of the friction force
+OPEN, HELD, SLIP_UP, SLIP_DOWN = range(4)  # states of contacts; slip by the sign of the friction force
 _SIGN = {SLIP_UP: 1.0, SLIP_DOWN: -1.0}
-_FOLD, _CROSSING, _N = 0, 1, 2  # tests: the direction of the parameter, and det of the bordered derivatives; those of contacts follow
-_WEAK = 1e-9  # of forces and gaps: what is so small may change its state
-_AHEAD = 1e-3  # of a step: how far behind a change the signs of what must not be negative are looked at
-_MOST = 5  # contacts that change at one point
-_SINGULAR = 1e-9  # of the largest singular value: where derivatives have more than one null vector
-_CLOSED = 1e-7  # of lengths: gaps that `nsds.equilibrium` leaves
-_SMALL = 1e-3  # of the lengths: coordinates that are smaller have no scale of their own
+_FOLD, _CROSSING, _N = 0, 1, 2  # test functions: direction of the parameter, det of the bordered derivatives; those of contacts follow
+_WEAK = 1e-9  # of forces and gaps: a contact within this margin may change its state
+_AHEAD = 1e-3  # of a step: distance behind a change at which the inequalities are checked
+_MOST = 5  # contacts that may change at one point
+_SINGULAR = 1e-9  # of the largest singular value: below it derivatives have more than one null vector
+_CLOSED = 1e-7  # of lengths: gaps that `nsds.equilibrium` may leave
+_SMALL = 1e-3  # of the lengths: smaller coordinates have no scale of their own
 _RELATIONS = "lagrangian_linear_relation", "scleronomous", "rheonomous"
 
 
 def continue_equilibrium(system, *, parameter, until, step=0.02, smallest_step=1e-7, max_points=500, tol=1e-12):
-    """The path of static equilibria on which a system rests, over a parameter, through folds and changes of its contacts.
+    """The path of static equilibria through a system's state over a parameter, through folds and changes of its contacts.
 
-    The path is quasi-static: what sticks stays where it has begun to, and what slips has the friction against its motion.
+    The path is quasi-static: a sticking contact stays where it began to stick, a slipping one has the friction against its motion.
 
     Parameters
     ----------
     system : numpy.ndarray
         A record of Lagrangian systems. The path begins at the equilibrium that `nsds.equilibrium` finds from it.
     parameter : str
-        What is varied, as ``"truss.fext[0]"``: of systems, interactions and laws.
+        The parameter, as ``"truss.fext[0]"``: of systems, interactions and laws.
     until : float
         Value at which the path ends; it also ends where it is back at the first value.
     step, smallest_step : float
-        First, and smallest, distance of points, as a part of the way from the first value to ``until``.
+        First, and smallest, distance of points, as a fraction of the interval from the first value to ``until``.
     max_points : int
         Points at most, special ones included.
     tol : float
@@ -82,12 +82,14 @@ def continue_equilibrium(system, *, parameter, until, step=0.02, smallest_step=1
     >>> round(float(closes["parameter"]), 9), path["lambda"][-1].round(9).tolist()
     (2.0, [1.0])
     """
+    # 1. arguments
     owner = "continue_equilibrium"
     record, parameter = one_record(owner, system), _checks.text(owner, "parameter", parameter)
     until, tol = _checks.number(owner, "until", until), _checks.number(owner, "tol", tol, above=0.0)
     step = _checks.number(owner, "step", step, 0.0, 1.0, above=0.0)
     smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
     max_points = _checks.integer(owner, "max_points", max_points, low=2)
+    # 2. the equilibrium at the first value, then the path
     statics = _Statics(owner, record, parameter)
     valid(owner, statics.at(until))
     if until == statics.value:
@@ -104,7 +106,7 @@ class _Contact(NamedTuple):
     is_equation: bool
 
     def states(self):
-        """All that it may be in."""
+        """All states that the contact may have."""
         if self.is_equation:
             return (HELD,)
         if self.tangent < 0:
@@ -113,13 +115,15 @@ class _Contact(NamedTuple):
 
 
 class _Statics:
-    """Forces on the coordinates, and outputs, of a record with a parameter."""
+    """Forces on the coordinates, and outputs, of a record as functions of a parameter."""
 
     def __init__(self, owner, record, path):
+        # 1. only Lagrangian systems: their coordinates are a vector space, in which secants make sense
         if family(model_of(record)) != LAGRANGIAN:
             raise ValueError(f"{owner}: expected a record of Lagrangian systems; state bodies by nsds.lagrangian")
         self.parameter, self.name, self.t = Parameter(owner, label_of([path]), record, path), path, record["t"].reshape(1)
         self.value = self.parameter.of(record)
+        # 2. coordinates of each system, numbered one after the other
         systems, interactions, _ = split(model_of(record))
         self.parts, self.places, self.sides, self.contacts, n, m = [], {}, [], [], 0, 0
         for name, kind in systems:
@@ -127,6 +131,7 @@ class _Statics:
                 self.places[name, e] = np.arange(n, n + part["q"].size)
                 self.parts.append((name, e, kind, self.places[name, e]))
                 n += part["q"].size
+        # 3. coordinates and rows of lambda of each interaction, and its contacts
         for name, relation, law, *sides in interactions:
             if relation not in _RELATIONS or LAWS[law].form not in ("unilateral", "friction", "dry_friction", "equality"):
                 raise ValueError(f"{owner}: '{name}': {relation} with {law} is not treated; see nsds.equilibrium at single values")
@@ -137,6 +142,7 @@ class _Statics:
                 label = f"{name}[{e}]" if record[name].shape else name
                 self.contacts += _contacts_of(owner, label, law, record.dtype[name].base, own, m)
                 m += own
+        # 4. the equilibrium at the first value
         self.n, self.m, self.record = n, m, equilibrium(record)
         self.q = np.concatenate([self.record[name].reshape(-1)["q"][e] for name, e, *_ in self.parts])
         forces = [self.record[name].reshape(-1)[e]["lambda"].reshape(-1) for name, e, *_ in self.sides]
@@ -151,6 +157,7 @@ class _Statics:
         out, t = np.zeros(q.shape), np.repeat(self.t, len(q))
         for name, e, kind, at in self.parts:
             part, own = record[name].reshape(-1)[e], q[:, at]
+            # functions and constants at zero velocity, spring, control
             rest, names = np.zeros(own.shape), part.dtype.names
             for field, sign in (("fext", 1.0), ("fint", -1.0), ("fgyr", -1.0)):
                 if field in names:
@@ -184,7 +191,7 @@ class _Statics:
         return out
 
     def friction(self, record):
-        """Of each contact the number that friction is: mu, a limit, or 0."""
+        """Friction parameter of each contact: mu, a limit, or 0."""
         numbers = []
         for name, e, _, _, rows in self.sides:
             part = record[name].reshape(-1)[e]
@@ -195,7 +202,7 @@ class _Statics:
 
 
 def _contacts_of(owner, name, law, dtype, m, first):
-    """`_Contact`s of one interaction of m rows, of which the first has this number."""
+    """`_Contact`s of one interaction of m rows, numbered from ``first``."""
     form, width = LAWS[law].form, rows_of_contact(law, dtype)
     if form == "friction" and width != 2:
         raise ValueError(f"{owner}: '{name}': friction in space is not treated; state the contact in its plane")
@@ -210,9 +217,9 @@ def _contacts_of(owner, name, law, dtype, m, first):
 
 
 class _Returned(NamedTuple):
-    """What belongs to a point."""
+    """Quantities at a point of the path."""
 
-    impacts: np.ndarray  # none: as of orbits
+    impacts: np.ndarray  # zero: field of orbits that `Path` reads
     q: np.ndarray
     y: np.ndarray
     lam: np.ndarray
@@ -221,11 +228,11 @@ class _Returned(NamedTuple):
 
 
 class _Branch(Path):
-    """A path with the same states of all contacts: u = (q, lambda of what is held, parameter), in units of their scales."""
+    """A path with fixed states of all contacts: u = (q, lambda of active constraints, parameter), in units of their scales."""
 
     def __init__(self, statics, states, anchors, scales, until, tol):
         self.statics, self.states, self.anchors, self.scales = statics, states, anchors, scales
-        held = []  # rows of lambda that are unknown, each with the row whose output does not move
+        held = []  # rows of lambda that are unknown, each with the row whose output is constant
         for contact, state in zip(statics.contacts, states, strict=True):
             if contact.normal >= 0 and state != OPEN:
                 held.append(contact.normal)
@@ -240,9 +247,10 @@ class _Branch(Path):
         return np.append(np.concatenate([q, lam[self.held]]) / self.scale, share)
 
     def _forces(self, friction):
-        """lambda = base + T lambda of what is held: (base, T)."""
+        """lambda = base + T (lambda of active constraints): (base, T)."""
         s, contacts = self.statics, zip(self.statics.contacts, self.states, friction, strict=True)
         base, T = np.zeros(s.m), np.zeros((s.m, self.held.size))
+        # slip: the tangential force is mu times the normal one, or the limit of dry friction
         T[self.held, np.arange(self.held.size)] = 1.0
         for contact, state, mu in contacts:
             if state in _SIGN and contact.normal >= 0:
@@ -252,7 +260,7 @@ class _Branch(Path):
         return base, T
 
     def _residual(self, record, q, held):
-        """Forces left (rows, n) and outputs of what is held less their places, at q (rows, n)."""
+        """Unbalanced forces (rows, n) and outputs of active constraints less their anchors, at q (rows, n)."""
         s = self.statics
         base, T = self._forces(s.friction(record))
         lam = np.repeat((base + T @ held)[None], len(q), axis=0)
@@ -262,14 +270,18 @@ class _Branch(Path):
     def equations(self, u):
         """See `nsds.analysis.paths.Path`."""
         s, n, (state, values) = self.statics, self.statics.n, self.parts(u)
+        # 1. derivatives by the coordinates: central differences of forces and outputs
         q, held, value, widths = state[:n], state[n:], values[0], DIFFERENCE * self.scales.q
         around = np.concatenate([q[None], q + np.diag(widths), q - np.diag(widths)])
         forces, off, y, lam, T = self._residual(s.at(value), around, held)
         by_q = [(each[1 : n + 1] - each[n + 1 :]).T / (2.0 * widths) for each in (forces, off)]
+        # 2. by lambda: its forces are linear, so that these are exact
         presses = s.pressed(s.at(value), np.repeat(q[None], self.held.size, axis=0), T.T).T
+        # 3. by the parameter
         delta = DIFFERENCE * max(abs(self.span[0]), abs(value))
         low, high = (self._residual(s.at(value + side * delta), q[None], held)[:2] for side in (-1.0, 1.0))
         by_value = [(b[0] - a[0]) / (2.0 * delta) for a, b in zip(low, high, strict=True)]
+        # 4. rows and columns in units of the scales
         upper = np.column_stack([by_q[0] * self.scales.q, presses * self.scales.force, by_value[0] * self.span]) / self.scales.force
         lower = np.column_stack([by_q[1] * self.scales.q, np.zeros((self.held.size,) * 2), by_value[1] * self.span]) / self.scales.length
         F = np.concatenate([forces[0] / self.scales.force, off[0] / self.scales.length])
@@ -280,29 +292,33 @@ class _Branch(Path):
         return returned, F, derivatives
 
     def tests(self, u, returned, derivatives, direction):
-        """Numbers that are zero at special points; those of contacts must not be below 0."""
+        """Test functions, which are zero at special points; those of contacts must not be negative."""
         crossing = np.linalg.det(np.vstack([derivatives, direction]))
         return np.array([direction[-1], crossing, *(number for _, number in self.margins(u, returned, direction))])
 
     def margins(self, u, returned, direction):
-        """(number of a contact, what must not be below 0) of all contacts, in units of the scales."""
+        """(number of a contact, quantity that must not be negative) of all contacts, in units of the scales."""
         s, value = self.statics, self.parts(u)[1][0]
         record, result = s.at(value), []
         friction, slides = s.friction(record), None
         for k, (contact, state) in enumerate(zip(s.contacts, self.states, strict=True)):
             if contact.is_equation:
                 continue
+            # open: the gap
             if state == OPEN:
                 result.append((k, returned.y[contact.normal] / self.scales.length))
                 continue
+            # closed: the normal force
             pressure = returned.lam[contact.normal] if contact.normal >= 0 else 1.0
             if contact.normal >= 0:
                 result.append((k, pressure / self.scales.force))
+            # slip: its speed along the path must be against the friction force
             if state in _SIGN:
                 if slides is None:
                     way = DIFFERENCE * direction[: s.n] * self.scales.q
                     slides = np.diff(s.outputs(record, np.array([returned.q - way, returned.q + way])), axis=0)[0] / (2.0 * DIFFERENCE)
                 result.append((k, -_SIGN[state] * slides[contact.tangent] / self.scales.length))
+            # stick: distance to the friction limit
             elif contact.tangent >= 0:
                 result.append((k, (friction[k] * pressure - abs(returned.lam[contact.tangent])) / self.scales.force))
         return result
@@ -326,20 +342,23 @@ def _scales_of(statics, until):
 
 
 def _stiffness(by_q):
-    """The least eigenvalue of minus the derivatives of forces, on what leaves the outputs of what is held as they are."""
+    """Least eigenvalue of the stiffness on the null space of the active constraints."""
     forces, outputs = by_q
+    # 1. null space of the outputs of active constraints
     free = np.eye(forces.shape[1])
     if len(outputs):
         _, values, rows = np.linalg.svd(outputs)
         free = rows[(values > _SINGULAR * max(values.max(), 1e-300)).sum() :].T
     if free.shape[1] == 0:
         return math.inf
+    # 2. symmetric part of the stiffness there
     K = -free.T @ forces @ free
     return float(np.linalg.eigvalsh(0.5 * (K + K.T))[0])
 
 
 def _followed(owner, statics, until, tol, step, smallest, max_points):
     """The table of the path."""
+    # 1. states of the contacts at the start; those at a limit may change at once
     scales, y = _scales_of(statics, until), statics.outputs(statics.record, statics.q[None])[0]
     make = lambda states, anchors: _Branch(statics, states, anchors, scales, until, tol)  # noqa: E731
     lam, gaps = statics.lam / scales.force, y / scales.length
@@ -349,6 +368,7 @@ def _followed(owner, statics, until, tol, step, smallest, max_points):
         choices = _choices(contact, at_start[-1], gaps, lam, mu[k], _CLOSED)
         weak |= {k: choices} if len(choices) > 1 else {}
     anchors = np.where(_tangents(statics), y, 0.0)
+    # 2. direction in which the path begins
     branch, point = _onward(make, at_start, anchors, weak, (statics.q, statics.lam, 0.0), None, step)
     if point is None:
         raise ValueError(f"{owner}: no path leads on from the equilibrium at {statics.name} = {statics.value} towards {until}")
@@ -361,6 +381,7 @@ def _followed(owner, statics, until, tol, step, smallest, max_points):
         turns.append(turned)
 
     while len(points) < max_points and kinds[-1] not in ("until", "lost"):
+        # 3. next point; at the first inequality that is violated the path ends at its zero instead
         new, way = branch.next(point, way, smallest)
         if new is None:
             kinds[-1] = kinds[-1] or "lost"
@@ -368,10 +389,12 @@ def _followed(owner, statics, until, tol, step, smallest, max_points):
         event = _first_event(branch, point, new)
         if event is not None:
             new = event[0]
+        # 4. folds and branch points up to there
         for k, kind in ((_FOLD, "fold"), (_CROSSING, "branch_point")):
             special = branch.located(point, new, k)[0] if point.tests[k] * new.tests[k] < 0.0 else None
             if special is not None and 0.0 <= special.u[-1] <= 1.0:
                 add(branch, special, kind)
+        # 5. end of the interval, or an ordinary point
         if event is None and new.u[-1] in (0.0, 1.0):
             add(branch, new, "until")
             break
@@ -380,6 +403,7 @@ def _followed(owner, statics, until, tol, step, smallest, max_points):
             longest = LONGEST * step * max(1.0, np.linalg.norm(new.u))  # what is far from the start has its own size
             point, way = new, max(smallest, min(way * (GROWTH if new.n_iter <= FAST else 1.0), longest))
             continue
+        # 6. change of contacts: the states that lead on, with anchors of new sticking contacts where they are now
         changed = _changed(branch, new, event[1])
         anchors = np.where(_tangents(statics), new.returned.y, 0.0)
         after, ahead = _onward(make, branch.states, _kept_anchors(branch, anchors), changed, _at(new), (branch, new.direction), step)
@@ -393,7 +417,7 @@ def _followed(owner, statics, until, tol, step, smallest, max_points):
 
 
 def _at(point):
-    """(q, lambda, share of the way) of a point."""
+    """(q, lambda, fraction of the interval) of a point."""
     return point.returned.q, point.returned.lam, point.u[-1]
 
 
@@ -405,7 +429,7 @@ def _tangents(statics):
 
 
 def _kept_anchors(branch, anchors):
-    """Anchors of a new branch: what sticks already stays where it is held."""
+    """Anchors of a new branch: contacts that already stick keep theirs."""
     sticks = [one.tangent for one, state in zip(branch.statics.contacts, branch.states, strict=True) if one.tangent >= 0 and state == HELD]
     result = anchors.copy()
     result[sticks] = branch.anchors[sticks]
@@ -427,7 +451,7 @@ def _first_state(contact, gaps, lam, mu):
 
 
 def _choices(contact, state, gaps, lam, mu, small):
-    """States in which a contact may go on from where it has these outputs and forces, in units of their scales."""
+    """States in which a contact may continue from these outputs and forces, in units of their scales."""
     if contact.is_equation or (state == OPEN and gaps[contact.normal] > small):
         return (state,)
     if contact.normal >= 0 and lam[contact.normal] <= small:
@@ -441,7 +465,7 @@ def _choices(contact, state, gaps, lam, mu, small):
 
 
 def _first_event(branch, a, b):
-    """(the first point from a to b where something that must not be below 0 is zero, the number of its contact), or None."""
+    """(first point from a to b where a quantity that must not be negative is zero, number of its contact), or None."""
     who, found = [k for k, _ in branch.margins(b.u, b.returned, b.direction)], []
     for k in np.flatnonzero(b.tests[_N:] < 0.0):
         if a.tests[_N + k] <= 0.0:
@@ -454,13 +478,13 @@ def _first_event(branch, a, b):
 
 
 def _changed(branch, point, k):
-    """{contact: states in which it may go on} at a special point of contact k."""
+    """{contact: states in which it may continue} at a special point of contact k."""
     s, scales, returned = branch.statics, branch.scales, point.returned
     gaps, lam, mu = returned.y / scales.length, returned.lam / scales.force, s.friction(s.at(branch.parts(point.u)[1][0]))
     result = {}
     for j, contact in enumerate(s.contacts):
         choices = _choices(contact, branch.states[j], gaps, lam, mu[j], _WEAK)
-        if j == k and len(choices) == 1:  # at rest between two ways of slip, or located less well
+        if j == k and len(choices) == 1:  # at rest between both directions of slip, or located less well
             choices = (HELD, branch.states[j]) if branch.states[j] in _SIGN else contact.states()
         if len(choices) > 1:
             result[j] = choices
@@ -468,14 +492,15 @@ def _changed(branch, point, k):
 
 
 def _onward(make, states, anchors, changed, at, incoming, step):
-    """(branch, its point at a special point, with the direction in which it leads on), or (None, None).
+    """(branch, its point just behind a special point, with its direction), or (None, None).
 
-    Of all states of the contacts that may change those are taken in which nothing that must not be is below 0 a little farther on; of
-    several the one that goes on most like the path that comes in, and not back on it.
+    Of all states of the contacts that may change those are accepted in which no inequality is violated a little farther on; of
+    several the one whose direction is most like that of the incoming path, and not back on it.
     """
     best = None, None, -math.inf
     if len(changed) > _MOST:
         return best[:2]
+    # 1. all combinations of states of the contacts that may change
     for choice in product(*changed.values()):
         new = list(states)
         for k, state in zip(changed, choice, strict=True):
@@ -485,9 +510,11 @@ def _onward(make, states, anchors, changed, at, incoming, step):
         _, F, derivatives = branch.equations(u)
         if F is None:
             continue
+        # 2. tangent at the special point; a second null vector would leave it undetermined
         values, rows = np.linalg.svd(derivatives)[1:]
         if values.size and values[-1] <= _SINGULAR * values[0]:
             continue
+        # 3. both directions: a point a little ahead must satisfy all inequalities
         for direction in (rows[-1], -rows[-1]):
             likeness = _likeness(branch, direction, incoming)
             is_back = incoming is not None and new == incoming[0].states and likeness < 0.0
@@ -504,7 +531,7 @@ def _onward(make, states, anchors, changed, at, incoming, step):
 
 
 def _likeness(branch, direction, incoming):
-    """Cosine between two directions of (q, parameter); where nothing comes in, the one of the parameter."""
+    """Cosine between two directions of (q, parameter); without an incoming path, that with the parameter."""
     n = branch.statics.n
     own = np.append(direction[:n], direction[-1])
     if incoming is None:

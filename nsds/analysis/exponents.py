@@ -20,13 +20,13 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
     system : numpy.ndarray, or map from `nsds.iterated_map`
         A record, or an array of records.
     period : float, or array_like of the shape of the system
-        Time between sections, where tangent vectors are made orthonormal: of a forced system the period of what drives it.
+        Time between sections, where tangent vectors are made orthonormal: for a forced system the period of the excitation.
     n_periods, transient : int
-        Sections that count, and those before them, during which the vectors turn towards their directions.
+        Sections that count, and those before them, during which the vectors align with their directions.
     n_exponents : int, optional
-        The largest ones only; all by default.
+        Number of exponents, the largest ones; all by default.
     blocks : int
-        Errors are those of the means of so many blocks.
+        Number of blocks; errors are those of the means of the blocks.
     scheme : numpy.ndarray, optional
         ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
     h : float, optional
@@ -62,11 +62,13 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
     >>> bool(found["exponents"][0] > 1), bool(abs(found["exponents"].sum() - np.log(0.5)) < 1e-8)
     (True, True)
     """
+    # 1. arguments
     owner = "lyapunov"
     n_periods, transient = _checks.integer(owner, "n_periods", n_periods, low=1), _checks.integer(owner, "transient", transient, low=0)
     blocks = _checks.integer(owner, "blocks", blocks, low=2)
     if n_exponents is not None:
         n_exponents = _checks.integer(owner, "n_exponents", n_exponents, low=1)
+    # 2. transient, then the growth of the vectors block by block; after Ctrl-C the blocks so far count
     run = _Vectors(owner, system, period, scheme, h, n_exponents)
     samples = []
     try:
@@ -86,11 +88,13 @@ class _Vectors:
 
     def __init__(self, owner, system, period, scheme, h, k):
         self.is_map = isinstance(system, IteratedMap)
+        # 1. a map: no time between its iterations
         if self.is_map:
             if period is not None or scheme is not None or h is not None:
                 raise ValueError(f"{owner}: a map has neither period nor scheme nor step: leave them out")
             self.shape, self.n = (), system.n
         else:
+            # 2. a system: periods of the members
             system = valid(owner, system)
             if period is None:
                 raise ValueError(f"{owner}: period is missing: the time between sections")
@@ -101,6 +105,7 @@ class _Vectors:
             if not (periods > 0).all():
                 raise ValueError(f"{owner}: period must be above 0, got {periods.min()}")
 
+            # 3. rows that the tangent map needs, from a trial run
             def with_rows(rows, orthonormal):
                 return carried(owner, system, periods.reshape(-1), scheme, h, n_columns=k, orthonormal=orthonormal, rows=rows)
 
@@ -108,6 +113,7 @@ class _Vectors:
             rows = rows_for(run, lambda rows: with_rows(rows, False))
             run = run if rows == run.rows else with_rows(rows, True)
             self.n = run.plan.n_own
+        # 4. number of vectors
         if k is not None and k > self.n:
             raise ValueError(f"{owner}: n_exponents must be at most the number of states {self.n}, got {k}")
         self.k = k or self.n
@@ -130,13 +136,15 @@ class _Vectors:
 
 
 def _spectra(run, samples):
-    """The table of exponents, from what was sampled between blocks."""
+    """Table of exponents, from the samples between blocks."""
     k, members = run.k, len(samples[0][0])
+    # 1. table
     result = np.zeros(
         members,
         [("exponents", "<f8", (k,)), ("errors", "<f8", (k,)), ("rate", "<f8"), ("sum_error", "<f8"), ("n_impacts", "<i8"),
          ("n_events", "<i8"), ("n_together", "<i8"), ("n_untreated", "<i8"), ("time", "<f8"), ("status", "<i8")],
     )  # fmt: skip
+    # 2. rates of each block; exponents over all blocks, their errors from the spread of the blocks, weighted by time
     growth, time = np.array([one[0] for one in samples]), np.array([one[1] for one in samples])
     passed = np.diff(time, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,11 +153,13 @@ def _spectra(run, samples):
         result["exponents"] = (growth[-1] - growth[0]) / (time[-1] - time[0])[:, None]
         spread = (weights[..., None] * (means - result["exponents"]) ** 2).sum(axis=0)
         result["errors"] = np.sqrt(spread / max(len(samples) - 2, 1))
+        # 3. growth of volumes, summed independently of the vectors, checks the sum of the exponents
         result["rate"] = (samples[-1][2] - samples[0][2]) / (time[-1] - time[0])
         result["sum_error"] = result["exponents"].sum(axis=1) - result["rate"] if k == run.n else math.nan  # NaN, too, of what sticks
     for column, name in enumerate(("n_impacts", "n_events", "n_together", "n_untreated"), start=3):
         result[name] = samples[-1][column] - samples[0][column]
     result["time"], result["status"] = time[-1] - time[0], run.run.status
+    # 4. largest first
     order = np.argsort(-result["exponents"], axis=1, kind="stable")
     for name in ("exponents", "errors"):
         result[name] = np.take_along_axis(result[name], order, axis=1)

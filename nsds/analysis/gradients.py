@@ -1,4 +1,4 @@
-"""The gradient of a function of the state at the end of a run, backwards along it."""
+"""Gradient of a function of the state at the end of a run, by the adjoint method."""
 
 import numpy as np
 
@@ -18,13 +18,13 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     system : numpy.ndarray
         A record.
     t_end : float
-        When the objective is taken; no event should be just then.
+        Time at which the objective is evaluated; no event should be just then.
     objective : function ``objective(x)``
         A number that depends on the state at the end, a plain Python function of x (n,).
     parameters : sequence of str
         See `nsds.sensitivity`.
     rows : int
-        Into how many parts the run is divided: the costate is given between them.
+        Number of parts of the run: the costate is given between them.
     scheme : numpy.ndarray, optional
         ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
     h : float, optional
@@ -60,6 +60,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     >>> found["gradient"].round(4).tolist()
     [0.9275, 0.0931, 4.8707]
     """
+    # 1. arguments
     owner = "gradient"
     system, rows = one_record(owner, system), _checks.integer(owner, "rows", rows, low=1)
     start, t_end = float(system["t"]), _checks.number(owner, "t_end", t_end)
@@ -69,6 +70,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     named = named_parameters(owner, system, parameters)
     length = (t_end - start) / rows
 
+    # 2. forward run, with the tangent map of each part; rows are doubled until these are accurate
     def run_with(in_part):
         run = carried(owner, system.reshape(1), length, scheme, h, parameters=named, rows=in_part, sections=rows)
         run.record(rows)
@@ -78,6 +80,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     (run, _), error = run_with(1), np.zeros(1)
     if not run.is_exact:
         run, error, _ = refined(run_with, 2, length)
+    # 3. result, NaN where the run ends early
     n, k, states = run.plan.n_own, len(named), run.plan.n
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
     fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,)), ("error", ())]
@@ -89,6 +92,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     result["t"][0], result["x"][0] = start, state_of(system)
     result["t"][1 : len(t) + 1], result["x"][1 : len(t) + 1] = t, x
     maps = run.maps[0][:, :n][:, :, np.r_[:n, states : run.plan.n_columns]]  # the sources of a circuit, which time gives, lie between
+    # 4. backwards: one vector through the maps of all parts
     if run.status[0] == 0:
         last = result["x"][-1]
         result["value"] = _checks.number(owner, "objective(x)", objective(last.copy()))
@@ -106,7 +110,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
 
 
 def _product(maps):
-    """The map (1, n, columns) over all parts, from theirs (parts, n, columns)."""
+    """Map (1, n, columns) over all parts, from their maps (parts, n, columns)."""
     n = maps.shape[1]
     product = np.eye(n, maps.shape[2])
     for M in maps:

@@ -1,4 +1,4 @@
-"""Maps that users state, as sections of systems are: their iterations, derivatives, and borders."""
+"""Iterated maps stated by users, with the interface of sections of systems: iterations, derivatives, borders."""
 
 import inspect
 import math
@@ -23,14 +23,14 @@ from nsds.status import CONVERGED, NON_FINITE
 _vector = float64[::1]
 _MAP = types.void(_vector, _vector, _vector)
 _call = _jit.caller(_MAP)
-_WIDEST, _NARROWER, _WIDTHS = 2.0**-6, 2.0**-4, 16  # differences: the first one, relative to 1 or the variable, and how much shorter next
-_SECONDS = 1e-7  # that an image takes, at about
-_FIRST = 2**16  # images up to the first look for Ctrl-C, at most
-_AGREE, _NOISE = 1e-9, 2.0**-48  # of the derivative: by how much extrapolated ones may differ; of the values
+_WIDEST, _NARROWER, _WIDTHS = 2.0**-6, 2.0**-4, 16  # finite differences: the first, relative to 1 or the variable; factor; their number
+_SECONDS = 1e-7  # for an image, about
+_FIRST = 2**16  # images up to the first check for Ctrl-C, at most
+_AGREE, _NOISE = 1e-9, 2.0**-48  # of the derivative: accepted difference of extrapolations; of the values: their noise
 
 
 class IteratedMap:
-    """A map ``x -> f(x, p)`` that a user states: see `iterated_map`."""
+    """A map ``x -> f(x, p)`` stated by a user: see `iterated_map`."""
 
     def __init__(self, function, x, p, jac, modulo, border):
         self.function, self.jac, self.x, self.p, self.modulo, self.border, self.n = function, jac, x, p, modulo, border, x.size
@@ -40,14 +40,14 @@ class IteratedMap:
             self.callbacks.append(_compiled("jac", jac, "x, p, matrix(cleared(out), (x.size, x.size))"))
 
     def addresses(self):
-        """Where the map and its Jacobian are called; 0 of a Jacobian that is not given."""
+        """Addresses of the map and its Jacobian; 0 without a Jacobian."""
         return tuple(np.uintp(one.address) for one in self.callbacks) + (np.uintp(0),) * (2 - len(self.callbacks))
 
     def __reduce__(self):
         return IteratedMap, (self.function, self.x, self.p, self.jac, self.modulo, self.border)
 
     def identity(self):
-        """All that decides its images, and where they start."""
+        """Bytes that determine its images and where they start."""
         functions = [fingerprint(one, {}) for one in (self.function, self.jac) if one is not None]
         return repr(functions).encode() + b"".join(array.tobytes() for array in (self.x, self.p, self.modulo))
 
@@ -63,7 +63,7 @@ def _compiled(name, function, arguments):
 
 
 def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
-    """A map ``x -> f(x, p)``, to be analysed as the section of a system is.
+    """A map ``x -> f(x, p)``, to be analysed like the section of a system.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
     p : array_like (k,)
         Parameters, which are varied as ``"p[0]"``.
     jac : function ``jac(x, p, out)``, optional
-        Writes ``df_i/dx_j`` into ``out`` (n, n). By differences if not given, as short as the map asks for, to some 1e-12.
+        Writes ``df_i/dx_j`` into ``out`` (n, n). By finite differences if not given, as short as the map requires, to some 1e-12.
     modulo : array_like (n,), optional
         Periods of coordinates that are angles; 0, or none at all, of those that are not.
     border : function ``border(x, p, out)``, optional
-        Of maps in pieces: writes into ``out`` (1,) a number that is zero where another piece begins, of several borders their product.
-        `nsds.continue_orbit` finds the border collisions of orbits by it.
+        For piecewise maps: writes into ``out`` (1,) a number that is zero where another piece begins, for several borders their product.
+        `nsds.continue_orbit` uses it to find border collisions of orbits.
 
     Returns
     -------
@@ -112,17 +112,20 @@ def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
     >>> str(end["kind"]), bool(abs(end["parameter"] - 1 / 9) < 1e-12)
     ('border', True)
     """
+    # 1. functions and their arguments
     owner = "iterated_map"
     function, jacobian, border = (getattr(one, "py_func", one) for one in (f, jac, border))
     for name, given in (("f", function), ("jac", jacobian), ("border", border)):
         if (name == "f" or given is not None) and (not inspect.isfunction(given) or len(inspect.signature(given).parameters) != 3):
             raise TypeError(f"{owner}: {name} must be a function {name}(x, p, out), got {_checks.shortened(given)}")
+    # 2. state, parameters, angles
     x, p = _checks.array(owner, "x", x, n_dims=1), _checks.array(owner, "p", p, n_dims=1)
     if x.size == 0:
         raise ValueError(f"{owner}: x must have at least one entry")
     modulo = np.zeros(x.size) if modulo is None else _checks.array(owner, "modulo", modulo, shape=x.shape)
     if (modulo < 0).any():
         raise ValueError(f"{owner}: modulo must be at least 0, got {modulo.min()}")
+    # 3. a trial in Python, where mistakes have messages
     for name, given, shape in (("f", function, x.size), ("jac", jacobian, (x.size, x.size)), ("border", border, 1)):
         if given is not None:
             try_once(owner, name, given, x.copy(), p.copy(), np.zeros(shape))
@@ -130,7 +133,7 @@ def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
 
 
 def try_once(owner, name, function, *arguments):
-    """Run a function in Python, where an index out of range is an error; refuse it where it fails or the last one gets no numbers."""
+    """Runs a function in Python, where an index out of range is an error; refuses it if it fails or writes no numbers into the last one."""
     out = arguments[-1]
     try:
         result = function(*arguments)
@@ -156,11 +159,11 @@ def _image(address, n, x, p, modulo, out):
 
 @kernel
 def slopes(address, n, x, p, varied, i, out, spare):
-    """``df_a/dv_i`` into out (n,), v = varied being x or p, by central differences that become shorter until extrapolations agree.
+    """``df_a/dv_i`` into out (n,), v = varied being x or p, by central differences, shortened until extrapolations agree.
 
     Differences D of half widths h, h/2 and h/4 are extrapolated twice (Richardson's rule), ``R = (16 E_2 - E_1)/15`` of
-    ``E_1 = (4 D_2 - D_1)/3``, ``E_2 = (4 D_3 - D_2)/3``; how far E_2 is from R is the error of E_2, that of R is smaller. What is near a
-    singularity of the map, or a border, needs an h that is below its distance; of each component the R of the least error counts.
+    ``E_1 = (4 D_2 - D_1)/3``, ``E_2 = (4 D_3 - D_2)/3``; |R - E_2| estimates the error of E_2, that of R is smaller. Near a
+    singularity of the map, or a border, h must be less than its distance; for each component the R of the least error counts.
     spare (6 n).
     """
     at = varied[i]
@@ -169,6 +172,7 @@ def slopes(address, n, x, p, varied, i, out, spare):
     h = _WIDEST * max(1.0, abs(at))
     for a in range(n):
         out[a], least[a] = math.nan, math.inf
+    # 1. three central differences; the width is that of the rounded arguments
     for _ in range(_WIDTHS):
         for k in range(3):
             D = view(spare, (3 + k) * n, n)
@@ -181,6 +185,7 @@ def slopes(address, n, x, p, varied, i, out, spare):
             varied[i] = at
             for a in range(n):
                 D[a] = (high[a] - low[a]) / width
+        # 2. extrapolate, and keep the best of each component
         agree = True
         for a in range(n):
             E_1, E_2 = (4.0 * second[a] - first[a]) / 3.0, (4.0 * third[a] - second[a]) / 3.0
@@ -189,6 +194,7 @@ def slopes(address, n, x, p, varied, i, out, spare):
             if error < least[a]:
                 out[a], least[a] = R, error
             agree &= error <= max(_AGREE * abs(R), 2.0 * noise)
+        # 3. done when all components agree to the accuracy or to their noise
         if agree:
             break
         h *= _NARROWER
@@ -196,7 +202,7 @@ def slopes(address, n, x, p, varied, i, out, spare):
 
 @kernel
 def _differentiate(addresses, n, x, p, place, J, slope, spare):
-    """Jacobian of a map, by rows, the user's or by differences; by ``p[place]``, unless that is negative, into slope (n,)."""
+    """Jacobian of a map, by rows, the user's or by finite differences; by ``p[place]``, unless negative, into slope (n,)."""
     if addresses[1] != 0:
         _call(addresses[1], (x, p, J))
     else:
@@ -210,10 +216,10 @@ def _differentiate(addresses, n, x, p, place, J, slope, spare):
 
 @kernel
 def iterate(first, last, count, skipped, addresses, modulo, place, x, p, points, columns, drift, growth, log_det, status, spare):
-    """count images of x (members, n) with p (members, k); those after ``skipped`` into points (members, images, n).
+    """Iterates x (members, n) count times with p (members, k); images after ``skipped`` go into points (members, images, n).
 
-    columns (members, n k) are multiplied by the derivatives, and made orthonormal where growth (members, k) has columns; log_det is that
-    of the derivatives. drift (members, n), the derivative by ``p[place]``, goes with them: ``drift <- J drift + df/dp``.
+    columns (members, n k) are multiplied by the derivatives, and orthonormalised if growth (members, k) has columns; log_det is the
+    logarithm of the determinant. drift (members, n) is the derivative by ``p[place]``: ``drift <- J drift + df/dp``.
     spare (members, 8 n + 2 n^2).
     """
     n = x.shape[1]
@@ -225,6 +231,7 @@ def iterate(first, last, count, skipped, addresses, modulo, place, x, p, points,
         for j in range(count):
             if status[m] != CONVERGED:
                 break
+            # 1. derivatives at the state before the image
             if k > 0:
                 _differentiate(addresses, n, state, p[m], place, J, slope, differences)
                 if place >= 0:
@@ -234,9 +241,11 @@ def iterate(first, last, count, skipped, addresses, modulo, place, x, p, points,
                 multiply(n, k, n, J, columns[m], product)
                 for a in range(n * k):
                     columns[m, a] = product[a]
+                # 2. growth of volumes and of vectors
                 log_det[m] += log_of_determinant(n, J, product)
                 if growth.shape[1] > 0:
                     orthonormalise(n, k, columns[m], growth[m])
+            # 3. image
             status[m] = _image(addresses[0], n, state, p[m], modulo, image)
             for i in range(n):
                 state[i] = image[i]
@@ -258,7 +267,7 @@ class Iterates:
         self._spare = np.zeros((members, 8 * n + 2 * n * n))
 
     def advance(self, count, skipped=0):
-        """Take count images of all members."""
+        """Computes count images of all members."""
         done, n = 0, max(1, _FIRST // len(self.x))
         with Interrupts() as interrupts, shares(len(self.x)) as in_shares:
             while done < count:
@@ -269,7 +278,7 @@ class Iterates:
                 done, n = done + n, next_chunk(n, time.perf_counter() - began)
 
     def _iterate(self, done, n, skipped, first, last):
-        """n images of some members, after those that are done."""
+        """n images of some members, after the ``done`` first ones."""
         iterate(
             first, last, n, skipped - done, self.iterated.addresses(), self.iterated.modulo, self.place, self.x, self.p, self.points,
             self.columns.reshape(len(self.x), -1), self.drift, self.growth, self.log_det, self.status, self._spare,
@@ -277,7 +286,7 @@ class Iterates:
 
 
 class IteratedSection:
-    """n_periods iterations of a map, as a section of a system is."""
+    """n_periods iterations of a map, with the interface of a section of a system."""
 
     met, rows = "border", None  # see `SectionMap`
 
@@ -288,16 +297,16 @@ class IteratedSection:
         self.x, self.n, self.modulo = iterated.x.copy(), iterated.n, iterated.turns
 
     def require(self, _k, _value):
-        """Parameters of maps have no range."""
+        """No operation: parameters of maps have no range."""
 
     def require_parameters(self):
-        """Maps name no states as parameters."""
+        """No operation: maps name no states as parameters."""
 
     def require_drive(self, _x, _values):
-        """Maps need no drive."""
+        """No operation: maps have no excitation."""
 
     def over(self, n_periods):
-        """The section of other orbits of the same map."""
+        """Section of orbits of another period of the same map."""
         return IteratedSection(self.owner, self.iterated, n_periods, self.names)
 
     def home(self, x, values):
@@ -309,15 +318,15 @@ class IteratedSection:
         return x
 
     def impact_times(self, _x, _values):
-        """Maps have no impacts."""
+        """Empty: maps have no impacts."""
         return []
 
     def other_times(self, _x, _values):
-        """Nor times between their images."""
+        """Empty: there are no times between images."""
         return []
 
     def close(self):
-        """Nothing was prepared."""
+        """No operation: nothing was prepared."""
 
     def margins(self, x, values, corners):
         """Values of the border at the points of the orbit."""
@@ -357,7 +366,7 @@ class IteratedSection:
 
 
 def place_in_map(owner, label, iterated, path, letter="p"):
-    """Number of the parameter of a map that is named as ``p[i]``, or of the state ``x[i]``."""
+    """Index of the parameter of a map that is named as ``p[i]``, or of the state ``x[i]``."""
     found, size = re.fullmatch(letter + r"\[(\d{1,9})\]", _checks.text(owner, label, path)), getattr(iterated, letter).size
     if found is None or int(found.group(1)) >= size:
         last, given = f"{letter}[{size - 1}]", _checks.shortened(path)
@@ -366,7 +375,7 @@ def place_in_map(owner, label, iterated, path, letter="p"):
 
 
 def section_of(owner, system, period, n_periods, scheme, names, h=None):
-    """The section of a system, or of a map."""
+    """Section of a system, or of a map."""
     n_periods = _checks.integer(owner, "n_periods", n_periods, low=1)
     if isinstance(system, IteratedMap):
         if period is not None or scheme is not None or h is not None:

@@ -1,4 +1,4 @@
-"""Event-driven Lagrangian systems, as `nsds.analysis.tangent` sees them: accelerations in the present modes, gaps and speeds, impacts."""
+"""Interface of event-driven Lagrangian systems for `nsds.analysis.tangent`: accelerations in the present modes, guards, impacts."""
 
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
@@ -12,7 +12,7 @@ from nsds.schemes.lagrangian.outputs import position, velocity
 from nsds.schemes.mechanics.tables import FREE, HELD, SLIP
 from nsds.schemes.problem.disks import first_of_disk
 
-_FULL = 1.0 - 1e-9  # of the friction that slip has: what sticks has less
+_FULL = 1.0 - 1e-9  # fraction of the friction limit from which a contact slips; a sticking one has less
 
 
 @tiny
@@ -23,13 +23,13 @@ def is_linear(s):
 
 @tiny
 def n_guards(s):
-    """Rows that have guards."""
+    """Number of rows with guards."""
     return s.newton.constraints.size
 
 
 @tiny
 def crosses(i, s, iwork):
-    """Whether a gap, or a speed of slip, has come to zero: at all other events motions go on smoothly."""
+    """Whether a gap, or a speed of slip, has crossed zero: at all other events the motion stays smooth."""
     f, c = s.flow[0], s.newton.constraints[i]
     is_gap = iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT and not is_compliant(c)
     return iwork[f.fired + i] != 0 and (is_gap or iwork[f.mode + i] == SLIP)
@@ -37,7 +37,7 @@ def crosses(i, s, iwork):
 
 @kernel
 def load(x, s, memory):
-    """The state (q, v) into x."""
+    """Copies the state (q, v) into x."""
     f = s.flow[0]
     load_state(s, memory, f.x_sampled)
     for i in range(f.n):
@@ -46,7 +46,7 @@ def load(x, s, memory):
 
 @kernel
 def _put(x, s, memory):
-    """The state from x."""
+    """Sets the state to x."""
     f = s.flow[0]
     for i in range(f.n):
         memory.work[f.x_sampled + i] = x[i]
@@ -59,18 +59,21 @@ def evaluate(what, row, t, x, out, s, functions, options, memory):
     work, iwork = memory.work, memory.iwork
     f, p, n = s.flow[0], s.newton.plan[0], s.flow[0].n // 2
     _put(x, s, memory)
+    # 1. vector field: accelerations of the active constraints
     if what == FIELD:
         accelerate(t, s, functions, options, memory)
         for i in range(n):
             out[i], out[n + i] = x[n + i], work[p.acc + i]
         return
     evaluate_operators(t, EVERY, s, functions, options, memory)
+    # 2. guard: the gap, or the speed of slip
     if what == GUARD:
         c = s.newton.constraints[row]
         out[0] = position(c, s.newton.entries, memory)
         if iwork[f.mode + row] == SLIP:
             out[0], _ = velocity(c, s.newton.entries, memory)
         return
+    # 3. reset: velocities after the impact, H v+ = -e H v- for rows that rebound and 0 for the others
     free_accelerations(t, s, functions, options, memory)
     factorise(s, memory)
     for e in range(iwork[f.n_equations]):
@@ -87,7 +90,7 @@ def evaluate(what, row, t, x, out, s, functions, options, memory):
 
 @kernel
 def guard_rate(row, t, x, s, functions, options, memory):
-    """How fast the guard of a row changes along the motion: the velocity of a gap, or ``H a + curvature``; after `evaluate` of FIELD."""
+    """Rate of change of the guard of a row along the motion: velocity of a gap, or ``H a + curvature``; call after `evaluate` of FIELD."""
     work = memory.work
     f, p, c = s.flow[0], s.newton.plan[0], s.newton.constraints[row]
     if memory.iwork[f.mode + row] == FREE:
@@ -102,9 +105,9 @@ def guard_rate(row, t, x, s, functions, options, memory):
 
 @kernel
 def set_reset(s, memory):
-    """Modes that stand for the impact whose impulses are in work[p.total:]: HELD what is hit or sticks, SLIP what slips.
+    """Modes that describe the impact with the impulses work[p.total:]: HELD for rows that close or stick, SLIP for slipping ones.
 
-    work[opening:] is 1 of what rebounds with e; what closes comes to rest.
+    work[opening:] is 1 for rows that rebound with e; closing contacts come to rest.
     """
     work, iwork = memory.work, memory.iwork
     f, p, normal = s.flow[0], s.newton.plan[0], 0
@@ -113,6 +116,7 @@ def set_reset(s, memory):
         acts = impulse != 0.0 and c.lower == ABSENT
         work[f.opening + i] = 0.0 if is_closed or c.e == ABSENT or c.rebound != ABSENT else 1.0
         iwork[f.mode + i] = HELD if acts or c.bilateral != 0 else FREE
+        # friction: a disk of tangential rows slips where its impulse is at the limit of the normal one before it
         if c.component == 0:
             normal = i
         elif acts:

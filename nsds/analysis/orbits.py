@@ -1,4 +1,4 @@
-"""Periodic orbits: Newton's method on a section, Floquet multipliers, branches of orbits and what happens along them."""
+"""Periodic orbits: Newton's method on a section, Floquet multipliers, tables of orbits."""
 
 import math
 from contextlib import closing
@@ -13,11 +13,11 @@ from nsds.analysis.sections import difference
 from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
-_FAR = 1e9  # times the first state, or 1: what is farther has drifted away
-_SINGULAR = 1e-13  # 1 over the condition of Newton's equations: below it they are singular
-_STRETCH = 4.0  # by how much a step of Newton's method may change a period: another would lead to runs without end
-_LATER = (0.29, 0.5, 0.79)  # of a period: from where a cycle is looked for again
-_SHORT = 2.0**-17  # of a period: the step of differences in time
+_FAR = 1e9  # times the first state, or 1: a motion farther away has diverged
+_SINGULAR = 1e-13  # reciprocal condition of Newton's equations below which they count as singular
+_STRETCH = 4.0  # factor by which a Newton step may change a period: a larger one would lead to runs without end
+_LATER = (0.29, 0.5, 0.79)  # of a period: starts of further attempts to find a cycle
+_SHORT = 2.0**-17  # of a period: step of finite differences in time
 
 
 def orbit_dtype(n, parameter=("parameter", "<f8")):
@@ -30,10 +30,12 @@ def orbit_dtype(n, parameter=("parameter", "<f8")):
 
 
 def filled(rows, section, k, x, values, returned, n_iter):
-    """Row k of a table of orbits, from what the section gave at x."""
+    """Row k of a table of orbits, from the result of the section at x."""
+    # 1. orbit and its residual
     row, residual = rows[k], abs(difference(returned.ends[0], x, section.modulo)).max()
     if returned.error is None:
         returned = section.resolved(x, values, returned)
+    # 2. derivatives and counters
     M = returned.maps[0]
     row["x"], row["period"] = x, section.period(*values) * section.n_periods
     given = row.dtype.names[1]  # "parameter", or "parameters"
@@ -49,7 +51,7 @@ def filled(rows, section, k, x, values, returned, n_iter):
 
 
 def multipliers_of(M):
-    """Eigenvalues of the derivatives, the largest first, of a pair that with the positive imaginary part; NaN where M has no numbers."""
+    """Eigenvalues of M, the largest first, of a complex pair that with the positive imaginary part first; NaN where M is not finite."""
     if not np.isfinite(M).all():
         return np.full(len(M), math.nan)
     real, imag, _, _, failed = lapack.dgeev(M, compute_vl=False, compute_vr=False)
@@ -60,14 +62,14 @@ def multipliers_of(M):
 
 
 def floquet(system, *, period=None, n_periods=1, scheme=None, h=None):
-    """Monodromy matrix and multipliers of the motion that starts at the state of a system, over a number of periods.
+    """Monodromy matrix and multipliers of the motion from the state of a system, over a number of periods.
 
     Parameters
     ----------
     system : numpy.ndarray, or map from `nsds.iterated_map`
         A record, whose state is on an orbit: `nsds.orbit` finds one.
     period : float
-        Of what drives the system; maps have none.
+        Period of the excitation of the system; maps have none.
     n_periods : int
         Periods after which the orbit closes; of maps the iterations.
     scheme : numpy.ndarray, optional
@@ -130,9 +132,9 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
     system, period, n_periods, scheme, h
         See `nsds.floquet`; the state of the system is where Newton's method starts.
     free_period : bool
-        Of systems that nothing drives: the period is a first guess only, and is found, too. One multiplier is then 1.
+        For autonomous systems: the period is only a first guess, and is found too. One multiplier is then 1.
     settle : int
-        Orbits (n_periods periods each) that are run first, towards what attracts.
+        Orbits (n_periods periods each) that are run first, towards an attractor.
     tol : float
         Largest difference between end and start, relative to 1 or the state.
     max_iter : int
@@ -158,6 +160,7 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
     >>> found["monodromy"].trace().round(6).item()
     0.602722
     """
+    # 1. the section; a free period is its one parameter
     owner = "orbit"
     with closing(section_of(owner, system, period, n_periods, scheme, [], h)) as section:
         if _checks.flag(owner, "free_period", free_period):
@@ -166,12 +169,14 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
             if h is not None:
                 raise ValueError(f"{owner}: free_period is for event-driven motions: a period has a whole number of steps h")
             section.values, section.period = np.array([section.period()]), lambda period: period
+        # 2. arguments, and the transient
         settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
         tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
         for _ in range(settle):
             returned = section.returns(x[None], [section.values], derive=False)
             require_run(owner, returned, x, section.x)
             x = returned.ends[0]
+        # 3. Newton's method, then the row of the table
         solve = _cycle if free_period else newton
         x, returned, residual, n_iter = solve(section, x, section.values, tol, max_iter)
         if not residual <= tol:
@@ -181,7 +186,7 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
 
 
 def require_run(owner, returned, x, first=None):
-    """Raise a ValueError where a run has failed, or drifted away, from a first state."""
+    """Raises a ValueError if a run has failed, or diverged from a first state."""
     if returned.status[0] != CONVERGED:
         raise ValueError(f"{owner}: the motion from the state {x.tolist()} ends: {advice(int(returned.status[0]))}")
     if not np.isfinite(returned.ends).all() or (first is not None and abs(returned.ends).max() > _FAR * max(1.0, abs(first).max())):
@@ -189,7 +194,7 @@ def require_run(owner, returned, x, first=None):
 
 
 def refuse(owner, section, x, returned, residual):
-    """Raise the ValueError that says that no orbit was found, and what is there instead."""
+    """Raises the ValueError that no orbit was found, with the residual and the largest multiplier."""
     require_run(owner, returned, x)
     largest = abs(np.linalg.eigvals(returned.maps[0])).max()
     if residual <= ROUNDING:
@@ -204,7 +209,7 @@ def refuse(owner, section, x, returned, residual):
 
 
 def off_of(section, x, returned):
-    """(end less start, the largest difference relative to 1 or the state); (None, infinity) where there is no end."""
+    """(end less start, largest difference relative to 1 or the state); (None, infinity) if there is no end."""
     if returned.status[0] != CONVERGED:
         return None, math.inf
     off = difference(returned.ends[0], x, section.modulo)
@@ -213,9 +218,9 @@ def off_of(section, x, returned):
 
 
 def newton(section, x, values, tol, max_iter):
-    """Newton's method at fixed values of the parameters, its steps halved where they lead away: (x, what it returns, residual, steps).
+    """Newton's method at fixed parameters, with step halving: (x, result of the section, residual, steps).
 
-    Where the state is small, it goes on until the residual is small relative to that, too, or no longer falls.
+    For a small state it continues until the residual is small relative to that, too, or no longer falls.
     """
     returned, identity = section.returns(x[None], [values]), np.eye(section.n)
     (off, residual), n_iter = off_of(section, x, returned), 0
@@ -224,6 +229,7 @@ def newton(section, x, values, tol, max_iter):
         if is_found and abs(off).max() <= tol * abs(x).max():
             break
         n_iter += 1
+        # full step first; once tol is met, only one more try per step: the rest is refinement
         step = _solved(returned.maps[0] - identity, off)
         for halving in range(1 if is_found else _HALVINGS):
             trial = x - step * 0.5**halving
@@ -238,7 +244,7 @@ def newton(section, x, values, tol, max_iter):
 
 
 def _solved(A, b):
-    """``A x = b``; where that is singular to rounding the shortest of the x that come nearest."""
+    """Solution of ``A x = b``; if A is singular to rounding, the least-squares solution of least norm."""
     factors, pivots, _ = lapack.dgetrf(A)
     if lapack.dgecon(factors, abs(A).sum(axis=0).max())[0] > _SINGULAR:
         return lapack.dgetrs(factors, pivots, b)[0]
@@ -246,7 +252,7 @@ def _solved(A, b):
 
 
 def _cycle(section, x, values, tol, max_iter):
-    """`newton_and_period`; where it fails, from states later on the motion: an event may be so near to the first that it passes it."""
+    """`newton_and_period`; if it fails, from later states of the motion: an event near the start may fall on either side of it."""
     first = newton_and_period(section, x, values, tol, max_iter)
     for part in _LATER if not first[2] <= tol else ():
         later = section.returns(x[None], [part * values], derive=False)
@@ -258,18 +264,21 @@ def _cycle(section, x, values, tol, max_iter):
 
 
 def newton_and_period(section, x, values, tol, max_iter):
-    """`newton` for a period that is unknown, too: the state moves across the motion only. Leaves the period in section.values."""
+    """`newton` with unknown period: the state moves only across the motion. Leaves the period in section.values."""
     period = values[0]
     returned = section.returns(x[None], [[period]])
     residual, n_iter = off_of(section, x, returned)[1], 0
     while not residual <= tol and n_iter < max_iter and math.isfinite(residual):
         n_iter += 1
+        # 1. derivative of the end by the period, and the direction of the motion at the start
         delta = _SHORT * period
         around = section.returns(np.array([x, x]), [[period + delta], [period - delta]], derive=False).ends
         start = section.returns(x[None], [[delta]], derive=False).ends[0] - x
         by_period = (around[0] - around[1]) / (2.0 * delta)
+        # 2. bordered Newton equations: a phase condition removes the freedom along the orbit
         bordered = np.block([[returned.maps[0] - np.eye(section.n), by_period[:, None]], [start[None] / delta, np.zeros((1, 1))]])
         step = np.linalg.lstsq(bordered, np.append(returned.ends[0] - x, 0.0), rcond=None)[0]
+        # 3. step halving; a step that changes the period too much is not tried
         for halving in range(_HALVINGS):
             trial, length = x - step[:-1] * 0.5**halving, period - step[-1] * 0.5**halving
             if not period / _STRETCH < length < period * _STRETCH:

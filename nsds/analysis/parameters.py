@@ -1,4 +1,4 @@
-"""Numbers of a record that are varied: fields by their path, as ``"follower.z[0]"``, and the words of the state."""
+"""Parameters of a record: number fields by their path, as ``"follower.z[0]"``, and the offsets of the state."""
 
 import re
 from functools import lru_cache
@@ -19,12 +19,14 @@ class Parameter:
     """A number in a record, by its path: ``part.field`` or ``part.field[i]``; label: the argument that names it."""
 
     def __init__(self, owner, label, record, path):
+        # 1. form of the path
         found = _PATH.fullmatch(_checks.text(owner, label, path))
         if found is None:
             raise ValueError(f"{owner}: {label} must be named as 'part.field' or 'part.field[i]', got {_checks.shortened(path)}")
         part, field, indices = found.groups()
         self.owner, self.label, self.path, self.part, self.field = owner, label, path, part, field
         self.index = tuple(int(i) for i in re.findall(r"\d+", indices))
+        # 2. part and field
         names = record.dtype.names
         if part not in names or record.dtype[part].base.names is None:
             known = [name for name in names if record.dtype[name].names]
@@ -35,6 +37,7 @@ class Parameter:
             known = [name for name in fields.names if fields[name].base.kind == "f"]
             hint = f"'{part}' has {', '.join(known)}{_checks.meant(field, known)}"
             raise ValueError(f"{owner}: {label}: {path!r} names no field of numbers; {hint}")
+        # 3. one entry of the field
         values = record.reshape(-1)[:1][part][field]
         try:
             places = np.zeros(values.shape)[(0, *self.index)]
@@ -44,14 +47,14 @@ class Parameter:
             raise ValueError(f"{owner}: {label}: {path!r} has {np.size(places)} entries: say which, as '{path}[0]'")
 
     def of(self, record):
-        """Its value in one record."""
+        """Value in one record."""
         return float(np.asarray(record[self.part][self.field])[self.index].reshape(-1)[0])
 
     def beside(self, record, delta):
-        """The value, or the nearest one to it beside which values by delta less and more are in the range of the field.
+        """The value, or the nearest one for which value - delta and value + delta are in the range of the field.
 
-        Laws are linear in theirs, as far as motions go on in the same modes: there a derivative beside an end of the range is that at it.
-        What has no friction has no modes of friction: ValueError.
+        Laws are linear in their parameters while the modes stay the same: there the derivative beside an end of the range is that at it.
+        At zero friction there are no modes of friction: ValueError.
         """
         value = self.of(record)
         _, _, _, ranges = bounds_of_words(record.dtype, record["model"].item())[self.part]
@@ -64,7 +67,7 @@ class Parameter:
         return min(max(value, low + delta), high - delta)
 
     def put(self, records, values):
-        """The records (members,) with other values of it, a number or (members,); they are changed."""
+        """The records (members,) with other values of the parameter, a number or (members,); they are changed in place."""
         places = records[self.part][self.field]
         places[(slice(None), *self.index)] = np.reshape(
             np.broadcast_to(values, records.shape), records.shape + (1,) * (places[(0, *self.index)].ndim)
@@ -80,12 +83,12 @@ def named_parameters(owner, system, paths):
 
 
 def label_of(names):
-    """The argument that has given names of parameters."""
+    """Name of the argument that lists these parameters."""
     return "parameter" if len(names) == 1 else "parameters"
 
 
 def one_record(owner, system):
-    """A copy of the record of one system; ValueError or TypeError where it is none."""
+    """A copy of the record of one system; ValueError or TypeError if it is not one."""
     system = valid(owner, system)
     if np.shape(system) != ():
         raise ValueError(f"{owner}: system must be one record, not an ensemble of shape {np.shape(system)}")
@@ -98,7 +101,7 @@ def state_of(record):
 
 
 def state_words(record):
-    """Where the states lie in a record, as words of its memory, in the order of `nsds.analysis`: all q, then all v, or all x."""
+    """Offsets of the states in a record, as entries of its memory, in the order of `nsds.analysis`: all q, then all v, or all x."""
     return _words_of(record.dtype, record["model"].reshape(-1)[0])
 
 

@@ -1,42 +1,42 @@
-"""Paths of orbits over parameters, by pseudo-arclength: points at which one equation fewer holds than there are unknowns."""
+"""Paths of orbits over parameters, by pseudo-arclength: n equations in n + 1 unknowns."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
-_SMALL = 1e-3  # of the largest state: one that is smaller has no scale of its own
-_CORRECTIONS = 8  # of a point, at most
-FAST, GROWTH, LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
-_FARTHEST = 1.0  # of all the way: corrections that lead farther lead nowhere, and parameters out of their ranges
-STRAY = 0.2  # of a step: by how much a point may lie elsewhere than predicted
-ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
-_BESIDE = 1e-6  # of the path: a jump of a test so near to a special point is that of this point
-_ISOLATED = 1e-9  # singular value of the derivatives, in units of the scales: where the least one is smaller, orbits are a continuum
-_ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
-_REAL = 1e-9  # imaginary part of multipliers that are real
-_NOISE = 1e-3  # the same where derivatives are finite differences: what has more jumps
-LOCATED, SECANTS = 1e-13, 60  # of a step: where a special point is; how many points are tried
-BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
-ZERO, JUMPS, UNKNOWN = range(3)  # how a test changes its sign
+DIFFERENCE = 2.0**-17  # finite difference by the parameter, relative to its range or itself
+_SMALL = 1e-3  # of the largest state: smaller states have no scale of their own
+_CORRECTIONS = 8  # Newton corrections of a point, at most
+FAST, GROWTH, LONGEST = 3, 1.5, 4.0  # corrections up to which the next step grows, its factor, largest multiple of the first step
+_FARTHEST = 1.0  # of the whole path: larger corrections diverge, and leave the ranges of the parameters
+STRAY = 0.2  # of a step: allowed distance of a point from its prediction
+ROUNDING = 1e-9  # smaller residuals that no longer fall are rounding
+_BESIDE = 1e-6  # of the path: distance within which a jump of a test function belongs to a special point
+_ISOLATED = 1e-9  # least singular value of the derivatives, in units of the scales, below which orbits are a continuum
+_ZERO = 1e-6  # of the values between which a test function changes sign: its largest value at a special point
+_REAL = 1e-9  # imaginary part below which multipliers are real
+_NOISE = 1e-3  # the same for derivatives by finite differences: a larger value is a jump
+LOCATED, SECANTS = 1e-13, 60  # of a step: accuracy of a special point; number of secants
+BEND = 0.9  # cosine between directions of successive points below which the step is repeated, half as long
+ZERO, JUMPS, UNKNOWN = range(3)  # how a test function changes its sign
 
 
 class Point(NamedTuple):
-    """A point of a path: u = (x, parameters) in units of their scales, the direction of the path, and what the section gave."""
+    """A point of a path: u = (x, parameters) in units of their scales, the direction of the path, and the result of the section."""
 
     u: np.ndarray
     direction: np.ndarray
     returned: NamedTuple
-    tests: np.ndarray  # that change sign at special points
+    tests: np.ndarray  # test functions, which change sign at special points
     n_iter: int
-    least: float  # singular value of the derivatives
+    least: float  # least singular value of the derivatives
 
 
 class Path:
     """A path and its scales: u = (x / scale, parameters less the first ones, by their spans); the last unknown goes from 0 to 1.
 
-    What is particular to one gives ``equations(u)``: (what the section returned, F (n,), its derivatives (n, n + 1)), F None where there is
+    A subclass gives ``equations(u)``: (result of the section, F (n,), its derivatives (n, n + 1)), F None if there is
     no orbit; and ``tests(u, returned, derivatives, direction)``.
     """
 
@@ -48,17 +48,20 @@ class Path:
         return u[: self.section.n] * self.scale, self.first + u[self.section.n :] * self.span
 
     def corrected(self, u, normal, towards, tol=None):
-        """The point of the path in the plane through u with this normal; None where Newton's method does not find it."""
+        """Point of the path in the plane through u with this normal; None if Newton's method does not converge."""
         at, last, tol = u, math.inf, self.tol if tol is None else tol
+        # 1. residual and derivatives
         for k in range(_CORRECTIONS):
             returned, F, derivatives = self.equations(at)
             if F is None:
                 return None
+            # 2. converged, or a residual that no longer falls for rounding: the direction is the null vector
             bordered, size = np.vstack([derivatives, normal]), abs(F).max()
             if size <= tol or (size <= ROUNDING and size > 0.5 * last) or (size <= self.tol and k == _CORRECTIONS - 1):
                 _, sizes, directions = np.linalg.svd(derivatives)
                 direction = directions[-1] if directions[-1] @ towards >= 0 else -directions[-1]
                 return Point(at, direction, returned, self.tests(at, returned, derivatives, direction), k, sizes[-1])
+            # 3. Newton step in the plane; far corrections belong to another path
             last = size
             try:
                 at = at - np.linalg.solve(bordered, np.append(F, normal @ (at - u)))
@@ -69,38 +72,43 @@ class Path:
         return None
 
     def next(self, point, step, smallest):
-        """(the next point, the step that led to it), or (None, one that is too short) where no step does.
+        """(next point, its step), or (None, a step that is too short) if no step succeeds.
 
-        It lies in the range of the last unknown: at its end, where a step leads beyond. Nor does it lie in a continuum of orbits.
+        The point lies in the range of the last unknown, at its end if a step leads beyond, and not in a continuum of orbits.
         """
         bent = None
+        # 1. predict along the tangent, correct in the plane across it
         while step >= smallest:
             predicted = point.u + step * point.direction
             new = self.corrected(predicted, point.direction, point.direction)
             off = math.inf if new is None else np.linalg.norm(new.u - predicted)
             new = None if new is None or not is_isolated(new) else self._within(point, new)
+            # 2. accept a point near its prediction, with a similar direction and as many impacts; else half the step
             if new is not None:
                 turns = new.direction @ point.direction < BEND
                 if off <= STRAY * step and not turns and new.returned.impacts[0] == point.returned.impacts[0]:
                     return new, step
+                # 3. a corner of the path is remembered, and used where no shorter step does better
                 bent = new if self.may_bend(point, new, off / step) else bent
             step *= 0.5
         return bent, step
 
     def may_bend(self, _point, _new, _off):
-        """Whether a point may come next though it lies elsewhere than predicted, by so many steps."""
+        """Whether a point may be accepted though it lies ``_off`` steps from its prediction."""
         return False
 
     def located(self, a, b, k):
-        """(the point between two at which test k changes its sign, how: ZERO, JUMPS or UNKNOWN), by the method of Illinois.
+        """(point between two at which test k changes its sign, how: ZERO, JUMPS or UNKNOWN), by the Illinois method.
 
-        Along the direction of the first. UNKNOWN where not all points between the two are found: the point is the last one, or None.
+        Along the direction of the first. UNKNOWN if a point between the two is not found: then the last one found, or None.
         """
+        # 1. bracket in terms of the distance along the first direction
         length = (b.u - a.u) @ a.direction
         low, high, f_low, f_high, side = 0.0, length, a.tests[k], b.tests[k], 0
         around, best = [f_low, f_high], None
         if f_high == 0.0:
             return b, ZERO
+        # 2. regula falsi; halving the value of the end that stays twice keeps it superlinear
         for _ in range(SECANTS):
             s = (low * f_high - high * f_low) / (f_high - f_low)
             new = self.corrected(a.u + s * a.direction, a.direction, a.direction, tol=0.0)
@@ -117,12 +125,13 @@ class Path:
                 low, f_low, around[0] = s, f, f
                 f_high *= 0.5 if side == -1 else 1.0
                 side = -1
+        # 3. a zero, or a jump: what remains is compared with the values at both ends and on both sides
         least, most = sorted(abs(point.tests[k]) for point in (a, b))
         is_zero = abs(best.tests[k]) <= _ZERO * min(1.0 + least, most) or max(map(abs, around)) <= _NOISE * most
         return best, ZERO if is_zero else JUMPS
 
     def where_events_change(self, a, b):
-        """The last point from a towards b with as many events as a: a phase of sticking or sliding begins, or ceases, there."""
+        """Last point from a towards b with as many events as a: a phase of sticking or sliding begins, or ends, there."""
         length = (b.u - a.u) @ a.direction
         low, high, best = 0.0, length, None
         while high - low > LOCATED * length:
@@ -137,7 +146,7 @@ class Path:
         return best
 
     def at_value(self, a, b, value):
-        """The point at a value of the last unknown that lies between two; None where it is not found, or is of another path."""
+        """Point at a value of the last unknown between two points; None if it is not found, or of another path."""
         share = (value - a.u[-1]) / (b.u[-1] - a.u[-1])
         normal = np.append(np.zeros(len(a.u) - 1), 1.0)
         start = a.u + share * (b.u - a.u)
@@ -149,14 +158,14 @@ class Path:
         return point
 
     def _within(self, a, b):
-        """b, or the point at the end of the range of the last unknown that lies between two."""
+        """b, or the point at the end of the range of the last unknown if that lies between the two."""
         if 0.0 <= b.u[-1] < 1.0:
             return b
         return self.at_value(a, b, 1.0 if b.u[-1] >= 1.0 else 0.0)
 
 
 def in_order(found, jumps):
-    """[(kind, point), ...] of special points and of jumps of tests, (distance, kind, point) each, no two jumps at the same place."""
+    """Sorted [(kind, point), ...] of special points and jumps, (distance, kind, point) each; no jump beside another point."""
     result = [*found]
     for jump in jumps:
         if all(abs(jump[0] - one[0]) > _BESIDE for one in result):
@@ -165,19 +174,19 @@ def in_order(found, jumps):
 
 
 def is_isolated(point):
-    """Whether there are no other orbits beside a point but those of the path."""
+    """Whether the orbits beside a point are only those of the path."""
     return point.least > _ISOLATED
 
 
 def scale_of(x):
-    """Units of a state: its own sizes, but for numbers that are small."""
+    """Scales of a state: its own magnitudes, except for small numbers."""
     largest = abs(x).max() or 1.0
     return np.where(abs(x) > _SMALL * largest, abs(x), largest)
 
 
 def tests_of_maps(M):
-    """Numbers that change sign where an orbit with these derivatives folds, doubles its period, and where a pair of multipliers has the
-    product 1."""
+    """Test functions of a fold, a period doubling, and a pair of multipliers with the product 1, of orbits with the
+    derivatives M."""
     identity = np.eye(len(M))
     multipliers = np.linalg.eigvals(M)
     i, j = np.triu_indices(len(M), 1)
@@ -186,7 +195,7 @@ def tests_of_maps(M):
 
 
 def has_complex_pair(point):
-    """Whether the multipliers whose product is nearest to 1 are no real ones."""
+    """Whether the pair of multipliers whose product is nearest to 1 is complex."""
     multipliers = np.linalg.eigvals(point.returned.maps[0])
     i, j = np.triu_indices(len(multipliers), 1)
     if not i.size:

@@ -1,4 +1,4 @@
-"""The map of a forced system from one section to the next, whose orbits are analysed, with its derivatives."""
+"""Map of a forced system from one section to the next, with its derivatives: its fixed points are periodic orbits."""
 
 import math
 from typing import NamedTuple
@@ -17,45 +17,45 @@ from nsds.model.validation import valid
 from nsds.schemes.run.preparation import SHORTEST
 from nsds.status import CONVERGED
 
-_SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
-_BENDS = 1e-3  # of a difference: by how much its halves may differ
-_ALONG, _CLOSES = (1.0 / 64.0, 1.0 / 7.0), 1e-4  # of an orbit: later states of a cycle; how well orbits from there close, of the way there
-_OF_STATE = ("q", "v", "p", "x", "r", "y", "ydot", "lambda")  # fields that hold a state, and what acts in it
-_TIMES = (0.5, 0.29, 0.79)  # of an orbit: times of other sections
+_SHORTER, _BY = 6, 16.0  # number of finite differences by the parameter, and ratio of successive ones
+_BENDS = 1e-3  # of a difference: accepted deviation of its halves
+_ALONG, _CLOSES = (1.0 / 64.0, 1.0 / 7.0), 1e-4  # of an orbit: later states of a cycle; residual there, relative to their distance
+_OF_STATE = ("q", "v", "p", "x", "r", "y", "ydot", "lambda")  # fields of the state, and quantities that follow from it
+_TIMES = (0.5, 0.29, 0.79)  # of an orbit: times of alternative sections
 
 
 class Returned(NamedTuple):
-    """What a map gave, of each member."""
+    """Result of a map, of each member."""
 
     ends: np.ndarray  # (members, n)
     maps: np.ndarray  # (members, n, n): derivatives by the state
     status: np.ndarray
     impacts: np.ndarray
     events: np.ndarray
-    slowest: np.ndarray  # the smallest rate of a guard at its event: 0 where a contact grazes
-    log_det: np.ndarray  # of the derivatives, as it was summed along the run
-    together: np.ndarray  # events at which several guards came to zero
+    slowest: np.ndarray  # smallest rate of a guard at its event: 0 at a grazing
+    log_det: np.ndarray  # logarithm of the determinant of the derivatives, summed along the run
+    together: np.ndarray  # events at which several guards crossed zero
     untreated: np.ndarray  # events whose saltation matrix is not known
-    error: np.ndarray | None = None  # of the derivatives, relative to the largest or 1, where it was estimated
+    error: np.ndarray | None = None  # of the derivatives, relative to the largest or 1, if it was estimated
 
 
 class SectionMap:
-    """The map of a forced system from one time to the same phase later: n_periods periods of it."""
+    """Map of a forced system from one time to the same phase n_periods periods later."""
 
-    met = "corner"  # what an orbit comes to where one of its margins is zero
+    met = "corner"  # special point at which a margin of the orbit is zero
 
     def __init__(self, owner, system, period, n_periods, scheme, names, h=None, delay=0.0):
-        self.delay = delay  # of the section behind the time of the user's system
+        self.delay = delay  # of the section after the time of the user's system
         self.owner, self.system, self.scheme, self.n_periods, self.names, self.h = owner, system, scheme, n_periods, names, h
-        self.phases = "stick" if family(model_of(system)) == LAGRANGIAN else "sliding"  # what begins where the number of events changes
+        self.phases = "stick" if family(model_of(system)) == LAGRANGIAN else "sliding"  # phase that begins where events change
         self.period = _period_of(owner, period, names)
         self.parameters = [Parameter(owner, label_of(names), self.system, name) for name in names]
         self.values = np.array([parameter.of(self.system) for parameter in self.parameters])
         self._pools, self._keys, self._words = {}, {}, None if names else []
         self.x = state_of(self.system)
         self.n = self.x.size
-        self.modulo = None  # of states that are angles
-        self.rows = None  # of runs with derivatives, where they are more than at first
+        self.modulo = None  # periods of states that are angles
+        self.rows = None  # rows of runs with derivatives, if more than at first
         self.before = None  # the section at the time of the user's system, where this one is at a later time
 
     def _systems(self, members, values):
@@ -69,17 +69,19 @@ class SectionMap:
         return carried(self.owner, systems, self._lengths(values), self.scheme, self.h, n_columns=n_columns, rows=rows)
 
     def _lengths(self, values):
-        """Of sections, in time."""
+        """Lengths of the sections in time."""
         return [self.period(*each) * self.n_periods for each in values]
 
     def _at(self, values, n_columns):
-        """A run at these values (members, k), which is a prepared one where they are in the records alone, and how it is to begin."""
+        """A run at these values (members, k), a prepared one if the values are only in the records, and the arguments of its restart."""
         if self._words is None:
             self._words = self._words_of_parameters()
         rows = self.rows if n_columns is None else None
         key, lengths = (len(values), n_columns, rows), self._lengths(values)
+        # 1. a parameter changes more than copies of itself: prepare the run at each call
         if len(self._words) < len(self.names):
             self._pools[key] = self._pool(len(values), n_columns, values, rows)
+        # 2. otherwise one run for each shape of the call, the event-driven ones also kept for other sections
         elif key not in self._pools and self.h is None:
             self._pools[key], self._keys[key] = kept_run(self.owner, self._systems(key[0], values), lengths, self.scheme, n_columns, rows)
         elif key not in self._pools:
@@ -87,9 +89,10 @@ class SectionMap:
         return self._pools[key], lengths, zip(self._words, np.transpose(values), strict=False)
 
     def _words_of_parameters(self):
-        """Where each parameter lies; [] where one changes what is prepared by more than copies of itself."""
+        """Offsets of each parameter; [] if one changes prepared memory by more than copies of itself."""
         words = []
         for k in range(len(self.names)):
+            # prepare the run with two values of the parameter: the entries that differ must be copies of it, up to a sign
             given = [self.values.copy() for _ in range(2)]
             given[1][k] += max(1.0, abs(self.values[k])) * 2.0**-10
             one, other = (self._pool(1, 0, [values]).run for values in given)
@@ -102,14 +105,14 @@ class SectionMap:
         return words
 
     def returns(self, states, values, *, derive=True):
-        """Ends of sections that start from states (members, n) at values (members,) of the parameter, as `Returned`."""
+        """Ends of sections that start from states (members, n) at parameters (members,), as `Returned`."""
         run, lengths, change = self._at(np.asarray(values, float), None if derive else 0)
         return self._returned(run, states, lengths, change)
 
     def resolved(self, x, values, returned):
-        """What the section returns from x, with an estimate of the error of its derivatives, from as many rows as these want.
+        """Result of the section at x with an estimate of the error of its derivatives, with as many rows as they need.
 
-        Later runs have as many.
+        Later runs use the same number of rows.
         """
         run, lengths, _ = self._at(np.array([values]), None)
         if run.is_exact:
@@ -131,11 +134,12 @@ class SectionMap:
         return Returned(run.states(), maps, run.status.copy(), *counts)
 
     def with_slopes(self, x, values, delta):
-        """What the section returns from x, and the derivative (n,) of its end by its one parameter, from differences of this half width.
+        """Result of the section at x, and the derivative (n,) of its end by its one parameter, from differences of this half width.
 
-        Near a grazing there are other events on one side, or speeds go as the root of the distance: differences are then shorter, and at
-        last from the other side alone.
+        Near a grazing, one side has other events, or speeds go as the root of the distance: the differences are then shortened, and
+        at last one-sided.
         """
+        # 1. shorten the difference until both sides have the same events and its halves agree
         for _ in range(_SHORTER):
             returned = self.returns(np.array([x, x, x]), [values, values + delta, values - delta])
             used, delta = delta, delta / _BY
@@ -144,42 +148,45 @@ class SectionMap:
             is_smooth = bend <= max(_BENDS * change, ROUNDING * max(1.0, abs(middle).max()))
             if (returned.events == returned.events[0]).all() and is_smooth:
                 break
+        # 2. a side with other events is replaced by the middle
         high, low = (k if returned.events[k] == returned.events[0] else 0 for k in (1, 2))
         high, low = (high, low) if high or low else (1, 2)
         width = ((high == 1) + (low == 2)) * used
         return returned, difference(returned.ends[high], returned.ends[low], self.modulo) / width
 
     def require(self, k, value):
-        """Refuse a value of a parameter that is out of its range."""
+        """Refuses a value of a parameter outside its range."""
         valid(self.owner, self.parameters[k].put(self.system.reshape(1).copy(), value).reshape(()))
 
     def close(self):
-        """Leave what was prepared to other sections."""
+        """Returns prepared runs to the pool for other sections."""
         for of_pool, key in self._keys.items():
             self._pools[of_pool].keep(key)
 
     def margins(self, x, values, corners):
-        """By how much the phases of impacts lie behind those of corners, for each impact and corner, in (-1/2, 1/2]."""
+        """Differences of the phases of impacts and corners, for each impact and corner, in (-1/2, 1/2]."""
         if not corners.size:
             return []
         phase = self.impact_times(x, values)[:, None] * self.n_periods + self.delay / self.period(*values) - corners
         return (phase - np.round(phase)).reshape(-1).tolist()
 
     def impact_times(self, x, values):
-        """When the impacts of the section from x are, as parts of it."""
+        """Times of the impacts of the section from x, as fractions of its length."""
         recorded, length = self._impacts(x, values)
         return (recorded[0] - self.system["t"]) / length
 
     def least_jump(self, x, values):
-        """The least jump of a state at an impact of the section from x; infinity where there is none."""
+        """Least jump of a state at an impact of the section from x; infinity without impacts."""
         (_, _, before, after), _ = self._impacts(x, values)
         return abs(after - before).max(axis=1).min(initial=math.inf)
 
     def _impacts(self, x, values):
-        """(what is recorded at the impacts of the section from x, its length)."""
+        """(record at the impacts of the section from x, its length)."""
+        # 1. a run without derivatives counts the impacts
         run, lengths, change = self._at(np.array([values]), 0)
         run.section(x[None], lengths, change)
         count = int(run.notes[0, IMPACTS])
+        # 2. the same run again records them
         run.restart()
         run.record(count, at=AT_IMPACTS)
         run.advance(1)
@@ -188,14 +195,15 @@ class SectionMap:
         return result, lengths[0]
 
     def _onward(self, x, values, length):
-        """(state a length of time after x at the time of the section, the map to it, the record there)."""
+        """(state a time ``length`` after x at the time of the section, the map to it, the record there)."""
         run, _, change = self._at(np.array([values]), None)
         returned = self._returned(run, x[None], [length], change)
         return returned.ends[0], returned.maps[0], run.run.records[0].copy()
 
     def require_drive(self, x, values):
-        """Refuse the cycle of a system that nothing drives: it closes from each of its states, at the same time."""
+        """Refuses the cycle of an autonomous system: it closes from each of its states, after the same time."""
         length = self._lengths([values])[0]
+        # two later states that close as well: then any phase does
         for part in _ALONG:
             later, _, _ = self._onward(x, values, part * length)
             returned, moved = self.returns(later[None], [values]), np.linalg.norm(later - x)
@@ -207,20 +215,20 @@ class SectionMap:
         )
 
     def require_parameters(self):
-        """Refuse what orbits find: numbers of the state, and what follows from it."""
+        """Refuses parameters that orbits determine: the state, and quantities that follow from it."""
         for parameter in self.parameters:
             if parameter.field in _OF_STATE:
                 raise ValueError(f"{self.owner}: {parameter.label} must be no state, which an orbit has, got {parameter.path!r}")
 
     def over(self, n_periods):
-        """The section of other orbits of the same system."""
+        """Section of orbits of another number of periods of the same system."""
         section = SectionMap(self.owner, self.system, self.period, n_periods, self.scheme, self.names, self.h, self.delay)
         section.before = None if self.before is None else self.before.over(n_periods)
         section.rows = None if self.rows is None else self.rows * max(1, n_periods // self.n_periods)
         return section
 
     def other_times(self, x, values):
-        """Times at which sections would cross the orbit from x, as parts of it, the best one first: farthest from impacts."""
+        """Times at which alternative sections cross the orbit from x, as fractions of it, the best first: farthest from impacts."""
         times = np.sort(self.impact_times(x, values))
         if not times.size:
             return list(_TIMES)
@@ -228,7 +236,7 @@ class SectionMap:
         return [(times[gaps.argmax()] + 0.5 * gaps.max()) % 1.0, *_TIMES]
 
     def later(self, part, points):
-        """(the section at a later time, states of orbits there), of (state, values) of some; (None, None) where one does not come there."""
+        """(section at a later time, states of orbits there), for some (state, values); (None, None) if a motion does not get there."""
         length = part * self._lengths([points[-1][1]])[0]
         found = [self._onward(x, values, length) for x, values in points]
         if not all(np.isfinite(state).all() for state, _, _ in found):
@@ -241,7 +249,7 @@ class SectionMap:
         return section, [state for state, _, _ in found]
 
     def home(self, x, values):
-        """(state at the time of the user's system of the orbit through x, values, derivatives there, None where they are those at x)."""
+        """(state of the orbit through x at the time of the user's system, values, derivatives there; None if they are those at x)."""
         if self.before is None:
             return x, values, None
         length = self._lengths([values])[0]
@@ -251,7 +259,7 @@ class SectionMap:
         return at_home, values, back @ forth
 
     def away(self, x, values):
-        """The state at the time of the section of the orbit that is at x at the time of the user's system."""
+        """State, at the time of the section, of the orbit that is at x at the time of the user's system."""
         if self.before is None:
             return x
         length = self._lengths([values])[0]
@@ -270,7 +278,7 @@ def _period_of(owner, period, names):
 
 
 def difference(ends, states, modulo):
-    """``ends - states`` (members, n), the nearest one of coordinates that are angles."""
+    """``ends - states`` (members, n), for angles modulo their period."""
     result = ends - states
     if modulo is None:
         return result

@@ -1,4 +1,4 @@
-"""Derivatives of the state at the end of a run by the state at its start and by numbers of the record."""
+"""Derivatives of the state at the end of a run by the initial state and by parameters."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from nsds.analysis.parameters import named_parameters, one_record
 from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 
-_STEP = 2.0**-17  # of a difference of the objective, relative to 1 or the variable
+_STEP = 2.0**-17  # finite difference of the objective, relative to 1 or the variable
 
 
 def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, scheme=None, h=None):
@@ -19,7 +19,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     system : numpy.ndarray
         A record.
     t_end : float or array_like (m,)
-        When the state is differentiated; no event should be just then.
+        Time at which the state is differentiated; no event should be just then.
     parameters : sequence of str
         Numbers of the record, as ``"floor.e"``, ``"floor.mu"`` or ``"ball.fext[0]"``: of systems, interactions and laws; at an end of
         its range, as e = 1, that of a number is the derivative from within, and friction may not be 0.
@@ -27,7 +27,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
         A number that depends on the state at the end, a plain Python function of x (n,).
     rows : int, optional
         Points of the run between which the derivatives are of fourth order, where motions are not linear, or parameters act on them. By
-        default as many as they want: doubled from 128 on until the derivatives change by less than 1e-8 of the largest.
+        default as many as they need: doubled from 128 on until the derivatives change by less than 1e-8 of the largest.
     scheme : numpy.ndarray, optional
         ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
     h : float, optional
@@ -66,6 +66,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     >>> found["by_state"].round(4).tolist(), float(found["by_parameters"][0, 0].round(4))
     ([[0.9275, 0.0931], [11.7413, 1.3591]], 4.8707)
     """
+    # 1. arguments
     owner = "sensitivity"
     system = one_record(owner, system)
     named, t_end = named_parameters(owner, system, parameters), _checks.array(owner, "t_end", t_end)
@@ -76,6 +77,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     start = float(system["t"])
     if t_end.ndim > 1 or t_end.size == 0 or not (t_end > start).all():
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, or an array of such times, got {t_end.tolist()}")
+    # 2. one member for each end; rows are doubled until the derivatives are accurate
     systems = np.repeat(system.reshape(1), t_end.size)
     lengths, error = t_end.reshape(-1) - start, np.full(t_end.size, np.nan)
 
@@ -89,6 +91,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
         error[:] = 0.0
     elif rows is None:
         run, error, _ = refined(run_with, run.rows, lengths.min())
+    # 3. result
     n, k = run.plan.n_own, len(named)
     vectors = [("x", (n,)), ("by_state", (n, n)), ("by_parameters", (n, k)), ("value", ()), ("gradient", (n + k,)), ("error", ())]
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
@@ -96,6 +99,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     result["x"], result["status"] = run.states(), run.status
     result["by_state"], result["by_parameters"] = run.columns[:, :n, :n], run.columns[:, :n, run.plan.n :]
     result["value"], result["gradient"], result["error"] = np.nan, np.nan, error
+    # 4. chain rule for the objective
     for row in result if objective is not None else ():
         row["value"] = _checks.number(owner, "objective(x)", objective(row["x"].copy()))
         slope = [slope_of(objective, row["x"], i) for i in range(n)]
@@ -106,7 +110,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
 
 
 def slope_of(objective, x, i):
-    """Central difference of the objective by one coordinate."""
+    """Central difference of the objective by coordinate i."""
     high, low = x.copy(), x.copy()
     high[i] += _STEP * max(1.0, abs(x[i]))
     low[i] -= _STEP * max(1.0, abs(x[i]))

@@ -1,11 +1,11 @@
-"""Tangent maps along a run by time stepping: derivatives of each step while the set of what is active stays as it is.
+"""Tangent maps along a run by time stepping: derivatives of each step at constant active set.
 
 A step is a map of the state, ``x_{k+1} = Phi(x_k, p)``, smooth as long as the same constraints are active and the same bounds are reached:
 there the implicit function theorem, of the one-step problem with these, says what its derivative is. Here it is the central difference of
-the step itself, from states and parameters beside; exact to rounding where a step is linear, which it is for linear systems without
-friction in a plane. Where one side has another active set the difference is taken from the other side.
+the step itself, at neighbouring states and parameters; exact to rounding where a step is linear, which it is for linear systems without
+friction in a plane. If one side has another active set, the difference is one-sided.
 
-As an impact lies at the end of a step whatever the state, its time does not move: these are derivatives of what the scheme computes, and
+As an impact lies at the end of a step whatever the state, its time does not move: these are derivatives of the scheme, and
 in general **not** those of the motion which it approximates, however short its steps are. Those are in `nsds.analysis.tangent`.
 """
 
@@ -49,16 +49,16 @@ from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.table import is_event_driven
 from nsds.status import CONVERGED, INEXACT
 
-_DIFFERENCE = 2.0**-17  # relative to 1 or the variable
-_SHORTER = 2.0**-7  # of the difference, where an active set changes within it
-_AT_BOUND = 1e-9  # of a bound
-_PHASE = 1e-9  # of a step: by how much a period may differ from a whole number of them
-_MOST_STEPS = 2**31 - 1  # of a section, as many as the time loop counts
-_DENSE, _ENOUGH = 4, 64  # steps from one event to the next, on the mean of so many, at which steps are too long
+_DIFFERENCE = 2.0**-17  # finite difference, relative to 1 or the variable
+_SHORTER = 2.0**-7  # factor of the difference if an active set changes within it
+_AT_BOUND = 1e-9  # relative distance within which a multiplier is at its bound
+_PHASE = 1e-9  # of a step: accepted deviation of a period from a whole number of steps
+_MOST_STEPS = 2**31 - 1  # of a section, the largest count of the time loop
+_DENSE, _ENOUGH = 4, 64  # mean number of steps between events, over at least so many steps, below which steps are too long
 
 
 class Rows(NamedTuple):
-    """Multipliers, by their words in the memory, and the bounds at which constraints become active."""
+    """Multipliers, by their offsets in the memory, and the bounds at which constraints become active."""
 
     at: np.ndarray
     low: np.ndarray
@@ -67,7 +67,7 @@ class Rows(NamedTuple):
 
 @tiny
 def _side(value, low, high):
-    """-1 of what is at its lower bound, 1 at its upper one, else 0."""
+    """-1 at the lower bound, 1 at the upper one, else 0."""
     if value <= low + _AT_BOUND * abs(low):
         return -1
     return 1 if value >= high - _AT_BOUND * abs(high) else 0
@@ -91,7 +91,7 @@ def _is_alike(one, other, rows):
 
 @kernel
 def _note_events(before, after, rows, notes):
-    """Count a step in which what is active has changed, and the contacts that have closed."""
+    """Counts a step in which the active set has changed, and the contacts that have closed."""
     changed = 0
     for k in range(rows.at.size):
         i = rows.at[k]
@@ -103,14 +103,17 @@ def _note_events(before, after, rows, notes):
 
 
 def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, other, tables, calls, options):
-    """The state y after the step to t with state, or parameter, j beside itself; the status of the step. ``one``: memory before it."""
+    """The state y after the step to t with state, or parameter, j changed by delta; returns the status. ``one``: memory before the step."""
+    # 1. memory before the step; scratch as prepared, since a step may use what its predecessor left there
     copy_vector(one.mem, other.mem)
     copy_vector(fresh.work[m], other.work)
     copy_vector(fresh.iwork[m], other.iwork)
+    # 2. the change
     if j < plan.n:
         other.mem[words[j]] = one.mem[words[j]] + (delta if side == 1 else -delta)
     else:
         put_change(2 * (j - plan.n) + side, changes, other)
+    # 3. the step
     status = start(one.mem[T], tables, calls.functions, options, other)  # noqa: F821
     if status == 0:
         status, _, _ = step_(t, tables, calls, options, other)  # noqa: F821
@@ -122,13 +125,14 @@ def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, 
 def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, fresh, one, other, tables, calls, options):
     """Derivatives of the state after the step to t, which is in ``now``, by states and parameters, n rows into out.
 
-    Returns the number of columns for which the active set is another one on both sides: these are differences across it.
+    Returns the number of columns with another active set on both sides: these are differences across the change.
     """
     n, N, lost = plan.n, plan.n + plan.n_parameters, 0
     low, high = view(w, 1, N), view(w, N + 1, N)
     for j in range(N):
         delta = _DIFFERENCE * max(1.0, abs(one.mem[words[j]])) if j < n else changes.delta[j - n]
         is_low, is_high = False, False
+        # 1. both sides; a shorter difference if either has another active set
         for shorter in range(2 if j < n else 1):
             delta *= 1.0 if shorter == 0 else _SHORTER
             status = beside(j, 0, delta, t, low, m, plan, words, changes, fresh, one, other, tables, calls, options)  # noqa: F821
@@ -138,6 +142,7 @@ def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, 
             if is_low and is_high:
                 break
         lost += 0 if is_low or is_high else 1
+        # 2. central, or one-sided from the side with the active set of the step
         is_central = is_low == is_high
         for i in range(n):
             above = high[i] if is_high or is_central else now[words[i]]
@@ -148,9 +153,10 @@ def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, 
 
 def _stepped_march_template(first, last, until, plan, all_members, fresh, words, rows, tables, functions, solver, solver_options, options,
                             tangent, changes, ones, others):  # fmt: skip
-    """Steps of members first..last up to number ``until``, with their tangent maps where these have columns, and points of a section."""
+    """Steps of members first..last up to number ``until``, with their tangent maps if these have columns, and points of a section."""
     n, N = plan.n, plan.n + plan.n_parameters
     behind, size = VECTORS * N + 1, n * N
+    # 1. memory of the member, and copies for the differences
     for m in range(first, last):
         mem, imem, address = all_members.mem[m], all_members.imem[m], functions[m]
         memory = memory_of((mem, imem, all_members.work[m], all_members.iwork[m]))
@@ -159,17 +165,20 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
         other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
         calls = calls_of((address, solver, solver_options))
         x, J, spare, product = view(w, 1, N), view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
+        # 2. start of the run
         if reached[STARTED] == 0:
             reached[STARTED] = 1
             reached[STOPPED] = start(mem[T], tables, address, options, memory)  # noqa: F821
         while reached[DONE] < until and reached[STOPPED] == 0:
             k, t_0 = imem[STEP] + 1, mem[T]
             t = mem[T0] + k * options.h
+            # 3. the step; the memory before it is kept for the differences
             copy_vector(mem, one.mem)
             status, _, _ = step_(t, tables, calls, options, memory)  # noqa: F821
             if not _is_solved(status):
                 reached[STOPPED] = status
                 break
+            # 4. derivatives of the step, applied to the tangent map
             if plan.n_columns > 0:
                 lost = differentiate_step(t, mem, J, w, m, plan, words, rows, changes, fresh, one, other, tables, calls, options)  # noqa: F821
                 notes[UNTREATED] += lost
@@ -178,10 +187,12 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
                         spare[i * n + j] = J[i * N + j]
                 notes[LOG_DET] += log_of_determinant(n, spare, product)
                 apply_map(J, columns, n, N, plan.n_columns, product)
+            # 5. accept, and count events
             imem[STEP], mem[T] = k, t
             _note_events(one.mem, mem, rows, notes)
             notes[TIME] += t - t_0
             reached[DONE] += 1
+            # 6. end of a section: store or orthonormalise the map, record the point
             if reached[DONE] % plan.every == 0:
                 if tangent.maps.shape[1] > 0:
                     set_apart(n, plan.n_columns, reached[DONE] // plan.every - 1, columns, tangent.maps[m])
@@ -197,7 +208,7 @@ _marches = {}
 
 
 def _march_of(stepper):
-    """The compiled loop that carries tangent maps along the steps of a scheme."""
+    """Compiled loop that carries tangent maps along the steps of a scheme."""
     name = stepper.start.__module__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step}
@@ -208,14 +219,16 @@ def _march_of(stepper):
 
 
 class Stepped(Carried):
-    """`Carried` by time stepping, with steps h of which a section has a whole number."""
+    """`Carried` by time stepping, with a whole number of steps h in a section."""
 
     def __init__(self, owner, system, period, scheme, h, *, n_columns=None, orthonormal=False, parameters=(), sections=0):
+        # 1. one length of sections for all members
         periods = np.broadcast_to(np.asarray(period, float), np.size(system))
         self.owner, length = owner, float(periods[0])
         if (periods != length).any():
             raise ValueError(f"{owner}: with a step h all sections must be of one length, got some from {periods.min()} to {periods.max()}")
         every, h = whole_steps(owner, length, h)
+        # 2. prepare the run; refuse systems and schemes without a map of states
         run, _ = prepare_run(owner, system, h, scheme, None, False)
         if family(model_of(run.records)) == NEWTON_EULER:
             raise ValueError(f"{owner}: rigid bodies in space are not treated: state the system by nsds.lagrangian")
@@ -223,6 +236,7 @@ class Stepped(Carried):
             raise ValueError(f"{owner}: systems with nsds.sampled_control are not treated")
         if not getattr(run.prepared.stepper, "IS_ONE_STEP", True):
             raise ValueError(f"{owner}: scheme keeps more than the state from one step to the next: no map of states")
+        # 3. plan of the tangent map, changes of parameters, multipliers with bounds
         self.run, self.words, self.rows, self.h, self._length = run, state_words(run.records), every, h, length
         members, n, total = run.records.size, self.words.size, self.words.size + len(parameters)
         width = total if n_columns is None or parameters else n_columns
@@ -254,7 +268,7 @@ class Stepped(Carried):
         self._warn_of_events()
 
     def _warn_of_events(self):
-        """Say once that events are too close for the step."""
+        """Warns once that events are too close for the step."""
         done = self.reached[:, DONE]
         dense = (done >= _ENOUGH) & (_DENSE * self.notes[:, EVENTS] > done)
         if dense.any() and not self._has_warned:
@@ -268,7 +282,7 @@ class Stepped(Carried):
 
 
 def carried(owner, system, period, scheme, h, **settings):
-    """A run with tangent maps: by time stepping where there is a step h, else event by event."""
+    """Run with tangent maps: by time stepping if a step h is given, else event by event."""
     if h is None:
         return Carried(owner, system, period, scheme, **settings)
     h = _checks.number(owner, "h", h, above=0.0)
@@ -279,7 +293,7 @@ def carried(owner, system, period, scheme, h, **settings):
 
 
 def whole_steps(owner, length, h):
-    """(their number in a section of this length, the step that is that part of it): the phase must not drift."""
+    """(number of steps in a section of this length, step that divides it exactly): the phase must not drift."""
     if not length / h <= _MOST_STEPS:
         raise ValueError(f"{owner}: h must leave at most {_MOST_STEPS} steps to the section of length {length:g}, got {h}")
     count = max(1, round(length / h))
@@ -297,6 +311,7 @@ def _rows_of(records, h):
     at, low, high = [], [], []
     model = model_of(records)
     scale = h if family(model_of(records)) == LAGRANGIAN else 1.0
+    # equations are always active: their rows have no bounds
     for name, _, law, *_ in split(model)[1]:
         base, part = records.dtype[name].base, records[name][:1].reshape(-1)
         m = int(np.prod(base["lambda"].shape, dtype=int))

@@ -1,4 +1,4 @@
-"""Surfaces in the space of states that a user states, on which points of a motion are written down."""
+"""Surfaces in state space stated by users, on which points of a motion are recorded."""
 
 import inspect
 from functools import cache
@@ -13,7 +13,7 @@ from nsds.analysis.tangent import SURFACE
 
 
 class Surface:
-    """Where a function ``function(t, x, p, out)`` is zero; crossing: 1 where it has to rise there, -1 where it has to fall, 0 either."""
+    """Zero set of a function ``function(t, x, p, out)``; crossing: 1 if it has to rise there, -1 if it has to fall, 0 either."""
 
     def __init__(self, owner, function, crossing):
         function = getattr(function, "py_func", function)
@@ -24,20 +24,20 @@ class Surface:
         self.owner, self.function, self.crossing = owner, function, crossing
 
     def check(self, t, x, p):
-        """Refuse a function that fails, or gives no number, at a state x (n,) with the numbers p that are varied; and compile it."""
+        """Compiles the function; refuses one that fails, or gives no number, at a state x (n,) with the varied parameters p."""
         try_once(self.owner, "record", self.function, t, x.copy(), p.copy(), np.zeros(1))
         _compiled(self.owner, self.function)
 
     @property
     def address(self):
-        """Where the function is called."""
+        """Address of the compiled function."""
         return int(_compiled(self.owner, self.function).address)
 
     def __reduce__(self):
         return Surface, (self.owner, self.function, self.crossing)
 
     def identity(self):
-        """All that decides where it is crossed."""
+        """Bytes that determine where it is crossed."""
         return repr((fingerprint(self.function, {}), self.crossing)).encode()
 
 

@@ -1,4 +1,4 @@
-"""Bifurcation diagrams and charts: points of a section over one parameter, or two, with the period after which they repeat."""
+"""Bifurcation diagrams and charts: points of a section over one or two parameters, with the period after which they repeat."""
 
 import math
 
@@ -16,14 +16,14 @@ from nsds.model.trials import function_names
 from nsds.schemes.run.pieces import Piece, finish_all, names_of, places_of, store_of
 from nsds.status import CONVERGED, NOT_COMPUTED, NOT_CROSSED
 
-_PIECES = 64  # that a diagram has at least, if it has so many values
-_ROWS = 32  # of a period, between which crossings are looked for
+_PIECES = 64  # least number of pieces of a diagram with so many values
+_ROWS = 32  # rows of a period, between which crossings are located
 _AT = {"stroboscopic": AT_TIMES, "impact": AT_IMPACTS}
 
 
 def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, transient=200, keep=32, direction=(1, -1), tol=1e-6,
           scheme=None, store=None, client=None, mapped=False, progress=None):  # fmt: skip
-    """What a forced system, or a map, settles to over a range of a parameter, or of two.
+    """Attractors of a forced system, or a map, over a range of one parameter or of two.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
     vary : dict of str to array_like
         One parameter or two, ``{"part.field[i]": values}`` (of maps ``"p[i]"``), with the values that each takes.
     period : float, or function of the parameters
-        Of what drives the system: a number, or a function ``period(value)``, of two parameters ``period(first, second)``. Maps have none.
-        Of a system that nothing drives a time in which it crosses the section at least once: a run lasts so many periods as there are
+        Period of the excitation: a number, or a function ``period(value)``, of two parameters ``period(first, second)``. Maps have none.
+        For an autonomous system a time in which it crosses the section at least once: a run lasts as many periods as there are
         points, with those that are not recorded.
     record : str or function ``record(t, x, p, out)``
         Points are states once a period, at the system's own phase, "stroboscopic"; or "impact", at impacts, before and after each; or where
@@ -46,14 +46,14 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         Periods (impacts, crossings) that are not recorded, and points that are.
     direction : sequence of 1 and -1, or None
         One parameter: the values are taken one after the other, upwards (1) or downwards (-1) as they are listed, each run starting from
-        the state at which the last one ended, so that branches that exist side by side are followed. None: each value starts from the
+        the last state of the one before, so that coexisting branches are followed. None: each value starts from the
         state of the system, all at once; so do the values of two parameters.
     tol : float
-        Points that are no further apart, relative to 1 or their size, are the same, where the period is told.
+        Points no further apart, relative to 1 or their size, are the same when the period is determined.
     scheme : numpy.ndarray, optional
         ``nsds.event_driven(...)`` with other options than its defaults.
     store : str or Path, optional
-        Folder for what is computed, piece by piece. A piece is a file with checksums, named by all that decides its content: where the
+        Folder for the results, piece by piece. A piece is a file with checksums, named by all that decides its content: where the
         same sweep is called again, finished pieces are read and the others computed.
     client : distributed.Client, optional
         Pieces are computed on the workers of this cluster, which see ``store`` under the same path (extra ``distributed``), with the bits
@@ -61,7 +61,7 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         other cannot be shared out: pass direction=None. A worker that dies is replaced three times a piece; where the scheduler dies, call
         `sweep` again.
     mapped : bool
-        The result is an array over a file in the store, of which only what is used is in memory: `numpy.memmap`.
+        The result is an array over a file in the store, of which only the parts in use are in memory: `numpy.memmap`.
     progress : bool, optional
         Progress bar; by default on a terminal.
 
@@ -96,6 +96,7 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
     >>> rows["n_periods"].tolist()
     [[1, 2, 4, 0], [1, 2, 4, 0]]
     """
+    # 1. arguments
     owner = "sweep"
     transient, keep = _checks.integer(owner, "transient", transient, low=0), _checks.integer(owner, "keep", keep, low=1)
     crossing = _checks.integer(owner, "crossing", crossing, low=-1, high=1)
@@ -106,10 +107,12 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
     tol = _checks.number(owner, "tol", tol, above=0.0)
     if progress is not None:
         progress = _checks.flag(owner, "progress", progress)
+    # 2. parameters, directions, store
     names, values = _varied(owner, vary)
     signs = _signs(owner, direction) if len(names) == 1 else None
     kept = store_of(owner, store, client, mapped)
     settings = transient, keep, moment, tol
+    # 3. runs of a map or of a system
     if isinstance(system, IteratedMap):
         if period is not None or scheme is not None or moment != AT_TIMES:
             raise ValueError(f"{owner}: a map has neither period nor scheme nor impacts nor sections: leave them out")
@@ -119,12 +122,14 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         if period is None:
             raise ValueError(f"{owner}: period is missing: that of what drives the system, a number or a function of the parameter")
         runs = _OfSystem(owner, system, names, settings, scheme, period, surface)
+    # 4. grid of values, divided into pieces: in sequence along a direction, or independent
     grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
     grid = grid if signs is None else np.stack([grid] * len(signs))
     shape, points, blank = grid.shape[:-1], grid.reshape(-1, len(names)), runs.table((1,))
     places = _places(values[0].size, signs) if signs else places_of(len(points), runs.bytes)
     pieces = [Piece(points[place], runs.periods(points[place]), bool(signs) and k > 0) for k, place in enumerate(places)]
     files = names_of(runs, pieces, kept)
+    # 5. result, filled as pieces finish; after Ctrl-C with those that did
     rows = kept.array(files, shape, blank.dtype) if mapped else np.zeros(shape, blank.dtype)
     rows[...] = blank
     rows["parameters"], rows["status"], at = grid, NOT_COMPUTED, rows.reshape(-1)
@@ -160,19 +165,20 @@ def _signs(owner, direction):
 
 
 def _places(n_values, signs):
-    """Of each piece where its rows go (steps, directions): values are taken one after the other, in all directions at once."""
+    """Indices of the rows of each piece (steps, directions): values one after the other, in all directions at once."""
     order = np.stack([np.arange(n_values)[::sign] + d * n_values for d, sign in enumerate(signs)], axis=1)
     steps = max(1, n_values // _PIECES)
     return [order[k : k + steps] for k in range(0, n_values, steps)]
 
 
 class _Runs:
-    """Runs with other values of parameters: what systems and maps share."""
+    """Runs at other values of parameters: common part of systems and maps."""
 
     def compute(self, piece, states):
-        """(rows (steps, members), states at the ends) of a piece that begins at these states (members, n), at None at the start."""
+        """(rows (steps, members), last states) of a piece that starts from these states (members, n), None: from the initial state."""
         rows = self.table(piece.periods.shape)
         states = np.repeat(self.start[None], piece.values.shape[1], axis=0) if states is None else states
+        # each value starts from the last state of the one before, unless that run has failed
         for row, values, periods in zip(rows, piece.values, piece.periods, strict=True):
             row["parameters"] = values
             ends = self.run(states, values, periods, row)
@@ -197,13 +203,13 @@ class _OfSystem(_Runs):
         self.bytes = 3 * (run.run.mem.nbytes + run.run.prepared.work.nbytes + run.run.prepared.iwork.nbytes) + 16 * self.keep * self.n
 
     def __reduce__(self):
-        """For other processes: with its functions, and the period at its own values, as others are told."""
+        """Arguments for other processes: with its functions, and the period at its own values, as a function cannot always be pickled."""
         period = float(self.periods(np.array([[parameter.of(self.system) for parameter in self.parameters]]))[0])
         arguments = self.owner, self.system, self.names, self.settings, self.scheme, period, self.surface
         return _restored, (functions_named(function_names(self.system.reshape(1))), arguments)
 
     def identity(self):
-        """All that decides what runs give, but values and periods."""
+        """Bytes that determine the results, except values and periods."""
         scheme = b"" if self.scheme is None else self.scheme.tobytes()
         surface = b"" if self.surface is None else self.surface.identity()
         return repr((self.system.dtype, self.names, self.settings, self.edition())).encode() + self.system.tobytes() + scheme + surface
@@ -226,7 +232,8 @@ class _OfSystem(_Runs):
         return Carried(self.owner, systems, periods, self.scheme, n_columns=0, rows=rows)
 
     def run(self, states, values, periods, rows):
-        """Run from states (members, n) at values (members, parameters); rows are filled. Returns the states at the ends."""
+        """Runs from states (members, n) at values (members, parameters); fills the rows and returns the last states."""
+        # 1. transient, then the points: in time, or at impacts and crossings
         run = self._prepared(values, periods)
         run.restart(states)
         if self.at == AT_TIMES:
@@ -237,6 +244,7 @@ class _OfSystem(_Runs):
             run.record(self.keep, at=self.at, skipped=self.transient, surface=self.surface, varied=values)
             run.advance(self.transient + self.keep)
         rows["status"] = run.status
+        # 2. rows; a run without points has not crossed the section
         for m, row in enumerate(rows):
             t, impacts, x, x_after = run.recorded(m)
             if self.at == AT_IMPACTS:
@@ -248,7 +256,7 @@ class _OfSystem(_Runs):
 
 
 def _restored(functions, arguments):
-    """Runs of a system that come from another process."""
+    """Runs of a system received from another process."""
     offered("sweep", functions)
     return _OfSystem(*arguments)
 
@@ -271,7 +279,7 @@ class _OfMap(_Runs):
         return _table(shape, len(self.places), self.keep, self.n, False)
 
     def periods(self, values):
-        """Maps have none: 1."""
+        """Ones: maps have no periods."""
         return np.ones(values.shape[:-1])
 
     def run(self, states, values, _periods, rows):
@@ -298,7 +306,7 @@ def _table(shape, n_parameters, keep, n, at_impacts):
 
 
 def _fill(row, t, x, impacts, at_impacts, tol, modulo):
-    """Points of one run, and after how many they repeat."""
+    """Fills in the points of one run, and the number after which they repeat."""
     row["t"][: len(t)], row["x"][: len(t)], row["n_points"] = t, x, len(t)
     k = row["n_periods"] = _repeats(x, tol, modulo)
     last = len(t) - 1 - k if k else 0
@@ -306,7 +314,7 @@ def _fill(row, t, x, impacts, at_impacts, tol, modulo):
 
 
 def _repeats(x, tol, modulo):
-    """The smallest number of points after which they come again, all of the last half of them; 0 where there is none."""
+    """Smallest number of points after which they repeat, tested on the last half of them; 0 if there is none."""
     for k in range(1, len(x) // 2 + 1):
         off = abs(difference(x[k:], x[:-k], modulo)) / np.maximum(1.0, abs(x[k:]))
         if (off[-max(k, len(x) // 4) :] <= tol).all():

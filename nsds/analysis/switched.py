@@ -1,4 +1,4 @@
-"""Event-driven first-order systems in general, as `nsds.analysis.tangent` sees them: x' with multipliers, outputs, no jumps."""
+"""Interface of general event-driven first-order systems for `nsds.analysis.tangent`: x' with multipliers, outputs, no jumps."""
 
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
@@ -9,26 +9,26 @@ from nsds.schemes.sides import clamped
 
 @tiny
 def is_linear(s):
-    """Never: functions of time, or others, are there."""
+    """False: there are functions of time, or nonlinear ones."""
     return False
 
 
 @tiny
 def n_guards(s):
-    """Rows that have guards."""
+    """Number of rows with guards."""
     return s.flow[0].m
 
 
 @tiny
 def crosses(i, s, iwork):
-    """Whether the output of a row that is not held has come to zero; where lambda of one comes to a bound motions go on smoothly."""
+    """Whether the output of an open row has crossed zero; where lambda of a closed one reaches a bound the motion stays smooth."""
     f = s.flow[0]
     return iwork[f.fired + i] != 0 and iwork[f.mode + i] != HELD
 
 
 @kernel
 def load(x, s, memory):
-    """The state into x."""
+    """Copies the state into x."""
     f = s.flow[0]
     for j in range(f.n):
         x[j] = memory.work[f.x + j]
@@ -36,7 +36,7 @@ def load(x, s, memory):
 
 @kernel
 def evaluate(what, row, t, x, out, s, functions, options, memory):
-    """x' in the present modes, or the output of a row; the state as it is in place of a reset."""
+    """x' in the present modes, the output of a row, or the unchanged state in place of a reset."""
     work = memory.work
     f = s.flow[0]
     for j in range(f.n):
@@ -56,7 +56,7 @@ def evaluate(what, row, t, x, out, s, functions, options, memory):
 
 @kernel
 def guard_rate(row, t, x, s, functions, options, memory):
-    """How fast the output of a row changes along the motion; after `evaluate` of FIELD."""
+    """Rate of change of the output of a row along the motion; call after `evaluate` of FIELD."""
     work = memory.work
     f = s.flow[0]
     linearise(clamped(t, f, work), s, functions, memory)
@@ -66,4 +66,4 @@ def guard_rate(row, t, x, s, functions, options, memory):
 
 @kernel
 def set_reset(s, memory):
-    """Nothing: that the state jumps is noted as not treated."""
+    """No operation: jumps of the state are counted as untreated."""

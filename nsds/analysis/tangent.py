@@ -9,9 +9,9 @@ guard g comes to zero, with the reset R of the state and the motions f- before a
 
     S = DR + (f+ - DR f- - R_t) g_x^T / (g_x f- + g_t)        (P. C. Müller, Chaos, Solitons and Fractals 5 (1995) 1671)
 
-Parameters are states that do not move: columns behind those of the state, as maps leave them alone. All derivatives
-are central differences, which are exact where what they differentiate is linear; those of a reset by time are of fourth order, as what a
-user leaves to finite differences of its own has noise. Families of systems say what f, g and R are:
+Parameters are constant states: their columns follow those of the state and are left alone by the maps. All derivatives
+are central differences, exact where the function is linear; those of a reset by time are of fourth order, because finite differences
+inside users' functions are noisy. Families of systems define f, g and R:
 `nsds.analysis.mechanics`, `nsds.analysis.switched` and `nsds.analysis.affine`.
 """
 
@@ -28,19 +28,19 @@ from nsds.model.records import STEP, T0, T
 from nsds.schemes.memory import MEMORY, calls_of, memory_of
 from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 
-FIELD, GUARD, RESET = range(3)  # what is differentiated
-DONE, STOPPED, STARTED, POINTS = range(4)  # columns of how far a member is
-AT_TIMES, AT_IMPACTS, AT_CROSSINGS = range(3)  # where points are written down
-LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS = range(8)  # columns of what is counted along a run
+FIELD, GUARD, RESET = range(3)  # function that is differentiated
+DONE, STOPPED, STARTED, POINTS = range(4)  # columns of the progress of a member
+AT_TIMES, AT_IMPACTS, AT_CROSSINGS = range(3)  # where points are recorded
+LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS = range(8)  # columns of the counters of a run
 N_NOTES = 8
-_STEP = 2.0**-17  # of a difference, relative to 1 or the variable; 1 where all is linear
-_LONG = 2.0**-12  # of a section: the step of the long differences of a reset in time
-_ROUGH = 1e-10  # of a reset: its noise where it has derivatives by finite differences
-_TERMS = 16  # of the series of an exponential
+_STEP = 2.0**-17  # finite difference, relative to 1 or the variable; 1 for linear systems
+_LONG = 2.0**-12  # of a section: step of the long differences of a reset in time
+_ROUGH = 1e-10  # of a reset: its noise if it has derivatives by finite differences
+_TERMS = 16  # of the series of the exponential
 _GAUSS = math.sqrt(3.0) / 6.0
-_FAR = 1e-6  # of the speeds: by how much a reset may miss the state after an event
-_LOCATED, _SECANTS = 2.0**-50, 60  # of a crossing: how short the time in which it lies is in the end, relative; how many are tried
-# The scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, matrices J_1 (S), J_2, omega, map,
+_FAR = 1e-6  # of the speeds: accepted deviation of a reset from the state after an event
+_LOCATED, _SECANTS = 2.0**-50, 60  # of a crossing: final relative length of its bracket; number of secants
+# Scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, matrices J_1 (S), J_2, omega, map,
 # power, product.
 VECTORS, _MATRICES = 9, 6
 
@@ -50,19 +50,19 @@ class Plan(NamedTuple):
 
     n: int  # states
     n_parameters: int
-    n_columns: int  # of the tangent map that is carried along
-    n_own: int  # states that may be perturbed: those of the sources of a circuit come behind them
+    n_columns: int  # of the tangent map
+    n_own: int  # states that are perturbed: those of the sources of a circuit follow them
     every: int  # rows from one section to the next
-    orthonormal: int  # whether columns are made orthonormal at sections, their growth summed
-    section: int  # AT_TIMES, AT_IMPACTS or AT_CROSSINGS: where points are written down
-    width: int  # words of a point
+    orthonormal: int  # whether columns are orthonormalised at sections, and their growth summed
+    section: int  # AT_TIMES, AT_IMPACTS or AT_CROSSINGS: where points are recorded
+    width: int  # entries of a point
     evaluate: int  # address of `evaluate` of the family
-    surface: int  # address of the function that is zero on a section
+    surface: int  # address of the function whose zero set is the section
     crossing: int  # 1: it has to rise there, -1: to fall, 0: either
 
 
 class Scratch(NamedTuple):
-    """Copies of the memory of one member, for evaluations that must leave no trace."""
+    """Copies of the memory of one member, for evaluations without side effects."""
 
     mem: np.ndarray
     imem: np.ndarray
@@ -71,20 +71,20 @@ class Scratch(NamedTuple):
 
 
 class Members(NamedTuple):
-    """Memory of all members, the time between their rows, and what is written down of them."""
+    """Memory of all members, the time between their rows, and recorded points."""
 
     mem: np.ndarray
     imem: np.ndarray
     work: np.ndarray
     iwork: np.ndarray
     h: np.ndarray  # (members,)
-    points: np.ndarray  # (members, words): of each point t, the number of impacts so far and the state; of impacts also that after it
+    points: np.ndarray  # (members, entries): of each point t, number of impacts so far, state; at impacts also the state after
     skipped: np.ndarray  # (members,): sections, impacts or crossings before the first point
-    varied: np.ndarray  # (members, k): numbers that the function of a section takes
+    varied: np.ndarray  # (members, k): parameters of the function of a section
 
 
 class Changes(NamedTuple):
-    """What a change of parameter j by ``-delta_j`` (row 2 j) and ``delta_j`` (row 2 j + 1) does to the memory, as lists of words."""
+    """Changes of memory by parameter j at ``-delta_j`` (row 2 j) and ``delta_j`` (row 2 j + 1), as lists of entries."""
 
     delta: np.ndarray  # (parameters,)
     mem_end: np.ndarray  # (1 + 2 parameters,): where the list of a row begins and ends
@@ -96,24 +96,24 @@ class Changes(NamedTuple):
 
 
 class Tangent(NamedTuple):
-    """What is carried along, of each member."""
+    """Tangent map and counters of each member."""
 
-    columns: np.ndarray  # (members, n, columns) flat; with parameters there are as many columns as states and parameters
-    growth: np.ndarray  # (members, columns): logarithms of what the columns have grown by
+    columns: np.ndarray  # (members, n, columns) flat; with parameters as many columns as states and parameters
+    growth: np.ndarray  # (members, columns): logarithms of the growth of the columns
     notes: np.ndarray  # (members, N_NOTES)
     reached: np.ndarray  # (members, 4)
-    scratch: np.ndarray  # (members, words)
-    maps: np.ndarray  # (members, words): of one section after the other what it did to columns of 1; where there are none, columns go on
+    scratch: np.ndarray  # (members, entries)
+    maps: np.ndarray  # (members, entries): map of each section on its own, from identity columns; empty: columns go on
 
 
 def scratch_size(n, size):
-    """Words of `Tangent.scratch` of n states, which are size with parameters."""
+    """Entries of `Tangent.scratch` for n states, or ``size`` with parameters."""
     return 1 + VECTORS * size + _MATRICES * n * size
 
 
 @kernel
 def multiply(n, m, width, A, B, out):
-    """``out = A B`` of the first n columns of n rows, each of this width, and an (n, m) matrix, by rows."""
+    """``out = A B``: the first n columns of n rows of this width, times an (n, m) matrix by rows."""
     for i in range(n):
         for j in range(m):
             s = 0.0
@@ -126,8 +126,9 @@ def multiply(n, m, width, A, B, out):
 def exponential(n, width, A, out, power, product):
     """The first n rows of ``exp [[A, B], [0, 0]]``, of n rows ``[A B]`` of this width; out, power, product: (n, width).
 
-    By its series, of A halved until it is small, squared as often.
+    Scaling and squaring: the series of A halved until it is small, squared as often.
     """
+    # 1. row-sum norm, and the halvings that bring it below 1/2
     largest = 0.0
     for i in range(n):
         s = 0.0
@@ -138,6 +139,7 @@ def exponential(n, width, A, out, power, product):
     while largest > 0.5 and halvings < 1000:
         largest *= 0.5
         halvings += 1
+    # 2. series
     scale = 0.5**halvings
     for i in range(n):
         for j in range(width):
@@ -148,6 +150,7 @@ def exponential(n, width, A, out, power, product):
         for i in range(n * width):
             power[i] = product[i] * scale / term
             out[i] += power[i]
+    # 3. squaring; columns behind the first n add up as in the block matrix
     for _ in range(halvings):
         multiply(n, width, width, out, out, product)
         for i in range(n):
@@ -158,6 +161,7 @@ def exponential(n, width, A, out, power, product):
 @kernel
 def log_of_determinant(n, A, spare):
     """``log |det A|`` of an (n, n) matrix by rows, by elimination with pivots; -inf where it is singular."""
+    # elimination on a copy, with row pivots
     for i in range(n * n):
         spare[i] = A[i]
     result = 0.0
@@ -180,8 +184,9 @@ def log_of_determinant(n, A, spare):
 
 @kernel
 def orthonormalise(n, k, columns, growth):
-    """Gram and Schmidt's method, twice, on k columns of n entries; logarithms of their lengths are added to growth."""
+    """Gram-Schmidt orthonormalisation, twice, of k columns of n entries; logarithms of their lengths are added to growth."""
     for j in range(k):
+        # twice: one pass leaves the columns orthogonal only to rounding over their angle
         for _ in range(2):
             for i in range(j):
                 s = 0.0
@@ -206,7 +211,7 @@ def copy_vector(source, target):
 
 @tiny
 def _keep(memory, scratch):
-    """Copies of the memory of a member."""
+    """Copies the memory of a member."""
     copy_vector(memory.mem, scratch.mem)
     copy_vector(memory.work, scratch.work)
     copy_vector(memory.iwork, scratch.iwork)
@@ -214,7 +219,7 @@ def _keep(memory, scratch):
 
 @tiny
 def put_change(row, changes, scratch):
-    """The memory with a parameter changed."""
+    """Changes a parameter in the memory."""
     for k in range(changes.mem_end[row], changes.mem_end[row + 1]):
         scratch.mem[changes.mem_at[k]] = changes.mem_value[k]
     for k in range(changes.work_end[row], changes.work_end[row + 1]):
@@ -223,7 +228,7 @@ def put_change(row, changes, scratch):
 
 @tiny
 def _undo(row, changes, one, other):
-    """The memory as it was before a parameter was changed."""
+    """Restores the memory before a change of a parameter."""
     for k in range(changes.mem_end[row], changes.mem_end[row + 1]):
         other.mem[changes.mem_at[k]] = one.mem[changes.mem_at[k]]
     for k in range(changes.work_end[row], changes.work_end[row + 1]):
@@ -235,6 +240,7 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
     n = plan.n + plan.n_parameters
     high, low = view(w, 6 * n + 1, n), view(w, 7 * n + 1, n)
     for j in range(n):
+        # 1. states: the width is that of the rounded arguments, so that the quotient of a linear function is exact
         if j < plan.n_own:
             at, delta = x[j], (1.0 if is_linear(tables) else _STEP) * max(1.0, abs(x[j]))  # noqa: F821
             x[j] = at + delta
@@ -244,6 +250,7 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
             width = up - x[j]
             evaluate(plan.evaluate, (what, row, t, x, low, tables, functions, options, one))  # noqa: F821
             x[j] = at
+        # 2. parameters, in a copy of the memory; states of sources, in between, have no derivatives
         elif j >= plan.n:
             width = 2.0 * changes.delta[j - plan.n]
             if j == plan.n:
@@ -259,23 +266,25 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
 
 
 def _jacobian_template(t, x, out, plan, w, changes, one, other, tables, functions, options):
-    """Jacobian of the motion by states and parameters, n rows."""
+    """Jacobian of the vector field by states and parameters, n rows."""
     for i in range(plan.n * (plan.n + plan.n_parameters)):
         out[i] = 0.0
     differentiate(FIELD, 0, t, x, plan.n, out, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
 
 
 def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables, functions, options):
-    """The tangent map from the state x_0 of the scratch memory at t_0 to x_1 at t_1, with no event between, in the modes of ``one``."""
+    """Advances the tangent map from the state x_0 of the scratch memory at t_0 to x_1 at t_1, without events, in the modes of ``one``."""
     w, notes, N, h = tangent.scratch[m], tangent.notes[m], plan.n + plan.n_parameters, t_1 - t_0
     behind, size = 1 + VECTORS * N, plan.n * N
     x_0, x_1, x_m, f_0, f_1 = view(w, 1, N), view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 3 * N + 1, N), view(w, 4 * N + 1, N)
     J_1, J_2, omega = view(w, behind, size), view(w, behind + size, size), view(w, behind + 2 * size, size)
     whole, power, product = view(w, behind + 3 * size, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
+    # 1. linear: the Jacobian is constant
     if is_linear(tables) and plan.n_parameters == 0:  # noqa: F821
         jacobian(t_1, x_1, J_1, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
         for i in range(size):
             omega[i] = h * J_1[i]
+    # 2. else Magnus' method of fourth order at both Gauss points; states there by Hermite interpolation of x and x'
     else:
         evaluate(plan.evaluate, (FIELD, 0, t_0, x_0, f_0, tables, functions, options, one))  # noqa: F821
         evaluate(plan.evaluate, (FIELD, 0, t_1, x_1, f_1, tables, functions, options, one))  # noqa: F821
@@ -289,6 +298,7 @@ def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables,
         multiply(plan.n, N, N, J_2, J_1, product)
         for i in range(size):
             omega[i] = 0.5 * h * (J_1[i] + J_2[i]) - 0.5 * _GAUSS * h * h * (power[i] - product[i])
+    # 3. the map, and the growth of volumes as the trace of Omega: exact where the determinant of the map would underflow
     exponential(plan.n, N, omega, whole, power, product)
     for i in range(plan.n_own):
         notes[LOG_DET] += omega[i * N + i]
@@ -297,7 +307,7 @@ def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables,
 
 @kernel
 def apply_map(A, columns, n, width, k, product):
-    """``columns = A columns``, of n rows of this width and of k columns; those of parameters, which are all there, are 1 in rows below."""
+    """``columns = A columns``, of n rows of this width and k columns; below, all columns of parameters have identity rows."""
     multiply(n, k, width, A, columns, product)
     for i in range(n):
         for j in range(k):
@@ -305,14 +315,16 @@ def apply_map(A, columns, n, width, k, product):
 
 
 def _approach_template(t, tangent, m, plan, changes, one, other, tables, functions, options):
-    """Before an event: f- into f_1, gradient of the guard and, in front of all, its rate, kind of event and number of guards."""
+    """Before an event: f- into f_1, gradient of the guard into the scratch memory, and its rate into w[0]."""
     w, notes = tangent.scratch[m], tangent.notes[m]
     n = plan.n + plan.n_parameters
     x, f, g = view(w, n + 1, n), view(w, 4 * n + 1, n), view(w, 8 * n + 1, n)
+    # 1. the first of the guards that have crossed zero; several together have no unique derivative, which is counted
     count, row = 0, -1
     for i in range(n_guards(tables)):  # noqa: F821
         if crosses(i, tables, one.iwork):  # noqa: F821
             count, row = count + 1, i if row < 0 else row
+    # 2. vector field before the event, rate and gradient of the guard
     for j in range(n):
         g[j] = f[j] = 0.0
     evaluate(plan.evaluate, (FIELD, 0, t, x, f, tables, functions, options, one))  # noqa: F821
@@ -326,19 +338,21 @@ def _approach_template(t, tangent, m, plan, changes, one, other, tables, functio
 
 
 def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, functions, options):
-    """After an event: the saltation matrix, applied to the tangent map. In: x_1, f_1, gradient and rate of the guard before it."""
+    """After an event: applies the saltation matrix to the tangent map. In: x_1, f_1, gradient and rate of the guard before it."""
     w, notes, n = tangent.scratch[m], tangent.notes[m], plan.n
     N = n + plan.n_parameters
     behind, size = 1 + VECTORS * N, n * N
     x, x_after, f_before, f_after = view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 4 * N + 1, N), view(w, 3 * N + 1, N)
     moved, long, g = view(w, 5 * N + 1, N), view(w, 1, N), view(w, 8 * N + 1, N)
     S, spare, product = view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
+    # 1. vector field after the event; without a jump the reset is the identity
     load(x_after, tables, one)  # noqa: F821
     evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, tables, functions, options, one))  # noqa: F821
     for i in range(n):
         for j in range(N):
             S[i * N + j] = 1.0 if i == j else 0.0
         moved[i] = f_before[i]
+    # 2. a jump: the reset must give the state that the run has, or the event is counted as untreated
     if jumped:
         set_reset(tables, one)  # noqa: F821
         high, low, delta = view(w, 6 * N + 1, N), view(w, 7 * N + 1, N), _STEP * max(options.h, abs(t) * _STEP)
@@ -347,6 +361,7 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
         for i in range(n):
             miss, scale = max(miss, abs(high[i] - x_after[i])), max(scale, abs(x_after[i]), abs(x[i]))
         notes[UNTREATED] += 1.0 if not miss <= _FAR * scale else 0.0
+        # 3. derivative of the reset by time
         evaluate(plan.evaluate, (RESET, 0, t + delta, x, high, tables, functions, options, one))  # noqa: F821
         evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, tables, functions, options, one))  # noqa: F821
         for i in range(n):
@@ -360,13 +375,16 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
                 long[i] += (high[i] - low[i]) * (8.0 if k == 1 else -1.0) / (12.0 * s)
         for i in range(n):  # what the short difference has beyond the long one is noise, unless it is more: then time has a corner near
             moved[i] = long[i] if abs(long[i] - moved[i]) <= _ROUGH * scale / delta else moved[i]
+        # 4. derivative of the reset by the state, and DR f- + R_t
         differentiate(RESET, 0, t, x, n, S, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
         for i in range(n):
             for j in range(n):
                 moved[i] += S[i * N + j] * f_before[j]
+    # 5. saltation matrix; an event by time alone has no guard, and w[0] is 0
     for i in range(n if w[0] != 0.0 else 0):
         for j in range(N):
             S[i * N + j] += (f_after[i] - moved[i]) * g[j] / w[0]
+    # 6. growth of volumes over the states that are perturbed, then the map
     for i in range(plan.n_own):
         for j in range(plan.n_own):
             spare[i * plan.n_own + j] = S[i * N + j]
@@ -376,7 +394,7 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
 
 @kernel
 def write_point(t, reached, width, n, x, x_after, notes, points):
-    """A point more, while there is room for it."""
+    """Records a point if there is room."""
     at = reached[POINTS] * width
     if at + width <= points.size:
         points[at], points[at + 1] = t, notes[IMPACTS]
@@ -389,7 +407,7 @@ def write_point(t, reached, width, n, x, x_after, notes, points):
 
 @kernel
 def set_apart(n, k, section, columns, maps):
-    """Keep the map (n, k) of a section, the next of which begins with columns of 1; rows of parameters, below, stay as they are."""
+    """Stores the map (n, k) of a section, and resets the columns to the identity; rows of parameters, below, stay as they are."""
     for i in range(n):
         for j in range(k):
             maps[(section * n + i) * k + j] = columns[i * k + j]
@@ -397,12 +415,13 @@ def set_apart(n, k, section, columns, maps):
 
 
 def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, calls, options):
-    """Note where a motion from the state x_0 at t_0, that of ``one``, to x_1 at t_1 crosses the section; no event lies between.
+    """Records the crossing of the section by the motion from x_0 at t_0, the state of ``one``, to x_1 at t_1, without events in between.
 
-    Between them the function changes its sign: where, is found by the method of Illinois, on motions from ``one`` that end earlier.
+    The function changes its sign; the zero is found by the Illinois method, on motions from ``one`` that end earlier.
     """
     w, notes, reached, n, varied = tangent.scratch[m], tangent.notes[m], tangent.reached[m], plan.n + plan.n_parameters, members.varied[m]
     x_m, g = view(w, 2 * n + 1, n), view(w, 0, 1)
+    # 1. does the function change its sign in the wanted direction?
     on_surface(plan.surface, (t_0, view(w, 1, plan.n_own), varied, g))  # noqa: F821
     g_0 = g[0]
     on_surface(plan.surface, (t_1, view(w, n + 1, plan.n_own), varied, g))  # noqa: F821
@@ -410,9 +429,11 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, cal
     rises, falls = g_0 < 0.0 <= g_1 and plan.crossing >= 0, g_0 > 0.0 >= g_1 and plan.crossing <= 0
     if not (rises or falls):
         return
+    # 2. count; locate only the crossings that are recorded
     notes[CROSSINGS] += 1.0
     if notes[CROSSINGS] <= members.skipped[m] or (reached[POINTS] + 1) * plan.width > members.points[m].size:
         return
+    # 3. secants of Illinois, each on a motion from the start of the row: no interpolation error
     low, high, g_low, g_high, side, t = t_0, t_1, g_0, g_1, 0, t_1
     copy_vector(view(w, n + 1, n), x_m)
     for _ in range(_SECANTS):
@@ -439,8 +460,9 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, cal
 
 def _tangent_march_template(first, last, until, plan, all_members, tables, functions, solver, solver_options, options, tangent, changes,
                             ones, others):  # fmt: skip
-    """Rows of members first..last up to number ``until``, with their tangent maps where these have columns, and points of a section."""
+    """Rows of members first..last up to number ``until``, with their tangent maps if these have columns, and points of a section."""
     n = plan.n + plan.n_parameters
+    # 1. memory of the member, and copies for derivatives
     for m in range(first, last):
         mem, imem, address = all_members.mem[m], all_members.imem[m], functions[m]
         memory = memory_of((mem, imem, all_members.work[m], all_members.iwork[m]))
@@ -450,9 +472,11 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
         other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
         calls = calls_of((address, solver, solver_options))
         x_0, x_1, x_m = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n)
+        # 2. start of the run
         if reached[STARTED] == 0:
             reached[STARTED] = 1
             reached[STOPPED] = start(mem[T], tables, address, options, memory)  # noqa: F821
+        # 3. the motion to the end of the row, or to an event
         while reached[DONE] < until and reached[STOPPED] == 0:
             k, t_0 = imem[STEP] + 1, mem[T]
             t = mem[T0] + k * all_members.h[m]
@@ -466,8 +490,10 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
             if status != CONVERGED and status != INEXACT and status < EVENT:
                 reached[STOPPED] = status
                 break
+            # 4. the end of the row is reached
             if status < EVENT:
                 imem[STEP], mem[T] = k, t
+            # 5. after an event: saltation matrix, and the point at an impact
             if is_after or status > EVENT:
                 notes[IMPACTS] += 1.0 if (status & JUMP) != 0 else 0.0
                 notes[UNTREATED] += 0.0 if is_after else 1.0
@@ -479,6 +505,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                     leave(mem[T], (status & JUMP) != 0, tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
                 is_after = False
                 continue
+            # 6. smooth part: crossings of the section, tangent map
             load(x_1, tables, memory)  # noqa: F821
             if plan.section == AT_CROSSINGS and mem[T] > t_0:
                 cross(t_0, mem[T], tangent, m, plan, all_members, one, other, tables, calls, options)  # noqa: F821
@@ -486,6 +513,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 _keep(memory, one)
                 if mem[T] > t_0:
                     propagate(t_0, mem[T], tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
+            # 7. before an event: its guard and vector field; the loop continues with the state after it
             notes[TIME] += mem[T] - t_0
             is_after = status == EVENT
             if is_after:
@@ -493,6 +521,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 if plan.n_columns > 0:
                     approach(mem[T], tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
                 continue
+            # 8. end of a section: store or orthonormalise the map, record the point
             reached[DONE] += 1
             if reached[DONE] % plan.every == 0:
                 if tangent.maps.shape[1] > 0:
@@ -511,7 +540,7 @@ _marches, _evaluates = {}, {}  # by family: tables of all models have the same t
 
 
 def address_of_evaluate(prepared, family):
-    """Where ``evaluate`` of the family of what is prepared is called."""
+    """Address of ``evaluate`` for the family of a prepared run."""
     if family not in _evaluates:
         _evaluates[family] = int(_jit.address(_signature_of(prepared), family.evaluate))
     return _evaluates[family]
@@ -523,7 +552,7 @@ def _signature_of(prepared):
 
 
 def _kernels_of(family, name, signature, step):
-    """The kernels of the tangent map of a family of systems, whose module says what f, g and R are; these are called by address."""
+    """Kernels of the tangent map of a family of systems, whose module defines f, g and R; these are called by address."""
     names = {key: getattr(family, key) for key in FAMILY} | {"evaluate": _jit.caller(signature), "on_surface": _on_surface, "step_": step}
     for template, key in (
         (_differentiate_template, "differentiate"),
@@ -538,7 +567,7 @@ def _kernels_of(family, name, signature, step):
 
 
 def march_of(prepared, family):
-    """The compiled loop that carries tangent maps along, of the scheme and the family of systems of what is prepared."""
+    """Compiled loop that advances tangent maps, for the scheme and the family of systems of a prepared run."""
     name = family.__name__.rpartition(".")[2]
     if name not in _marches:
         names = _kernels_of(family, name, _signature_of(prepared), prepared.stepper.step) | {"start": prepared.stepper.start}

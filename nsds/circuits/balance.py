@@ -1,4 +1,4 @@
-"""After the run of a circuit: Kirchhoff's law of currents at its nodes, and where its energy went."""
+"""Balances of a circuit's run: Kirchhoff's current law at its nodes, and energy."""
 
 import numpy as np
 
@@ -12,24 +12,24 @@ _WORK_OF = {"R": "resistors", "D": "devices", "S": "devices"} | dict.fromkeys("V
 
 
 def energy(system, trajectory, theta=1.0):
-    """Energy ledger of a circuit's trajectory: what is stored at each row, and the work done on the way to it.
+    """Energy ledger of a circuit's trajectory: stored energy at each row, and the work done since the row before.
 
     ``d stored = sources + resistors + devices + numerical``, each positive where it puts energy into the circuit:
 
     - stored ``C v^2 / 2`` of capacitors and ``i^T L i / 2`` of inductors, with what couples them;
     - sources those of voltage and current, controlled ones and op-amps among them;
     - resistors ``-R i^2``, and devices what diodes and switches take, by their Ron, Roff and Vfwd: nothing where they are ideal;
-    - numerical, what these leave over. Works of time stepping are those of its equation, ``h v . i`` at ``x_theta``, so that numerical is
-      what the scheme dissipates, ``-(theta - 1/2) (C dv^2 + di^T L di)``, but for loops and cut sets of capacitors, inductors and sources;
+    - numerical, the remainder. Works of time stepping are those of its equation, ``h v . i`` at ``x_theta``, so that numerical is
+      the dissipation of the scheme, ``-(theta - 1/2) (C dv^2 + di^T L di)``, but for loops and cut sets of C, L and sources;
       with gamma = 1 and theta < 1 there is a part of that order in devices, of which v and i are then those of different times.
-      Under `nsds.event_driven` they are sums over rows, between which powers are taken as straight: numerical is their error, O(h^2).
+      Under `nsds.event_driven` they are sums over rows, with powers linear between rows: numerical is their error, O(h^2).
 
     Parameters
     ----------
     system : numpy.ndarray, shape ()
         Record of `nsds.circuit`.
     trajectory : numpy.ndarray (rows,)
-        What `nsds.simulate` returned for it, every step saved.
+        Result of `nsds.simulate` for it, every step saved.
     theta : float
         The one of `nsds.euler_moreau`, with gamma = 1 or ``gamma_for_relation``; `nsds.event_driven` has none.
 
@@ -51,12 +51,14 @@ def energy(system, trajectory, theta=1.0):
     >>> float(ledger["stored"][-1].round(9)), float(ledger["sources"].sum().round(8))  # C V^2 / 2, and C V^2
     (1.2499e-05, 2.5e-05)
     """
+    # 1. arguments; every step must be there
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
     of = Readings("energy", system, trajectory)
     of.require_all_readable()
     rows = of.trajectory
     if (np.diff(rows["step"]) > 1).any():
         raise ValueError("energy: needs every step saved (save_every=1)")
+    # 2. power of each element: mean over a row under events, else at theta, with lambda of the step
     h, before, after = np.diff(rows["t"])[:, None], of.known_at(True), of.known
     if is_event(rows["status"]).any():
         power = (_power(of, before[1:]) + _power(of, after[:-1])) / 2
@@ -64,6 +66,7 @@ def energy(system, trajectory, theta=1.0):
         known = theta * before[1:] + (1.0 - theta) * before[:-1]
         known[:, of.of_lambda] = before[1:, of.of_lambda]  # of the step
         power = _power(of, known)
+    # 3. ledger; of a diode with a switch beside it the current counts once
     work, ledger = h * power, np.zeros(rows.size, LEDGER)
     ledger["t"] = rows["t"]
     ledger["stored"] = _stored(of)
@@ -76,7 +79,7 @@ def energy(system, trajectory, theta=1.0):
 
 
 def _power(of, known):
-    """Power that each element takes (rows, elements)."""
+    """Power that each element absorbs (rows, elements)."""
     return of.voltages_across(known) * (known @ of.names["currents"].T)
 
 

@@ -1,12 +1,12 @@
-"""From elements to the least equations that describe them: the sparse tableau, eliminated in fractions.
+"""State equations of a circuit: the sparse tableau of its elements, eliminated in exact fractions.
 
 Unknowns of the tableau are node voltages, currents of all elements, rates of the states, and of each device (diode, switch) its voltage v
 and current i. Known are the states x (voltages of capacitors, currents of inductors), the sources u and their rates, 1, and of each device
-one of v and i, as lambda: the other one is y. Which one it is follows from the circuit.
+one of v and i, as lambda: the other one is y. The choice follows from the circuit.
 
     x' = A x + B lambda + (sources),      y = C x + D lambda + (sources)
 
-States that elements alone make depend on others (loops of capacitors and sources, cut sets of inductors, coupling 1) are eliminated once.
+States that depend on others through elements alone (loops of capacitors and sources, cut sets of inductors, coupling 1) are eliminated.
 """
 
 import itertools
@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 _OWNER = "circuit"
 _ONE = ("one",)
-_NO_PIVOT = Fraction(1, 10**6)  # of the largest factor of a state: one that follows by a gain of amplifiers would take rounding with it
-_FAR = 10**11  # Roff / Ron from which digits are lost where a current is measured by what it would do to the leak
-_MOST = Fraction(1, 1000)  # of the leak: resistances that currents of inductors and sources meet below that do not flow through it
-_MOST_CHOICES = 4096  # of voltages and currents of devices, where the first choice fails
+_NO_PIVOT = Fraction(1, 10**6)  # of the largest factor of a state: a smaller pivot comes from amplifier gains and would amplify rounding
+_FAR = 10**11  # Roff / Ron from which digits are lost where a current is computed from the leak
+_MOST = Fraction(1, 1000)  # of the leak: resistances that currents of inductors and sources see below that do not flow through it
+_MOST_CHOICES = 4096  # of voltages and currents of devices, tried if the first choice fails
 
 
 class Device(NamedTuple):
     """A diode, a switch, both side by side, or an op-amp, and its rows.
 
     nodes: of v and i; name: of the diode, or else the switch; switch, and whether it points the other way than the diode. by_voltage:
-    lambda is a voltage, not a current. drop, breakdown: of the diode, None where there is none. leak: its Roff where that is far above Ron.
+    lambda is a voltage, not a current. drop, breakdown: of the diode, None if it has none. leak: its Roff if that is far above Ron.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Device(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """Rows as dicts from what is known, ("x", name), ("lam", device), ("u", source), ("du", source), ("one",), to coefficients.
+    """Rows as dicts from known quantities, ("x", name), ("lam", device), ("u", source), ("du", source), ("one",), to coefficients.
 
     rates, outputs: of states and devices; voltages, currents: of nodes and elements; starts: of the states.
     """
@@ -49,7 +49,7 @@ class Equations(NamedTuple):
     states: tuple
     devices: tuple
     amplifiers: tuple  # elements
-    sources: tuple  # names of those that vary
+    sources: tuple  # names of the varying ones
     rates: dict
     outputs: dict
     voltages: dict
@@ -60,13 +60,14 @@ class Equations(NamedTuple):
 
 
 def reduced(elements, t=0.0):
-    """`Equations` of a netlist's elements, at the start of which it is t (s).
+    """`Equations` of a netlist's elements, starting at time t (s).
 
     Raises
     ------
     ValueError
         Loops of voltage sources, cut sets of current sources, and what else does not determine voltages and currents.
     """
+    # 1. tableau: one row for each element, device and node
     plain, devices = _devices(elements)
     waves = {name: wave for e in plain if e.kind in "VI" for name, wave in e.value.parts(e.name).items()}
     rows, states, starts = _tableau(plain, devices)
@@ -74,6 +75,7 @@ def reduced(elements, t=0.0):
     solved = _System()
     for row in rows:
         solved.add(_with_constants(row, waves))
+    # 2. eliminate; a relation among known quantities alone makes one state depend on the others, which differentiates its equation
     dependent, loops = {}, {}
     while True:
         solved.solve()
@@ -90,13 +92,17 @@ def reduced(elements, t=0.0):
             {("dx", name): Fraction(1), ("push", name): Fraction(-1)}
             | {(f"d{key[0]}", key[1]): -c for key, c in value.items() if key != _ONE}
         )
+    # 3. known quantity of each device: voltage or current
     devices = solved.choose(devices)
+    # 4. initial values of the independent states
     kept = tuple(name for name in states if name not in dependent)
     free = _Start(loops, starts, waves, t, solved).of(kept)
     _require_consistent(dependent, free, starts, waves, t)
-    for name in kept:  # less what follows outputs of op-amps at once: so no rate of these is needed
+    # 5. subtract outputs of op-amps that a state follows instantly, so that no rate of these is needed
+    for name in kept:
         at_once = {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"}
         solved.substitute(("x", name), {("x", name): Fraction(1)} | at_once)
+    # 6. rows of voltages, rates and outputs
     nodes = dict.fromkeys(node for e in elements for node in e.nodes if node != "0")
     voltages = {node: solved.value(("v", node), True) for node in nodes} | {"0": {}}
     rates = {name: {key: c for key, c in solved.value(("dx", name)).items() if key[0] != "dlam"} for name in kept}
@@ -104,6 +110,7 @@ def reduced(elements, t=0.0):
     for e in amplifiers:
         v_p, v_q = (solved.value(("v", node)) if node != "0" else {} for node in e.nodes[2:])
         outputs[e.name] = _sum((1, v_p), (-1, v_q))
+    # 7. an output that depends on the rate of lambda would need an impulse where that jumps
     for name, row in outputs.items():
         if any(key[0] == "dlam" for key in row):
             others = ", ".join(key[1] for key in row if key[0] == "dlam")
@@ -111,6 +118,7 @@ def reduced(elements, t=0.0):
                 f"{_OWNER}: {name} depends on how fast the output of {others} changes, which may jump: put a resistor beside the capacitor "
                 "between them"
             )
+    # 8. currents; resistances of a model count with their device
     currents = {e.name: solved.value(("i", e.name), True) for e in plain if e.kind != "K"}
     for d in devices:
         currents[d.name] = outputs[d.name] if d.by_voltage else {("lam", d.name): Fraction(1)}
@@ -130,6 +138,7 @@ def _devices(elements):
         if e.kind not in "DS":
             plain.append(e)
             continue
+        # Ron in series and Roff in parallel, so that closed and open device have these resistances exactly
         a, b, on, off = *e.nodes[:2], e.value.get("ron", 0), e.value.get("roff")
         leak = off if off is not None and on > 0 and off > _FAR * on else None
         if off is not None:
@@ -147,7 +156,7 @@ def _devices(elements):
 
 
 def _joined(devices, switches):
-    """Ideal diodes without a drop beside switches make one device with them: how they share a current is not determined."""
+    """Joins ideal diodes without a drop to switches beside them: the division of a current between both is not determined."""
     result, taken = [], set()
     for d in devices:
         a, b = d.nodes
@@ -160,7 +169,7 @@ def _joined(devices, switches):
 
 
 def _tableau(elements, devices):
-    """(rows that are zero, names of states, their values at the start or None)."""
+    """(rows that are zero, names of states, their initial values or None)."""
     rows, starts = [], {}
     balance = {}  # of currents at nodes
 
@@ -176,6 +185,7 @@ def _tableau(elements, devices):
                 row["v", node] = row.get(("v", node), 0) + Fraction(sign * factor)
         return {key: c for key, c in row.items() if c}  # of an element between a node and itself nothing
 
+    # 1. equation of each element, and its current in the balances of its nodes
     for e in elements:
         if e.kind == "K":
             continue
@@ -200,6 +210,7 @@ def _tableau(elements, devices):
         elif e.kind == "OP":
             flow(current, a, b)
             rows.append(voltage(a, b) | {("lam", e.name): Fraction(-1)})
+    # 2. devices: both voltage and current are unknown so far
     for d in devices:
         flow(("id", d.name), *d.nodes)
         rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): Fraction(-1)})))
@@ -208,15 +219,16 @@ def _tableau(elements, devices):
 
 
 def named(elements, name):
-    """The element of that name, in any case."""
+    """The element of that name, in any case of letters."""
     return next(e for e in elements if e.name.lower() == name.lower())
 
 
 def _inductors(elements, voltage, starts):
-    """``i = x``, ``v = L x'`` of inductors and groups that are coupled.
+    """``i = x``, ``v = L x'`` of inductors and coupled groups.
 
-    Of a singular L, x are the currents of as many of its windings as have the same flux alone.
+    For a singular L, x are the currents of a set of windings that generate the same flux.
     """
+    # 1. groups of coupled inductors
     inductors = {e.name: e for e in elements if e.kind == "L"}
     group, rows = {name: {name} for name in inductors}, []
     coupling = {}
@@ -230,6 +242,7 @@ def _inductors(elements, voltage, starts):
                 joint = group[one] | group[other]
                 for each in joint:
                     group[each] = joint
+    # 2. matrix of inductances of each group, and a regular block of its rank
     for names in {id(members): [name for name in inductors if name in members] for members in group.values()}.values():
         first = inductors[names[0]].value
         turns = {name: _root(inductors[name].value / first) for name in names}
@@ -237,6 +250,7 @@ def _inductors(elements, voltage, starts):
         if len(names) == 1:
             L = [[inductors[names[0]].value]]
         chosen = _independent(L, names)
+        # 3. voltages by rates, and currents of all windings by those of the block, so that fluxes agree
         for j, name in enumerate(names):
             row = voltage(*inductors[name].nodes)
             for p in chosen:
@@ -248,6 +262,7 @@ def _inductors(elements, voltage, starts):
                 row["i", name] = L[p][j]
                 row["x", names[j]] = -L[p][j] if j in chosen else Fraction(0)
             rows.append({key: c for key, c in row.items() if c})
+        # 4. initial values: of a singular group those with the same flux
         given = [inductors[name].start for name in names]
         for p in chosen:
             starts[names[p]] = given[p]
@@ -263,13 +278,14 @@ def _inductors(elements, voltage, starts):
 
 
 def _root(value):
-    """The square root, exact where it is a fraction; else to rounding."""
+    """The square root, exact if it is a fraction; else to rounding."""
     roots = math.isqrt(value.numerator), math.isqrt(value.denominator)
     return Fraction(*roots) if roots[0] ** 2 == value.numerator and roots[1] ** 2 == value.denominator else Fraction(math.sqrt(value))
 
 
 def _independent(L, names):
-    """Indices of windings whose inductances are a regular block of the same rank; refuses a matrix with a negative eigenvalue."""
+    """Indices of windings whose inductances form a regular block of full rank; refuses a matrix with a negative eigenvalue."""
+    # elimination on the diagonal: a zero pivot depends on those before, a negative one is a negative eigenvalue
     chosen, rest = [], [row[:] for row in L]
     for k in range(len(L)):
         if rest[k][k] < 0 or (rest[k][k] == 0 and any(rest[k])):
@@ -298,19 +314,19 @@ def _substituted(row, key, value):
 
 
 def _with_constants(row, waves):
-    """A row with sources that never change put into its constant."""
+    """A row with constant sources merged into its constant."""
     for key in [key for key in row if key[0] == "u" and waves[key[1]].is_constant]:
         row = _substituted(row, key, {_ONE: Fraction(repr(waves[key[1]].numbers[3]))})
     return row
 
 
 def _constants(waves):
-    """In words, the sources that never change."""
+    """The constant sources, as text."""
     return f"constant sources ({', '.join(name for name, wave in waves.items() if wave.is_constant)})"
 
 
 def _dependent_state(relation, starts, waves):
-    """Which state a relation of known quantities alone is solved for: one without a value of its own at the start, where there is one."""
+    """State for which a relation of known quantities is solved: one without an initial value of its own, if there is one."""
     states = [key[1] for key in relation if key[0] == "x"]
     others = [key for key in relation if key[0] in ("du", "dlam")]
     if not states or others:
@@ -325,25 +341,28 @@ def _dependent_state(relation, starts, waves):
 
 
 class _Start:
-    """Voltages and currents right after the start of states that depend on each other: what sources move there, they move through all.
+    """Initial voltages and currents, just after the start, of states that depend on each other: sources move all of them there.
 
-    Before it states have the values that are given, or none. A loop of capacitors (cut set of inductors) that is off then is put right by
-    one charge (flux): ``x + P w``, w by how much each relation is off, P what the rates say of a push on it. An op-amp's output takes part
-    as if it were 0: the states that are kept do not follow it.
+    Before it states have their given values, or 0. A loop of capacitors (cut set of inductors) that violates its relation is corrected by
+    one charge (flux): ``x + P w``, w the violation of each relation, P the effect of a push on it by the rates. An op-amp's output counts
+    as 0: the independent states do not follow it.
     """
 
     def __init__(self, loops, starts, waves, t, solved):
+        # 1. values before the start, and violation of each relation by them
         self.loops, self.starts = loops, starts
         self.before = {name: float(value or 0) for name, value in starts.items()}
         self.off = {}
         for name, row in loops.items():
             known = {key: c for key, c in row.items() if key[0] != "lam"}
             self.off[name] = sum(float(c) * _start_of(key, self.before, waves, t) for key, c in known.items()) - self.before[name]
+        # 2. effect of a push on each relation on the states
         self.pushed = {state: solved.pushed(state) for state in starts}
 
     def of(self, kept):
-        """{name: value} of the states that are kept."""
+        """{name: value} of the independent states."""
         result = {name: self.before[name] for name in kept}
+        # a group of relations that push on common states is corrected as a whole; given values stay, or the start is not determined
         for names, states in self._groups():
             jump = {state: sum(c * self.off[name] for name, c in self.pushed[state].items() if name in names) for state in states}
             size = max(max(abs(self.off[name]) for name in names), max(abs(self.before[state]) for state in states))
@@ -362,7 +381,7 @@ class _Start:
         return result
 
     def _groups(self):
-        """[(names of relations, names of states), ...] of what is joined by relations or by what pushes on them move."""
+        """[(names of relations, names of states), ...] of groups joined by relations or by the effect of pushes on them."""
         groups = []
         for name, row in self.loops.items():
             names, states = {name}, {name} | {key[1] for key in row if key[0] == "x"} | {s for s in self.pushed if name in self.pushed[s]}
@@ -374,7 +393,7 @@ class _Start:
 
 
 def _require_consistent(dependent, free, starts, waves, t):
-    """Values at the start of states that depend on others are those that follow from these."""
+    """Checks that given initial values of dependent states are those that follow from the others."""
     for name, row in dependent.items():
         if starts[name] is None or any(key[0] == "lam" for key in row):
             continue
@@ -401,7 +420,7 @@ def _says_something(row):
 class _System:
     """Homogeneous linear equations in fractions, rows as dicts; ``solved`` maps a column to the row that gives it.
 
-    "push" of a dependent state is what puts its relation right at the start, 0 from then on: a row of these alone says nothing.
+    "push" of a dependent state corrects its relation at the start, and is 0 from then on: a row of pushes alone is empty.
     """
 
     _KNOWN = ("x", "u", "du", "one", "lam", "dlam", "push")
@@ -413,12 +432,13 @@ class _System:
         self.new.append(row)
 
     def substitute(self, key, value):
-        """Put a row for something known everywhere."""
+        """Substitutes a row for a known quantity everywhere."""
         self.solved = {column: _substituted(row, key, value) for column, row in self.solved.items()}
         self.left = [row for row in (_substituted(row, key, value) for row in self.left) if _says_something(row)]
 
     def solve(self):
-        """Take each new row in: its first column that is neither known nor of a device is solved for; rows without one are left."""
+        """Eliminates the new rows: each is solved for its first column that is neither known nor of a device; rows without one are kept."""
+        # short rows first: they fill in least
         rows, self.new, self.left = self.left + self.new, [], []
         rows.sort(key=len)
         for row in rows:
@@ -438,7 +458,7 @@ class _System:
         self.solved[pivot] = value
 
     def relation(self):
-        """A relation of known quantities alone that the rows which are left imply, or None."""
+        """A relation among known quantities alone that the remaining rows imply, or None."""
         rows = [{key: c for key, c in row.items() if key[0] != "push"} for row in self.left]
         while rows:
             row = rows.pop()
@@ -450,9 +470,11 @@ class _System:
         return None
 
     def choose(self, devices):
-        """Devices, of each of which either v or i is now solved for, and the other one known as lambda."""
+        """Devices, each with either v or i solved for, and the other one known as lambda."""
+        # 1. the usual choice: voltages wherever possible
         base = dict(self.solved), list(self.left)
         usual = self._chosen(devices, [("vd", "id")] * len(devices))
+        # 2. devices in whose leak a given current would have to flow are solved for the current, so that the leak's digits are not lost
         if usual is not None:
             choice = [("id",) if self._leads_through_leak(d) else ("vd", "id") for d in usual]
             if ("id",) not in choice:
@@ -462,6 +484,7 @@ class _System:
             if found is None:
                 self.solved, self.left = kept
             return found or usual
+        # 3. all choices, if there are few enough
         choices = itertools.product((("vd",), ("id",)), repeat=len(devices)) if 2 ** len(devices) <= _MOST_CHOICES else ()
         for choice in choices:
             self.solved, self.left = dict(base[0]), list(base[1])
@@ -472,11 +495,12 @@ class _System:
         raise ValueError(f"{_OWNER}: voltages and currents of {names} are not determined, whichever of them conduct")
 
     def _leads_through_leak(self, d):
-        """Whether a current that is given, as of an inductor, had to flow through the leak of a device if that were open."""
+        """Whether a given current, as of an inductor, would flow through the leak of an open device."""
         row = {} if d.leak is None or d.by_voltage else self.solved["vd", d.name]
         return any(abs(c) > _MOST * d.leak for key, c in row.items() if key[0] in ("x", "u"))
 
     def _chosen(self, devices, choice):
+        # pivots of voltages first, then of currents, among the rows that are left
         by_voltage = {}
         for what in ("vd", "id"):
             for d, allowed in zip(devices, choice, strict=True):
@@ -495,7 +519,7 @@ class _System:
         return tuple(d._replace(by_voltage=by_voltage[d.name]) for d in devices)
 
     def value(self, key, may_float=False):
-        """A quantity in terms of what is known; one that nothing determines is 0 where it may float, else refused."""
+        """A quantity in terms of known ones; an undetermined one is 0 if it may float, else refused."""
         row = {key: Fraction(1)} if key not in self.solved else self.solved[key]
         unknown = [other for other in row if other[0] not in self._KNOWN]
         if unknown and not may_float:
@@ -504,5 +528,5 @@ class _System:
         return {other: c for other, c in row.items() if other[0] in self._KNOWN and other[0] != "push"}
 
     def pushed(self, state):
-        """{name: by how much a push on that relation moves the state}."""
+        """{name: effect of a push on that relation on the state}."""
         return {key[1]: float(c) for key, c in self.solved.get(("dx", state), {}).items() if key[0] == "push"}

@@ -1,4 +1,4 @@
-"""Netlists: a subset of SPICE, read into elements; what is not supported is refused by line and name."""
+"""Netlists: a subset of SPICE, parsed into elements; unsupported lines are refused by line and name."""
 
 import ast
 import codecs
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from nsds import _checks
 
 _OWNER = "circuit"
-# A number: digits, a factor, a unit, which says nothing; or the factor in place of the point, 4k7. µ and Ω have two code points each.
-_PREFIXES = ("icro", "li")  # of units after m and mil: SPICE reads 1micro as 1m and 1milli as 1mil, which nobody means
+# A number: digits, a factor, a unit, which is ignored; or the factor in place of the point, 4k7. µ and Ω have two code points each.
+_PREFIXES = ("icro", "li")  # of units after m and mil: SPICE reads 1micro as 1m and 1milli as 1mil, which is never meant
 _FACTOR, _UNIT = "meg|mil|[tgkmu\u00b5\u03bcnpf]", "[a-z\u03a9\u2126]*"
 _NUMBER = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([+-]?[0-9]{{1,3}}))?({_FACTOR})?({_UNIT})", re.IGNORECASE)
 _POINTED = re.compile(rf"([0-9]+)({_FACTOR})([0-9]+){_UNIT}", re.IGNORECASE)
-_DIGITS = re.compile(r"(?<![\w.])\.?[0-9](?:[\w.]|(?<=[0-9.][eE])[+-](?=[0-9]))*")  # what begins as a number
+_DIGITS = re.compile(r"(?<![\w.])\.?[0-9](?:[\w.]|(?<=[0-9.][eE])[+-](?=[0-9]))*")  # beginning of a number
 _SMALLEST, _LARGEST = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
 _BRACES = re.compile(r"\{[^}]*\}")
 _POWERS = {"": 0, "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "\u00b5": -6, "\u03bc": -6, "n": -9, "p": -12, "f": -15}
@@ -30,7 +30,7 @@ _TABLE = re.compile(
     r"(\S+)\s+(\S+)\s+(\S+)\s+TABLE\s*\{?\s*V\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)\s*\}?\s*=?\s*(.*)", re.IGNORECASE
 )
 _PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
-_OUTPUT = (".print", ".plot", ".probe", ".save", ".backanno", ".title")  # what asks for output alone
+_OUTPUT = (".print", ".plot", ".probe", ".save", ".backanno", ".title")  # lines about output only
 _MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh")}
 _REFUSED = {
     "B": "behavioural sources", "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
@@ -40,7 +40,7 @@ _N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "E": 4, "G":
 
 
 class Wave(NamedTuple):
-    """A source. kind "SIN": offset, amplitude, frequency (Hz), delay, damping (1/s), phase (degrees). kind "PIECES", straight ones: delay,
+    """A source. kind "SIN": offset, amplitude, frequency (Hz), delay, damping (1/s), phase (degrees). kind "PIECES", linear ones: delay,
     period (inf: once), then pairs of time and value; before the delay the first value, two pairs of one time make a step.
     """
 
@@ -49,12 +49,12 @@ class Wave(NamedTuple):
 
     @property
     def is_constant(self):
-        """Whether it has one value for ever."""
+        """Whether its value never changes."""
         return self.kind == "PIECES" and len(set(self.numbers[3::2])) == 1
 
     def parts(self, name):
-        """{name: wave} of the waves whose sum it is, as kernels know them: a sine that waits does so at its offset, and what its phase
-        adds before the delay is a step of its own.
+        """{name: wave} of the waves whose sum it is, as kernels treat them: before its delay a sine has its offset, and the contribution of
+        its phase then is a step of its own.
         """
         if self.kind != "SIN" or self.numbers[3] <= 0 or self.numbers[5] == 0:
             return {name: self}
@@ -66,7 +66,7 @@ class Element(NamedTuple):
     """An element. kind: its letter, or "OP" for an op-amp with rails.
 
     value: of R, C, L, K, the gain of E, G, F, H; a `Wave` of V and I; of D and S the parameters of the model; of OP the corners of its
-    table. of: names of the inductors of K, or of the source whose current controls F and H. start: voltage or current then, or None.
+    table. of: names of the inductors of K, or of the source whose current controls F and H. start: initial voltage or current, or None.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Netlist(NamedTuple):
 
 
 class _Scope(NamedTuple):
-    """What a line may name. prefix: of the names of a subcircuit; ports: what its nodes are joined to."""
+    """Names that a line may use. prefix: of the names of a subcircuit; ports: outer nodes of its own ones."""
 
     models: dict
     subcircuits: dict
@@ -95,14 +95,17 @@ class _Scope(NamedTuple):
 
 
 def read(netlist, parameters):
-    """`Netlist` of a text, a file, or lines and tuples; ``parameters`` replace those of .param with the same names."""
+    """`Netlist` of a text, a file, or lines and tuples; ``parameters`` override those of .param with the same names."""
+    # 1. lines, without spaces inside braces, so that expressions are one word
     title, lines = _lines(netlist)
     lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), text)) for number, text in lines]
     scope = _Scope({}, {}, {name.lower(): exact(value) for name, value in parameters.items()})
     _require_used(parameters, lines)
+    # 2. models, parameters and subcircuits, wherever they stand
     starts, t_end, elements = {}, None, []
     left = _defined(lines, scope)
     _warn_of_title(title, scope)
+    # 3. elements and commands
     for number, text in left:
         word = text.split()[0].lower()
         if word == ".tran":
@@ -117,12 +120,13 @@ def read(netlist, parameters):
 
 
 def exact(value):
-    """A number as a fraction; a float is the decimal number that it prints as."""
+    """A number as a fraction; a float is the decimal number by which it prints."""
     return Fraction(repr(_checks.number(_OWNER, "a value of params", value)))
 
 
 def _lines(netlist):
     """(title, [(number, text), ...]) without comments, continued lines joined."""
+    # 1. a list, a text, or a file
     if isinstance(netlist, (list, tuple)):
         return "", [(k + 1, _line_of(k, each)) for k, each in enumerate(netlist)]
     if not isinstance(netlist, (str, os.PathLike)):
@@ -132,6 +136,7 @@ def _lines(netlist):
             netlist = _decoded(Path(netlist).read_bytes())
         except (OSError, ValueError) as error:
             raise ValueError(f"{_OWNER}: netlist has one line, so it must be a file: {error}") from None
+    # 2. strip comments, join continuation lines, stop at .end
     title, *others = netlist.splitlines() or [""]
     result = []
     for number, text in enumerate(others, 2):
@@ -150,7 +155,7 @@ def _lines(netlist):
 
 
 def _decoded(content):
-    """The text of a file: UTF-8, UTF-16 with a mark at its start, or else Latin-1, which older programs write."""
+    """Text of a file: UTF-8, UTF-16 with a byte order mark, or else Latin-1, which older programs write."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16")
     try:
@@ -160,7 +165,7 @@ def _decoded(content):
 
 
 def _warn_of_title(title, scope):
-    """A first line that could be an element may have been meant as one."""
+    """Warns if the first line, the title, could have been meant as an element."""
     try:
         is_element = bool(title) and bool(_made(1, title, scope))
     except ValueError:
@@ -170,7 +175,7 @@ def _warn_of_title(title, scope):
 
 
 def _line_of(k, given):
-    """The text of an element of a list: a line, or a tuple of its words and numbers."""
+    """Text of an entry of a list: a line, or a tuple of words and numbers."""
     if isinstance(given, str) and given.strip():
         return given.strip()
     if isinstance(given, tuple) and given and isinstance(given[0], str):
@@ -187,7 +192,7 @@ def _wrong(number, text, why):
 
 
 def _require_used(parameters, lines):
-    """Refuse a parameter that no line names."""
+    """Refuses a parameter that no line names."""
     named = {word for _, text in lines for word in re.findall(r"\w+", text.lower())}
     for name in parameters:
         if name.lower() not in named:
@@ -195,11 +200,12 @@ def _require_used(parameters, lines):
 
 
 def _defined(lines, scope):
-    """Lines that are left when models, parameters and subcircuits have been noted in the scope."""
+    """The lines other than models, parameters and subcircuits, which are entered in the scope."""
     given, left, body = set(scope.parameters), [], None
     for number, text in lines:
         words = text.split()
         word = words[0].lower()
+        # lines of a subcircuit are kept for its uses; models and parameters inside are global
         if word == ".subckt":
             if body is not None or len(words) < 3:
                 raise _wrong(number, text, "expected a name and nodes, outside of other subcircuits")
@@ -238,11 +244,13 @@ def _pairs(text, number, line):
 
 
 def _note_model(number, text, scope):
+    # 1. name and kind
     words = re.sub(r"(\{[^}]*\})|[(),]", lambda match: match[1] or " ", text).split(None, 3)
     if len(words) < 3 or words[2].upper() not in _MODELS:
         kind = words[2] if len(words) > 2 else "nothing"
         raise _wrong(number, text, f"models are of kind {' or '.join(_MODELS)}, got {kind}")
     kind, numbers = words[2].upper(), {}
+    # 2. parameters of the kind, and their ranges
     for name, value in _pairs(words[3] if len(words) > 3 else "", number, text):
         if name not in _MODELS[kind]:
             why = "; write the diode as an ideal one with Vfwd" if kind == "D" and name in ("is", "n", "rs") else ""
@@ -257,8 +265,9 @@ def _note_model(number, text, scope):
 
 
 def _number(word, number, text, scope):
-    """A number, a parameter, or an expression of them, in braces or not."""
+    """A number, a parameter, or an expression of them, with or without braces."""
     word = word.strip().strip("{}").strip()
+    # numbers become exact fractions first; the rest is parsed as a Python expression of few allowed nodes
     plain = _DIGITS.sub(lambda match: f"({_literal(match[0], number, text)})", word)
     try:
         value = _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
@@ -270,7 +279,7 @@ def _number(word, number, text, scope):
 
 
 def _literal(word, number, text):
-    """The fraction that digits with a factor and a unit stand for; 4k7 is 4.7k."""
+    """Fraction of digits with a factor and a unit; 4k7 is 4.7k."""
     match = _NUMBER.fullmatch(word)
     if match and not match[4].lower().startswith(_PREFIXES):
         return Fraction(match[1]) * Fraction(10) ** int(match[2] or 0) * _FACTORS[(match[3] or "").lower()]
@@ -296,7 +305,7 @@ def _evaluated(node, number, text, scope):
 
 
 def _horizon(number, text, scope):
-    """The end of ``.tran step end UIC``."""
+    """End time of ``.tran step end UIC``."""
     words = text.split()[1:]
     if not words or words[-1].lower() != "uic":
         raise _wrong(number, text, "UIC must end it: runs begin with the values of IC, and no operating point is computed")
@@ -320,9 +329,10 @@ def _node(name, scope):
 
 
 def _made(number, text, scope):
-    """Elements of a line; those of a subcircuit where it is one."""
+    """Elements of a line; for a subcircuit those of its body."""
     words = text.split()
     kind, name = words[0][0].upper(), scope.prefix + words[0]
+    # 1. subcircuits, and elements that are refused
     if kind == "X":
         return _unfolded(number, text, words, scope)
     if kind in _REFUSED:
@@ -331,10 +341,12 @@ def _made(number, text, scope):
         raise _wrong(number, text, "it is no element that is known")
     if kind == "E" and "table" in text.lower():
         return [_amplifier(number, text, name, scope)]
+    # 2. nodes
     n_nodes = _N_NODES[kind]
     if len(words) < n_nodes + 2:
         raise _wrong(number, text, f"expected {n_nodes} nodes and more")
     nodes, rest = tuple(_node(word, scope) for word in words[1 : n_nodes + 1]), words[n_nodes + 1 :]
+    # 3. devices with a model, sources with a wave, couplings
     if kind in "DS":
         return [Element(name, kind, nodes, _model_of(number, text, rest, kind, scope))]
     if kind in "VI":
@@ -344,6 +356,7 @@ def _made(number, text, scope):
         if len(of) < 2:
             raise _wrong(number, text, "expected two inductors or more, and a coefficient")
         return [Element(name, kind, (), _number(rest[0], number, text, scope), of)]
+    # 4. R, C, L and linear controlled sources: a value, and for C and L an initial one
     of, start = (), None
     if kind in "FH":
         of, rest = (scope.prefix + rest[0],), rest[1:]
@@ -370,7 +383,7 @@ def _model_of(number, text, rest, kind, scope):
 
 
 def _unfolded(number, text, words, scope):
-    """Elements of a subcircuit, with its name before theirs."""
+    """Elements of a subcircuit, their names prefixed with its own."""
     ports, body = scope.subcircuits.get(words[-1].lower(), (None, None))
     if ports is None:
         raise _wrong(number, text, f"there is no .subckt {words[-1]}")
@@ -384,7 +397,7 @@ def _unfolded(number, text, words, scope):
 
 
 def _amplifier(number, text, name, scope):
-    """``E1 o 0 TABLE {V(p,q)} = (x0, y0) (x1, y1)``: what lies between two corners, the same beyond them."""
+    """``E1 o 0 TABLE {V(p,q)} = (x0, y0) (x1, y1)``: linear between two corners, constant beyond."""
     match = _TABLE.fullmatch(text)
     corners = _PAIR.findall(match[6]) if match else ()
     if len(corners) != 2 or _PAIR.sub("", match[6]).replace(",", "").strip():
@@ -397,13 +410,15 @@ def _amplifier(number, text, name, scope):
 
 
 def _wave(number, text, words, scope):
-    """DC, SIN, PULSE or PWL."""
+    """Wave of DC, SIN, PULSE or PWL."""
+    # 1. kind and numbers; a number alone is DC
     words = re.findall(r"\{[^}]*\}|[^\s(),]+", words)
     kind, numbers = words[0].upper(), [_number(word, number, text, scope) for word in words[1:]] if words else []
     if kind not in ("DC", "SIN", "PULSE", "PWL"):
         if len(words) != 1:
             raise _wrong(number, text, f"'{words[0]}' is not supported; sources are DC, SIN, PULSE, PWL")
         kind, numbers = "DC", [_number(words[0], number, text, scope)]
+    # 2. as many numbers as the kind has
     least, most = {"DC": (1, 1), "SIN": (3, 6), "PULSE": (2, 7), "PWL": (2, math.inf)}[kind]
     if not least <= len(numbers) <= most or (kind == "PWL" and len(numbers) % 2):
         raise _wrong(number, text, f"{kind} has {least} to {most} numbers, of PWL in pairs; got {len(numbers)}")
@@ -419,7 +434,7 @@ def _wave(number, text, words, scope):
 
 
 def _pulse(number, text, numbers):
-    """PULSE(v1 v2 td tr tf pw per); without pw it stays at v2, without per it comes once."""
+    """PULSE(v1 v2 td tr tf pw per); without pw it stays at v2, without per it occurs once."""
     low, high, delay, rise, fall = [*numbers, 0, 0, 0][:2] + [*numbers[2:], 0, 0, 0][:3]
     width = numbers[5] if len(numbers) > 5 else None
     period = numbers[6] if len(numbers) > 6 and numbers[6] > 0 else None
@@ -432,7 +447,7 @@ def _pulse(number, text, numbers):
 
 
 def _checked(elements):
-    """Elements whose names differ, and name what there is."""
+    """Elements with distinct names, whose references exist."""
     known = {}
     for element in elements:
         if element.name.lower() in known:
@@ -450,7 +465,7 @@ def _checked(elements):
 
 
 def _started(elements, starts):
-    """Elements with what .ic says of them, where they say nothing themselves."""
+    """Elements with initial values of .ic, unless they have their own."""
     nodes = {node for element in elements for node in element.nodes}
     inductors = {element.name.lower() for element in elements if element.kind == "L"}
     for what, name in starts:

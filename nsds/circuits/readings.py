@@ -1,4 +1,4 @@
-"""Voltages, currents, means and switchings of a circuit's trajectory, by the names of its netlist."""
+"""Voltages, currents, means and switching events of a circuit's trajectory, by the names of its netlist."""
 
 import operator
 
@@ -14,10 +14,10 @@ from nsds.model.validation import valid
 from nsds.results.trajectories import left_limits, of_system, require_rows
 from nsds.status import is_event
 
-AT_ONCE = 2.0**-44  # of the time: events that are no further apart are one
-NOTHING = 1e-12  # of the largest current: what is smaller does not flow
-_SEEN = 1e-9  # of the largest voltage: what is smaller, where rows are at zeros of what flows between them, may be rounding
-_STEPS = 64  # to the middle between two events
+AT_ONCE = 2.0**-44  # of the time: events no further apart are simultaneous
+NOTHING = 1e-12  # of the largest current: smaller currents count as 0
+_SEEN = 1e-9  # of the largest voltage: smaller values may be rounding if the rows lie at zeros of the quantity
+_STEPS = 64  # steps to the middle between two events
 
 
 def voltage(system, trajectory, node, reference="0"):
@@ -28,9 +28,9 @@ def voltage(system, trajectory, node, reference="0"):
     system : numpy.ndarray, shape ()
         Record of `nsds.circuit`.
     trajectory : numpy.ndarray (rows,)
-        What `nsds.simulate` returned for it.
+        Result of `nsds.simulate` for it.
     node, reference : str
-        Names of the netlist; the voltage is that of the first against the second, which is ground if not given.
+        Names of the netlist; the voltage of the first relative to the second, which is ground if not given.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def current(system, trajectory, element):
     system : numpy.ndarray, shape ()
         Record of `nsds.circuit`.
     trajectory : numpy.ndarray (rows,)
-        What `nsds.simulate` returned for it.
+        Result of `nsds.simulate` for it.
     element : str
         Name of the netlist; elements of a subcircuit have that of its line before theirs, as ``"X1.D1"``.
 
@@ -122,6 +122,7 @@ def mean(system, trajectory, reading, start, end):
     >>> round(nsds.circuits.mean(circuit, rows, "i(R1)", 0.0, 0.02), 12)
     0.1
     """
+    # 1. which integral
     of = Readings("mean", system, trajectory)
     x, names = of.trajectory["circuit"]["x"], of.names["integral_names"].item().decode().split()
     known = [name.lower() for name in names]
@@ -129,6 +130,7 @@ def mean(system, trajectory, reading, start, end):
         there = ", ".join(names) or "of which there are none"
         got = f"{_checks.shortened(reading)}{_checks.meant(reading, names)}"
         raise ValueError(f"mean: reading must be one of the circuit's integrals, {there}, got {got}")
+    # 2. its values at two rows
     place = known.index("".join(reading.split()).lower()) - len(known)
     values = []
     for name, time in (("start", start), ("end", end)):
@@ -143,7 +145,7 @@ def mean(system, trajectory, reading, start, end):
 
 
 def events(system, trajectory):
-    """When diodes and op-amps of a circuit change their state.
+    """Times at which diodes and op-amps of a circuit change their state.
 
     Parameters
     ----------
@@ -171,15 +173,18 @@ def events(system, trajectory):
     >>> nsds.circuits.events(circuit, rows).tolist()
     [(0.0, 'D1', 1), (0.5, 'D1', 0)]
     """
+    # 1. intervals between events, in which each device has one state
     of = Readings("events", system, trajectory)
     rows, segments = of.trajectory, of.segments()
     begin = rows["t"][segments[:, 0]]
     y, lam = (rows["devices"][field].reshape(rows.size, -1) for field in ("y", "lambda"))
     found, names = [], system["names"]["device_names"].item().decode().split()
+    # 2. state of each device in each interval
     for number, (row, kind, by_voltage) in enumerate(system["names"]["devices"]):
         if kind == NONE:
             continue
         lower, upper = (np.ravel(system["devices"][field])[row] for field in ("lower", "upper"))
+        # an op-amp by its output, a diode by its current, directly or as lambda
         if kind == AMPLIFIER:
             states = _of_amplifier(y[:, row], lam[:, row], lower, upper, segments)
         elif by_voltage:  # y is the current
@@ -194,6 +199,7 @@ def events(system, trajectory):
             states = of.conducts(row, segments)
             if kind == ZENER:
                 states = np.where(of.conducts(row + 1, segments), 2, states)
+        # 3. a diode beside a closed switch counts as open; an event where the state differs from that before
         closed = of.is_closed(names[number], begin, False)
         states = states if closed is None else np.where(closed, 0, states)
         found += [(begin[k], names[number], states[k]) for k in np.flatnonzero(np.diff(states, prepend=0))]
@@ -202,16 +208,17 @@ def events(system, trajectory):
 
 
 def _of_amplifier(y, lam, lower, upper, segments):
-    """States of an op-amp; between its rails y is 0, and lambda may begin or end at one of them."""
+    """States of an op-amp; between its rails y is 0, and lambda may start or end at a rail."""
     edge, first = NOTHING * (upper - lower), lam[segments[:, 0]]
     is_between = (y == 0.0) | ((lam > lower + edge) & (lam < upper - edge))
     return np.where(np.logical_or.reduceat(is_between, segments.ravel()[:-1])[::2], 0, np.where(first <= lower + edge, -1, 1))
 
 
 class Readings:
-    """A trajectory with what gives its voltages and currents."""
+    """A trajectory with the maps to its voltages and currents."""
 
     def __init__(self, owner, system, trajectory):
+        # 1. the record of a circuit, and rows with the fields that are needed
         self.owner = owner
         system = valid(owner, system)
         if ("names", NAMES) not in [line[:2] for line in model_of(system)] or np.shape(system) != ():
@@ -221,6 +228,7 @@ class Readings:
         for part, field in (("circuit", "x"), ("devices", "lambda")):
             if field not in (self.trajectory.dtype[part].names or () if part in self.trajectory.dtype.names else ()):
                 raise ValueError(f"{owner}: {part}.{field} was not recorded, from which voltages and currents follow")
+        # 2. names, and the known quantities at each row
         self.node_names, self.element_names = (self.names[f"{what}_names"].item().decode().split() for what in ("node", "element"))
         n = self.trajectory["circuit"]["x"].shape[1]
         self.of_lambda = slice(n, n + self.trajectory["devices"]["lambda"][0].size)
@@ -228,7 +236,7 @@ class Readings:
         self.known = self.known_at(self.is_left)
 
     def known_at(self, is_left):
-        """What voltages and currents follow from, at each row (rows, known); is_left: of sources that step then, what was before it."""
+        """Known quantities that determine voltages and currents, at each row (rows, known); is_left: sources that step, before the step."""
         rows, z, k = self.trajectory, self.names["z"], int(self.names["z"][0])
         u = np.zeros((2, rows.size, k))
         is_left = np.broadcast_to(is_left, rows.shape).tolist()
@@ -241,11 +249,13 @@ class Readings:
         return np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
 
     def segments(self):
-        """(first row, row behind the last one) of stretches in which each device has one state: between events; by steps each row."""
+        """(first row, row after the last one) of intervals in which each device has one state: between events; by steps each row."""
+        # 1. by steps: rows
         rows = self.trajectory
         at = np.flatnonzero(is_event(rows["status"]))
         if at.size == 0:
             return np.stack([np.arange(rows.size), np.arange(rows.size) + 1], axis=1)
+        # 2. rows of simultaneous events form a group; an interval runs from the last row of one to the first of the next
         t = rows["t"][at]
         groups = np.split(at, np.flatnonzero(np.diff(t) > AT_ONCE * abs(t[1:])) + 1)  # those of one time
         starts = [group[-1] for group in groups]
@@ -255,14 +265,14 @@ class Readings:
         return np.stack([starts, ends], axis=1)
 
     def conducts(self, row, segments):
-        """Whether lambda of a row, a current, flows in a stretch: at one of its rows, or between them where they are at zeros of it."""
+        """Whether lambda of a row, a current, flows in an interval: at one of its rows, or between them if these are at zeros of it."""
         y, lam = (self.trajectory["devices"][field].reshape(self.trajectory.size, -1) for field in ("y", "lambda"))
         most, off = (np.maximum.reduceat(each, segments.ravel()[:-1])[::2] for each in (lam[:, row], abs(y[:, row])))
         result = most > np.maximum(NOTHING * abs(lam[:, row]).max(), off)
         return (result | self.flows_between(~result & (off == 0.0), 1, row, segments)).astype(int)
 
     def flows_between(self, candidates, which, row, segments):
-        """Of stretches between events, whether y (which = 0) or lambda (1) of a row is not 0 in their middle."""
+        """Whether y (which = 0) or lambda (1) of a row is nonzero in the middle of the intervals between events."""
         result = np.zeros(len(segments), bool)
         for k in np.flatnonzero(candidates & (np.diff(segments)[:, 0] > 1)):  # by steps each row is a stretch
             found = self._in_the_middle(segments[k])
@@ -270,14 +280,17 @@ class Readings:
         return result
 
     def _in_the_middle(self, segment):
-        """(y, lambda) in the middle of a stretch, in which rows are held or at a bound as at its ends: by steps of implicit Euler."""
+        """(y, lambda) in the middle of an interval, with rows active or at a bound as at its ends, by implicit Euler."""
+        # 1. active rows, by y = 0 at both ends
         rows, circuit, devices = self.trajectory[segment[0] : segment[1]], self.system["circuit"], self.system["devices"]
         y, lam = (rows["devices"][field].reshape(rows.size, -1)[[0, -1]] for field in ("y", "lambda"))
         held, x, b, e = (y == 0.0).all(axis=0), rows["circuit"]["x"][0].copy(), np.zeros_like(rows["circuit"]["x"][0]), np.zeros(y.shape[1])
         A, B, C, D = circuit["A"], devices["B"], devices["C"], devices["D"]
+        # 2. one matrix for all steps; the pseudo-inverse, as active rows may be linearly dependent
         h = (rows["t"][-1] - rows["t"][0]) / (2 * _STEPS)
         matrix = np.block([[np.eye(x.size) - h * A, -h * B[:, held]], [C[held], D[np.ix_(held, held)]]])
         inverse, lam = np.linalg.pinv(matrix, rcond=1e-13), np.where(held, 0.0, lam[0])
+        # 3. steps to the middle
         for k in range(_STEPS):
             t = rows["t"][0] + (k + 1) * h
             if "z" in circuit.dtype.names:
@@ -291,13 +304,13 @@ class Readings:
         return np.array([C @ x + D @ lam + e, lam])
 
     def voltage(self, node):
-        """Of a node against ground, or one of its part of the circuit."""
+        """Voltage of a node relative to ground, or to a node of its part of the circuit."""
         place = self._place("node", node)
         self._require_readable("nodes", place, f"voltage of node '{node}'")
         return self.known @ self.names["voltages"][place]
 
     def current(self, element):
-        """Through an element; a closed switch takes that of a diode beside it."""
+        """Current through an element; a closed switch takes that of a diode beside it."""
         place = self._place("element", element)
         self._require_readable("elements", place, f"current of '{element}'")
         result, is_diode = self.known @ self.names["currents"][place], self.names["by_switch"][place][1] == 1
@@ -305,7 +318,7 @@ class Readings:
         return result if closed is None else np.where(closed == is_diode, 0.0, result)
 
     def require_all_readable(self):
-        """Refuse a trajectory that does not tell all voltages and currents."""
+        """Refuses a trajectory that does not determine all voltages and currents."""
         for what, known in (("nodes", self.node_names), ("elements", self.element_names)):
             for place, name in enumerate(known):
                 self._require_readable(what, place, f"{'voltage' if what == 'nodes' else 'current'} of '{name}'")
@@ -315,18 +328,18 @@ class Readings:
             raise ValueError(f"{self.owner}: the {reading} depends on how fast the output of an op-amp changes, which rows do not tell")
 
     def voltages_across(self, known):
-        """Of all elements, from their first nodes to their second, for rows of what they follow from (rows, elements)."""
+        """Voltages of all elements, from their first nodes to their second, for rows of known quantities (rows, elements)."""
         first, second = self.names["terminals"].T
         return known @ (self.names["voltages"][first] - self.names["voltages"][second]).T
 
     def distinct_elements(self):
-        """(place, name) of all but the switches beside diodes, with which they share a current."""
+        """(index, name) of all elements except switches beside diodes, with which they share a current."""
         return [
             (k, name) for k, name in enumerate(self.element_names) if self.names["by_switch"][k][0] < 0 or self.names["by_switch"][k][1]
         ]
 
     def is_closed(self, element, times, is_left):
-        """When the switch beside a diode, or that has one, is closed, before what steps at a time or after it; None of other elements."""
+        """Whether the switch of an element, or beside a diode, is closed at each time, before or after a step; None for other elements."""
         switch, z = self.names["by_switch"][self._place("element", element)][0], self.names["z"]
         if switch < 0:
             return None

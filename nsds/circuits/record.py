@@ -19,7 +19,7 @@ from nsds.model.relations_first_order import first_order_linear_relation
 
 _OWNER = "circuit"
 _READING = re.compile(r"([vi])\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)", re.IGNORECASE)
-# What a device is: which of its rows say that it conducts, and how; see `nsds.circuits.readings`.
+# Kinds of devices, by which of their rows tell that they conduct; see `nsds.circuits.readings`.
 DIODE, ZENER, AMPLIFIER, NONE = range(4)
 
 
@@ -83,12 +83,14 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
     >>> nsds.circuits.events(rectifier, rows)["t"][:3].round(9).tolist()
     [0.0, 0.005980933, 0.020701623]
     """
+    # 1. netlist and its equations
     params = {} if params is None else params
     if not isinstance(params, dict) or not all(isinstance(name, str) for name in params):
         raise TypeError(f"{_OWNER}: params must be a dict of names and numbers, got {_checks.shortened(params)}")
     elements, t_end = read(netlist, params)
     equations = reduced(elements, _checks.number(_OWNER, "t", t))
     rows = _Rows(equations, elements)
+    # 2. integrals: further states, whose rates are the rows of the readings
     integrals = [integrals] if isinstance(integrals, str) else integrals
     if not isinstance(integrals, (list, tuple)):
         raise TypeError(f"{_OWNER}: integrals must be a list of texts such as 'v(out)', got {_checks.shortened(integrals)}")
@@ -97,10 +99,12 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
         if any(key[0] == "dlam" for key in row):
             raise ValueError(f"{_OWNER}: the integral of {text} is not at hand: it depends on how fast the output of an op-amp changes")
     integrals = {"".join(text.split()): row for text, row in zip(integrals, readings, strict=True)}
+    # 3. matrices of states and outputs, with weights of the sources
     rates = [*equations.rates.values(), *integrals.values()] or [{}]
     x = [*(float(value) for value in equations.starts.values()), *(0.0 for _ in integrals)] or [0.0]
     A, B, U, U_rate, constants = rows.matrices(rates, len(x))
     C, D, weights, weights_rate, base = rows.matrices(rows.outputs, len(x))
+    # 4. functions of time only where sources or switches need them
     switches, bounds = rows.switches(), np.array(rows.bounds).T
     part = {"b": constants} if (U == 0).all() and (U_rate == 0).all() else {"b": driven_rows, "z": packed(rows.waves, constants, U, U_rate)}
     z = packed(rows.waves, base, weights, weights_rate, bounds, switches)
@@ -115,7 +119,7 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
 
 
 def _reading(text, equations):
-    """The row of a voltage or current in words."""
+    """Row of a voltage or current given as text."""
     match = _READING.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or (match[1].lower() == "i" and match[3]):
         raise ValueError(f"{_OWNER}: integrals must be 'v(node)', 'v(node,node)' or 'i(element)', got {_checks.shortened(text)}")
@@ -133,9 +137,10 @@ def _of(table, name, what):
 
 
 class _Rows:
-    """Rows of y and lambda, all in volts, and matrices of what depends on them."""
+    """Rows of y and lambda, all in volts, and matrices of quantities that depend on them."""
 
     def __init__(self, equations, elements):
+        # 1. rows of devices and op-amps, in volts: currents are multiplied by one resistance
         self.equations = equations
         self.resistance, self.order = _resistance(elements), [each.name for each in elements]
         self.elements = {each.name: each for each in elements}
@@ -146,6 +151,7 @@ class _Rows:
                 self.first[device.name] = len(self.outputs)
                 add(device)
                 self.owners += [device.name] * (len(self.outputs) - len(self.owners))
+        # 2. switches and sources that vary
         if not self.outputs:  # a record has one row at least: this one is 0
             self._add({}, 0.0, 0.0)
         names = {d.switch for d in equations.devices if d.switch}
@@ -158,9 +164,10 @@ class _Rows:
         self.bounds.append((float(lower), float(upper)))
 
     def _add_device(self, d):
-        """i or -v of a device is lambda, the other one is in y; see `nsds.circuits.equations.Device`."""
+        """Rows of a device: i or -v is lambda, the other one is in y; see `nsds.circuits.equations.Device`."""
         row, at = self.equations.outputs[d.name], len(self.outputs)
         drop = {("one",): d.drop}
+        # 1. lambda is a voltage: bounds by drop and breakdown
         if d.by_voltage:
             self.lam[d.name] = [(at, -1.0)]
             upper = math.inf if d.breakdown is None else d.breakdown
@@ -168,6 +175,7 @@ class _Rows:
             self._add(_scaled(row, self.resistance), lower, upper)
             self.closed[d.switch] = (at, 0.0, 0.0)
             return
+        # 2. lambda is a current: a second row for the breakdown
         self.lam[d.name] = [(at, 1.0 / self.resistance)]
         self._add(_total(drop, _scaled(row, -1)), 0.0, math.inf if d.is_diode else 0.0)
         self.closed[d.switch] = (at, -math.inf, math.inf)
@@ -176,7 +184,7 @@ class _Rows:
             self._add(_total(row, {("one",): d.breakdown}), 0.0, math.inf)
 
     def _add_amplifier(self, e):
-        """lambda is the voltage of the output; y is by how much the input is away from where the table has that output."""
+        """Row of an op-amp: lambda is the output voltage; y the distance of the input from where the table has that output."""
         (x0, y0), (x1, y1) = e.value
         slope, sign = (x1 - x0) / (y1 - y0), 1 if y1 > y0 else -1
         self.lam[e.name] = [(len(self.outputs), 1.0)]
@@ -188,6 +196,7 @@ class _Rows:
         m, k = len(self.outputs), len(self.sources)
         states = {name: j for j, name in enumerate(self.equations.states)}
         result = np.zeros((len(rows), n)), np.zeros((len(rows), m)), np.zeros((len(rows), k)), np.zeros((len(rows), k)), np.zeros(len(rows))
+        # coefficients by the kind of known quantity; lambda of a device may be several rows
         for i, row in enumerate(rows):
             for (what, *name), c in row.items():
                 if what == "lam":
@@ -205,7 +214,7 @@ class _Rows:
         return result
 
     def _require_smooth(self, what, name):
-        """Refuse rates of sources that step: they would be impulses."""
+        """Refuses rates of sources that step: they would be impulses."""
         wave = self.equations.waves[name]
         if what == "du" and wave.kind == "PIECES" and "#" not in name:  # what a sine adds while it waits makes it continuous
             times, values = wave.numbers[2::2], wave.numbers[3::2]
@@ -217,7 +226,7 @@ class _Rows:
                 )
 
     def switches(self):
-        """Numbers of each switch: row, threshold, bounds while it is closed, constant and weights of its control."""
+        """Numbers of each switch: row, threshold, bounds when closed, constant and weights of its control."""
         result = []
         for name in self.switch_names:
             threshold, nodes = self.equations.controls[name]
@@ -233,15 +242,18 @@ class _Rows:
         return result
 
     def names(self, n, integrals, switches, t_end):
-        """The part of a record that says how voltages and currents follow from its states."""
+        """Part of a record with the maps from its states to voltages and currents."""
+        # 1. elements; a switch beside a diode has the current of that, when it is closed
         e, fields = self.equations, {}
         shared = {d.name: d.switch for d in e.devices if d.switch and d.is_diode}  # diode -> the switch beside it
         elements = [*e.currents, *shared.values()]
         turned = [_scaled(e.currents[d.name], -1 if d.turned else 1) for d in e.devices if d.name in shared]
         currents = [*e.currents.values(), *turned]
+        # 2. maps from known quantities; flags where a rate of lambda is missing
         for field, of, rows in (("voltages", "nodes", list(e.voltages.values())), ("currents", "elements", currents)):
             fields[field] = np.hstack([each if each.ndim == 2 else each[:, None] for each in self.matrices(rows, n)])
             fields[f"{of}_by_rate"] = np.array([int(any(key[0] == "dlam" for key in row)) for row in rows])
+        # 3. switch of each element, terminals, stores of energy
         beside = shared | {switch: switch for switch in shared.values()}
         through = [self.switch_names.index(beside[name]) if name in beside else -1 for name in elements]
         fields["by_switch"] = np.array([through, [int(name in shared) for name in elements]]).T
@@ -249,6 +261,7 @@ class _Rows:
         stores = self._stores()
         fields["stores"] = np.array([[elements.index(name) for name in pair] for pair in stores] or [(0, 0)])
         fields["stored"] = np.array([float(value) for value in stores.values()] or [0.0])
+        # 4. devices, switches, names
         devices = self._kinds()
         fields["devices"] = np.array(list(devices.values()) or [(0, NONE, 0)])
         none = np.zeros((0, len(self.waves)))
@@ -260,7 +273,7 @@ class _Rows:
         return {"kind": "names", "record": pack(fields, None)}
 
     def _stores(self):
-        """{(element, element): C, L or mutual inductance}: of twice the energy, what both voltages or currents are multiplied by."""
+        """{(element, element): C, L or mutual inductance}: factors of the products of voltages or currents in twice the energy."""
         elements = self.elements.values()
         stores = {(e.name, e.name): e.value for e in elements if e.kind in "CL"}
         for coupling in (e for e in elements if e.kind == "K"):
@@ -269,7 +282,7 @@ class _Rows:
         return stores
 
     def _kinds(self):
-        """{name: (first row, what it is, whether lambda is a voltage)} of diodes and op-amps, in their order in the netlist."""
+        """{name: (first row, kind, whether lambda is a voltage)} of diodes and op-amps, in the order of the netlist."""
         e = self.equations
         kinds = {d.name: (self.first[d.name], DIODE if d.breakdown is None else ZENER, int(d.by_voltage)) for d in e.devices if d.is_diode}
         kinds |= {each.name: (self.first[each.name], AMPLIFIER, 0) for each in e.amplifiers}
@@ -285,7 +298,7 @@ def _total(one, other):
 
 
 def _resistance(elements):
-    """A resistance of the size of those in the circuit, a power of two: that of an inductor and a capacitor is the root of L / C."""
+    """A typical resistance of the circuit, a power of two: for inductors and capacitors the root of L / C."""
     sizes = {kind: [math.log2(abs(e.value)) for e in elements if e.kind == kind and e.value] for kind in "RLC"}
     found = list(sizes["R"])
     if sizes["L"] and sizes["C"]:

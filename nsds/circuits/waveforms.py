@@ -1,9 +1,9 @@
-"""Sources and switches of circuits as functions of time, for kernels; records hold their numbers in z.
+"""Sources and switches of circuits as functions of time, for kernels; records store their numbers in z.
 
 z begins with a head: number of sources k, rows m, switches, and where in z waves, constants (m), weights of u (m, k) and of its rate
 (m, k), bounds of lambda (2, m) and switches begin. A wave is its kind, how many numbers follow, and these: one of the parts
-of a `nsds.circuits.netlist.Wave`.
-A switch is its row, the threshold, the bounds of lambda while it is closed, a constant of its control and the weights of u (k).
+of a `nsds.circuits.netlist.Wave`: its kind, the count of its numbers, and these.
+A switch is its row, the threshold, the bounds of lambda when closed, a constant of its control and the weights of u (k).
 """
 
 import math
@@ -23,7 +23,8 @@ SWITCH_HEAD = 5
 
 @tiny
 def piece(t, is_left, at, z):
-    """(first point of the straight piece in which t lies, -1 before the delay; time since the delay within the period)."""
+    """(first point of the linear piece that contains t, -1 before the delay; time since the delay within the period)."""
+    # 1. time within the period; at its end, to rounding, the side decides
     count, delay, period = (int(z[at + 1]) - 2) // 2, z[at + 2], z[at + 3]
     phase, early = t - delay, ROUNDED * max(abs(t), abs(delay))
     if period < np.inf and phase >= 0.0:
@@ -33,6 +34,7 @@ def piece(t, is_left, at, z):
             phase -= period
         elif phase <= early and is_left and turns > 0:
             phase += period
+    # 2. last point before t, or at it on the right side
     last = -1
     for j in range(count):
         time = z[at + 4 + 2 * j]
@@ -43,7 +45,8 @@ def piece(t, is_left, at, z):
 
 @kernel
 def wave(t, is_left, at, z):
-    """(value, rate) of a source whose wave begins at z[at]; at a step the value before it, or after it."""
+    """(value, rate) of a source whose wave begins at z[at]; at a step the value before or after it."""
+    # 1. sine, constant before its delay
     if z[at] == SIN:
         offset, amplitude, omega = z[at + 2], z[at + 3], 2.0 * math.pi * z[at + 4]
         delay, damping, phase = z[at + 5], z[at + 6], math.radians(z[at + 7])
@@ -52,6 +55,7 @@ def wave(t, is_left, at, z):
             return offset, 0.0
         angle, size = omega * (t - delay) + phase, amplitude * math.exp(-damping * (t - delay))
         return offset + size * math.sin(angle), size * (omega * math.cos(angle) - damping * math.sin(angle))
+    # 2. linear pieces
     count, first = (int(z[at + 1]) - 2) // 2, at + 4
     j, phase = piece(t, is_left, at, z)
     if j < 0:
@@ -66,13 +70,13 @@ def wave(t, is_left, at, z):
 
 @tiny
 def next_wave(at, z):
-    """Where in z the next wave begins."""
+    """Index in z of the next wave."""
     return at + 2 + int(z[at + 1])
 
 
 @kernel
 def driven_rows(t, z, out):
-    """Constants and sources at t, before what steps there: ``out = constants + weights u + rates u'``."""
+    """Constants and sources at t, before a step there: ``out = constants + weights u + rates u'``."""
     k, at = int(z[K]), int(z[WAVES])
     for i in range(out.size):
         out[i] = z[int(z[CONSTANTS]) + i]
@@ -85,7 +89,7 @@ def driven_rows(t, z, out):
 
 @kernel
 def control(t, is_left, s, z):
-    """What the control of a switch that begins at z[s] is above its threshold."""
+    """Control of the switch at z[s] less its threshold."""
     value, at = z[s + 4] - z[s + 1], int(z[WAVES])
     for j in range(int(z[K])):
         if z[s + SWITCH_HEAD + j] != 0.0:
@@ -102,7 +106,7 @@ def bound(value):
 
 @kernel
 def driven_bounds(t, z, out):
-    """Bounds of lambda while switches are as they are just before t."""
+    """Bounds of lambda for the states of the switches just before t."""
     m, size = int(z[M]), SWITCH_HEAD + int(z[K])
     for i in range(m):
         out[0, i], out[1, i] = bound(z[int(z[BOUNDS]) + i]), bound(z[int(z[BOUNDS]) + m + i])
@@ -113,7 +117,7 @@ def driven_bounds(t, z, out):
 
 
 def edges_of(z, t, t_end, fast, most):
-    """Of each source with straight pieces, its edges in (t, t_end], at most so many: middles of what steps, or rises, in less than fast."""
+    """Edges of each source with linear pieces in (t, t_end], at most ``most``: midpoints of steps, or of rises within ``fast``."""
     at = int(z[WAVES])
     for _ in range(int(z[K])):
         if z[at] == PIECES:
@@ -131,7 +135,7 @@ def edges_of(z, t, t_end, fast, most):
 
 
 def packed(waves, constants, weights, rates, bounds=None, switches=()):
-    """z of so many rows. waves: `nsds.circuits.netlist.Wave`s; switches: rows of numbers."""
+    """z for rows of the given sizes. waves: `nsds.circuits.netlist.Wave`s; switches: rows of numbers."""
     parts = [np.concatenate([[KINDS[each.kind], len(each.numbers)], each.numbers]) for each in waves]
     parts = [np.concatenate([np.zeros(0), *parts]), constants, weights.reshape(-1), rates.reshape(-1),
              np.zeros(0) if bounds is None else bounds.reshape(-1), np.concatenate([np.zeros(0), *switches])]  # fmt: skip
@@ -141,7 +145,7 @@ def packed(waves, constants, weights, rates, bounds=None, switches=()):
 
 
 def value_of(each, t):
-    """A wave at t, after what steps there; also of an array of times."""
+    """Value of a wave at t, after a step there; also for an array of times."""
     total, none = np.zeros(np.shape(t)), np.zeros((0, 1))
     for part in each.parts("").values():
         z = packed([part], np.zeros(0), none, none)

@@ -1,4 +1,4 @@
-"""Contact detection: shapes in flat arrays, cell lists, contacts of pairs, and what contacts inherit from the step before.
+"""Contact detection: shapes in flat arrays, cell lists, contacts of pairs of shapes, and values inherited from the previous step.
 
 Shapes are numbered. The normal of a contact points from shape b to shape a, ``gap < 0`` is penetration.
 """

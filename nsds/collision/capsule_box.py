@@ -1,4 +1,4 @@
-"""Contacts of a capsule with a box, found in the axes of the box, where the axis of the capsule is ``p(s) = c + s u``."""
+"""Contacts of a capsule with a box, computed in the axes of the box; the axis of the capsule is ``p(s) = c + s u``."""
 
 import math
 
@@ -10,7 +10,7 @@ from nsds.maths.vectors import norm, times, times_transposed
 
 @tiny
 def _excess(c, u, size, b, s, e):
-    """What sticks out of the box at s, ``e = p - clamp(p)``; returns e . u, half the slope of |e|^2. Out: e (3,)."""
+    """Distance vector from the box to the axis at s, ``e = p - clamp(p)``; returns e . u, half the slope of |e|^2. Out: e (3,)."""
     slope = 0.0
     for i in range(3):
         p, half = c[i] + s * u[i], 0.5 * size[3 * b + i]
@@ -22,12 +22,14 @@ def _excess(c, u, size, b, s, e):
 @tiny
 def _closest_to_box(c, u, half, size, b, e):
     """The s in [-half, half] at which the axis is closest to the box: the zero of the slope, increasing and linear between kinks."""
+    # 1. the slope of the squared distance at both ends: without a change of sign an end is the closest point
     low, high = -half, half
     slope_low, slope_high = _excess(c, u, size, b, low, e), _excess(c, u, size, b, high, e)
     if slope_low >= 0.0:
         return low
     if slope_high <= 0.0:
         return high
+    # 2. bracket the zero between the kinks, where the axis crosses one of the six planes of the faces
     for kink in range(6):
         i = kink >> 1
         if u[i] != 0.0:
@@ -39,6 +41,7 @@ def _closest_to_box(c, u, half, size, b, e):
                     low, slope_low = s, slope
                 else:
                     high, slope_high = s, slope
+    # 3. linear there: one step of regula falsi is exact
     return low - slope_low * (high - low) / (slope_high - slope_low)
 
 
@@ -55,7 +58,7 @@ def _ball_on_box(size, pose, a, b, R, c, u, s, feature, margin, found):
 
 @tiny
 def _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found):
-    """The contact of the ball at s, its centre ``distance`` out along e, both in the axes of the box; returns 0 or 1. Work: n (3,)."""
+    """Contact of the ball at s, its centre at ``distance`` along e, both in the axes of the box; returns 0 or 1. Work: n (3,)."""
     r, p = size[3 * a], stack(3)
     times(R, e, n)
     for i in range(3):
@@ -67,7 +70,7 @@ def _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, fou
 
 @tiny
 def _part_within(c, u, size, b, half, out, free):
-    """The part of the axis that lies within the box along the axes i where ``free[i] <= 0``. Out: out (2,), empty if out[0] > out[1]."""
+    """Part of the axis within the slabs of the box along the axes i with ``free[i] <= 0``. Out: out (2,), empty if out[0] > out[1]."""
     out[0], out[1] = -half, half
     for i in range(3):
         if free[i] <= 0.0 and u[i] != 0.0:
@@ -77,8 +80,9 @@ def _part_within(c, u, size, b, half, out, free):
 
 @kernel
 def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
-    """Contacts of a capsule whose axis cuts the box: out by the shortest way along a normal of a face, or across axis and edge."""
+    """Contacts of a capsule whose axis cuts the box: the shortest exit along a face normal, or across both the axis and an edge."""
     depth, best, n, e, part, free = math.inf, 0, stack(3), stack(3), stack(2), stack(3)
+    # 1. depth along the 12 candidate directions; the least one is the way out
     for axis in range(12):  # +x, -x, ..., then the cross products of x, -x, ... with u
         i, side = (axis >> 1) % 3, 1.0 - 2.0 * (axis & 1)
         j, k = (i + 1) % 3, (i + 2) % 3
@@ -92,6 +96,7 @@ def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
             d = (support - side * (c[k] * u[j] - c[j] * u[k])) / length + _SHORT * size[3 * a]  # rather by a face
         if d < depth:
             depth, best = d, axis
+    # 2. direction of exit, and the part of the axis that leaves in this direction
     i, side = (best >> 1) % 3, 1.0 - 2.0 * (best & 1)
     j, k = (i + 1) % 3, (i + 2) % 3
     e[i] = e[j] = e[k] = free[i] = free[j] = free[k] = 0.0
@@ -103,6 +108,7 @@ def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
     else:
         e[i], free[i] = side, 1.0
         _part_within(c, u, size, b, half, part, free)
+    # 3. both ends of this part at a face, its middle at an edge
     first, last, count, h = 1 if best < 6 else 0, 3 if best < 6 else 1, 0, 0.5 * size[3 * b + i]
     for k in range(first, last):
         s = part[k - first]
@@ -113,25 +119,30 @@ def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
 
 @kernel
 def capsule_box(size, pose, a, b, margin, found):
-    """The ball of the capsule closest to the box, and those at both ends of the part that faces the same face or edge."""
+    """The ball of the capsule closest to the box, and those at both ends of the part of the axis that faces the same face or edge."""
     c, u, z, e, part, balls, R = stack(3), stack(3), stack(3), stack(3), stack(2), stack(3), stack(9)
+    # 1. the capsule in the axes of the box
     axes(pose, b, R)
     seen_from(R, pose, a, b, c)
     third_axis(pose, a, z)
     times_transposed(R, z, u)
     half, r = 0.5 * size[3 * a + 1], size[3 * a]
+    # 2. closest ball
     s = _closest_to_box(c, u, half, size, b, e)
     _excess(c, u, size, b, s, e)
     distance = norm(e)
     if distance - r > margin:
         return 0
+    # the axis cuts the box: the closest point gives no direction
     if distance < 1e-9 * r:
         return _axis_in_box(size, pose, a, b, R, c, u, half, margin, found)
+    # 3. part of the axis over the same face or edge
     for i in range(3):
         e[i] = abs(e[i]) - 1e-6 * distance  # rounding alone does not stick out
     _part_within(c, u, size, b, half, part, e)
     balls[0], balls[1], balls[2] = s, part[0], part[1]
     n_balls, count = 3 if part[1] - part[0] > _SHORT * r else 1, 0
+    # 4. contacts at the closest ball and at both ends; the closest one goes if the ends are as near (a lying capsule keeps its features)
     for k in range(n_balls):
         count += _ball_on_box(size, pose, a, b, R, c, u, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
     return _drop_closest(found, count, _SAME * r) if n_balls > 1 and count > 1 else count

@@ -1,7 +1,7 @@
-"""Contacts of capsules with capsules and boxes: balls along the axis of the first, each as far from the other as it truly is.
+"""Contacts of capsules with capsules and boxes: balls on the axis of the first shape, each with its true distance from the other.
 
-Such a contact is a right constraint wherever the ball is; the ends of the part of the axis that faces the other shape make a capsule lie
-still. Features: 0 the closest ball, 1 and 2 those at the lower and the upper end of that part, where they are as close.
+Each ball gives a valid constraint wherever it is; those at the ends of the part of the axis that faces the other shape let a capsule lie
+at rest. Features: 0 the closest ball, 1 and 2 those at the lower and the upper end of that part, where they are as close.
 """
 
 import math
@@ -10,9 +10,9 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import FIELDS, TINY, put, third_axis
 from nsds.maths.vectors import cross, dot, norm
 
-_PARALLEL = 0.9  # cosine between the axes of two capsules above which they may lie along each other
-_SAME = 1e-9  # part of a radius by which a closest ball is nearer, if it counts besides those at the ends
-_SHORT = 1e-3  # part of a radius: a facing part shorter than this has one contact
+_PARALLEL = 0.9  # cosine between the axes of two capsules above which they may lie alongside
+_SAME = 1e-9  # fraction of a radius by which the closest ball must be nearer to be a contact beside those at the ends
+_SHORT = 1e-3  # fraction of a radius: a facing part shorter than this has one contact
 
 
 @tiny
@@ -23,8 +23,10 @@ def closest_on_segments(r, d, u, v, half_a, half_b, out):
     """
     ru = dot(r, u)
     rv = dot(r, v)
+    # 1. closest point of the unbounded lines; parallel ones have no unique one, and the formula would divide by rounding
     across = 1.0 - d * d
     s = (rv * d - ru) / across if across > 1e-12 else -ru
+    # 2. clamp s, then t for that s, then s again for that t
     t = min(max(s, -half_a), half_a) * d + rv
     t = min(max(t, -half_b), half_b)
     out[0], out[1] = min(max(t * d - ru, -half_a), half_a), t
@@ -32,7 +34,7 @@ def closest_on_segments(r, d, u, v, half_a, half_b, out):
 
 @tiny
 def _drop_closest(found, count, tolerance):
-    """Drops the contact 0 that came first, unless it is nearer than the others; returns the number of contacts."""
+    """Removes contact 0, the closest ball, unless it is nearer than the others by the tolerance; returns the number of contacts."""
     lowest = math.inf
     for k in range(1, count):
         lowest = min(lowest, found[k * FIELDS + 1])
@@ -45,7 +47,8 @@ def _drop_closest(found, count, tolerance):
 
 @tiny
 def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found):
-    """The contact of the ball at s on the axis u of capsule a with capsule b of axis v; returns how many, 0 or 1."""
+    """Contact of the ball at s on the axis u of capsule a with capsule b, whose axis is v; returns 0 or 1."""
+    # 1. from the closest point of b's axis to the ball
     n, along = stack(3), 0.0
     for i in range(3):
         n[i] = pose[7 * a + i] + s * u[i] - pose[7 * b + i]
@@ -53,6 +56,7 @@ def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found):
     along = min(max(along, -0.5 * size[3 * b + 1]), 0.5 * size[3 * b + 1])
     for i in range(3):
         n[i] -= along * v[i]
+    # 2. normal; axes that intersect have none from their distance
     distance = norm(n)
     if distance <= TINY:  # axes that cross part along their common normal, those in one line along any
         cross(u, v, n)
@@ -62,14 +66,16 @@ def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found):
     length = distance if distance > TINY else norm(n)
     for i in range(3):
         n[i] /= length
+    # 3. point on a
     r, x, y, z = size[3 * a], pose[7 * a] + s * u[0], pose[7 * a + 1] + s * u[1], pose[7 * a + 2] + s * u[2]
     return put(found, 0, margin, feature, distance - r - size[3 * b], n, x - r * n[0], y - r * n[1], z - r * n[2])
 
 
 @kernel
 def capsule_capsule(size, pose, a, b, margin, found):
-    """The closest balls of two capsules; those at both ends of the part that they have in common, if they are nearly parallel."""
+    """The closest balls of two capsules, and those at both ends of the common part of nearly parallel ones."""
     u, v, r, balls, d = stack(3), stack(3), stack(3), stack(3), 0.0
+    # 1. both axes, and the closest pair of points
     third_axis(pose, a, u)
     third_axis(pose, b, v)
     ru = 0.0
@@ -79,9 +85,11 @@ def capsule_capsule(size, pose, a, b, margin, found):
         ru += u[i] * r[i]
     half_a, half_b, radii = 0.5 * size[3 * a + 1], 0.5 * size[3 * b + 1], size[3 * a] + size[3 * b]
     closest_on_segments(r, d, u, v, half_a, half_b, balls)
+    # 2. common part of nearly parallel axes, in coordinates along a
     low, high = max(-half_a, -ru - half_b * abs(d)), min(half_a, -ru + half_b * abs(d))
     balls[1], balls[2] = low, high
     n_balls, count = 3 if abs(d) > _PARALLEL and high - low > _SHORT * radii else 1, 0
+    # 3. contacts; the closest ball goes where the ends are as near
     for k in range(n_balls):
         count += _ball_on_capsule(size, pose, a, b, u, v, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
     return _drop_closest(found, count, _SAME * radii) if n_balls > 1 and count > 1 else count

@@ -1,4 +1,4 @@
-"""The closest vertices and edges of two boxes that are apart, by looking at all of them: for corners that pass each other."""
+"""Closest vertices and edges of two separated boxes by exhaustive search, for corners that pass each other."""
 
 import math
 
@@ -7,6 +7,7 @@ from nsds.collision.capsules import closest_on_segments
 from nsds.collision.frames import TINY, put
 from nsds.maths.vectors import times, times_transposed
 
+# factor of a distance below which another pair counts as closer
 _CLOSER = 1.0 - 1e-9
 
 
@@ -30,11 +31,12 @@ def _corner(half, vertex, x):
 
 @kernel
 def _vertices(C, t, h, g, distance, p, q):
-    """Closest pair of points of two boxes of which one is a vertex, in the axes of the first; returns (which vertex, distance)."""
+    """Closest pair of points of two boxes of which one is a vertex, in the axes of the first; returns (vertex number, distance)."""
     x, y, z, which = stack(3), stack(3), stack(3), -1
     for vertex in range(16):
         first = vertex < 8
         _corner(h if first else g, vertex & 7, x)
+        # vertices 0 to 7 of the first box: clamp in the axes of the second, 8 to 15 conversely
         if first:
             for i in range(3):
                 y[i] = x[i] - t[i]
@@ -56,19 +58,22 @@ def _vertices(C, t, h, g, distance, p, q):
 
 @kernel
 def _edges(C, t, h, g, distance, p, q):
-    """Closest pair of points of the edges of two boxes, in the axes of the first; returns (which edges, distance)."""
+    """Closest pair of points of the edges of two boxes, in the axes of the first; returns (number of the pair, distance)."""
     x, y, z, r, u, v, st, which = stack(3), stack(3), stack(3), stack(3), stack(3), stack(3), stack(2), -1
     for pair in range(144):
+        # edge i of the first box and edge j of the second, each by two signs: 12 x 12 pairs
         i, j = pair // 12 % 3, pair % 3
         k = pair // 36
         x[i], x[(i + 1) % 3], x[(i + 2) % 3] = 0.0, (2 * (k & 1) - 1) * h[(i + 1) % 3], (2 * (k >> 1) - 1) * h[(i + 2) % 3]
         k = pair % 12 // 3
         y[j], y[(j + 1) % 3], y[(j + 2) % 3] = 0.0, (2 * (k & 1) - 1) * g[(j + 1) % 3], (2 * (k >> 1) - 1) * g[(j + 2) % 3]
+        # both edges as segments in the axes of the first box
         times(C, y, z)
         for d in range(3):
             z[d] += t[d]
             r[d], u[d], v[d] = x[d] - z[d], 0.0, C[3 * d + j]
         u[i] = 1.0
+        # closest points of the two segments
         closest_on_segments(r, C[3 * i + j], u, v, h[i], g[j], st)
         x[i] = st[0]
         for d in range(3):
@@ -81,12 +86,14 @@ def _edges(C, t, h, g, distance, p, q):
 
 @kernel
 def closest_features(pose, a, R, C, t, h, g, base, lowest, margin, found, count):
-    """Adds the closest points of two boxes that are apart, if they are nearer than the lowest gap so far: feature ``base + which``."""
+    """Adds the closest points of two separated boxes, if they are nearer than the lowest gap so far: feature ``base + which``."""
     p, q, n, x = stack(3), stack(3), stack(3), stack(3)
+    # a pair of edges must be nearer than the best vertex by more than rounding
     vertex, distance = _vertices(C, t, h, g, lowest, p, q)
     pair, distance = _edges(C, t, h, g, distance, p, q)
     if (vertex < 0 and pair < 0) or distance < TINY:
         return count
+    # unit normal from b to a, and the point of a in the world
     for i in range(3):
         q[i] = (p[i] - q[i]) / distance
     times(R, q, n)

@@ -13,9 +13,9 @@ from nsds.collision.kinds import HALF_PLANE, PLANE
 from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.collision.touching import NEVER, PATH, START, first_touch
 
-_CHUNKS = 16  # parts that shapes are handed out in
-_FEW = 16  # shapes that are looked at pair by pair, without cells
-_STORED = 8  # partners of a shape that are kept from counting to writing
+_CHUNKS = 16  # chunks of shapes that threads process
+_FEW = 16  # number of shapes up to which all pairs are tested, without cells
+_STORED = 8  # neighbours per shape that are stored between the counting and the writing pass
 
 
 def work_size(ns):
@@ -43,7 +43,7 @@ class Shapes(NamedTuple):
 
 
 class Contacts(NamedTuple):
-    """Where the contacts are written."""
+    """Output arrays of `detect`: the list of contacts."""
 
     a: NDArray
     b: NDArray
@@ -54,24 +54,24 @@ class Contacts(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """The parts of the work arrays."""
+    """Views of the work arrays."""
 
-    radius: NDArray  # (ns,): of the balls that hold the shapes
-    packed: NDArray  # (4 ns,): their positions and radii, in the order of the cells
+    radius: NDArray  # (ns,): of the bounding balls of the shapes
+    packed: NDArray  # (4 ns,): centres and radii of the balls, in the order of the cells
     reals: NDArray  # (LEVELS * REALS,): the grids
-    words: NDArray  # (LEVELS * WORDS,): the grids
-    key: NDArray  # (ns,): whose balls the packed ones are
+    words: NDArray  # (LEVELS * WORDS,): integers of the grids
+    key: NDArray  # (ns,): shape of each packed ball
     begin: NDArray  # first entry of each cell
-    unbounded: NDArray  # (ns,): the shapes without end
-    place: NDArray  # (ns + 1,): of the first contact of each shape
-    kept: NDArray  # ((1 + _STORED) ns,): the level of each ball, then its partners
-    near: NDArray  # _CHUNKS (1 + LIMIT): shapes near one
+    unbounded: NDArray  # (ns,): the unbounded shapes
+    place: NDArray  # (ns + 1,): index of the first contact of each shape
+    kept: NDArray  # ((1 + _STORED) ns,): the level of each ball, then its neighbours
+    near: NDArray  # _CHUNKS (1 + LIMIT): neighbours of one shape
     found: NDArray  # _CHUNKS MOST FIELDS: contacts of one pair
 
 
 @inlined
 def _partition(ns, work, iwork):
-    """The parts of the work arrays; pasted, because parallel loops have to see how what they use is made."""
+    """Views of the work arrays; inlined, because parallel loops must see how the arrays that they use are made."""
     i, words, table = LEVELS * REALS, LEVELS * WORDS, LEVELS * WORDS + _CHUNKS * (1 + LIMIT)
     return Scratch(
         view(work, 0, ns),
@@ -90,7 +90,7 @@ def _partition(ns, work, iwork):
 
 @tiny
 def _write(shapes, others, s, t, at, found, out):
-    """Writes the contacts of shapes s and t from place ``at`` on, as far as there is room; returns their number."""
+    """Writes the contacts of shapes s and t from index ``at`` on, up to the capacity; returns their number, written or not."""
     n = contacts_of_pair(shapes.kind, shapes.size, shapes.pose, s, t, shapes.reach[s] + shapes.reach[t], others, found)
     for k in range(min(n, out.a.size - min(at, out.a.size))):
         c, f = at + k, FIELDS * k
@@ -102,12 +102,13 @@ def _write(shapes, others, s, t, at, found, out):
 
 @kernel
 def _write_all(shapes, radius, others, s, at, found, out):
-    """Contacts of shape s with all others, where these are few, or its neighbours too many, or it has no end; returns their number."""
+    """Contacts of shape s with all others, used for few shapes, too many neighbours or an unbounded shape; returns their number."""
     pose, n = shapes.pose, 0
     if shapes.body[s] == WORLD or radius[s] < 0.0:
         return 0
     for t in range(radius.size):
         if (t > s or shapes.body[t] == WORLD) and radius[t] >= 0.0 and meet(shapes, s, t):
+            # bounding balls first: the pair test costs far more
             dx, dy, dz = pose[7 * s] - pose[7 * t], pose[7 * s + 1] - pose[7 * t + 1], pose[7 * s + 2] - pose[7 * t + 2]
             if dx * dx + dy * dy + dz * dz <= (radius[s] + radius[t]) ** 2:
                 n += _write(shapes, others, s, t, at + n, found, out)
@@ -116,7 +117,7 @@ def _write_all(shapes, radius, others, s, at, found, out):
 
 @tiny
 def _write_near(shapes, radius, others, s, near, at, found, out):
-    """Contacts of shape s with the shapes near it, or with all where these are too many, written from place ``at`` on; returns how many."""
+    """Contacts of shape s with its neighbours, or with all shapes where these exceed LIMIT, from index ``at`` on; returns their number."""
     if near[0] > LIMIT:
         return _write_all(shapes, radius, others, s, at, found, out)
     count = 0
@@ -127,17 +128,17 @@ def _write_near(shapes, radius, others, s, near, at, found, out):
 
 @tiny
 def _look_over(shapes, v):
-    """(unbounded shapes, largest finite radius, grids): the balls that hold the shapes are measured and listed by cells."""
+    """Broad phase: measures the bounding balls and lists them by cells; returns (unbounded shapes, largest finite radius, grids)."""
     n_unbounded, largest = measure(shapes.kind, shapes.size, shapes.pose, shapes.reach, v.radius, v.unbounded)
     return n_unbounded, largest, build(shapes.pose, shapes.body, largest, v)
 
 
 @kernel
 def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
-    """Contacts of shapes that are as near as they reach, ``gap <= reach_a + reach_b``; returns their number, which may exceed the capacity.
+    """Contacts of all pairs with ``gap <= reach_a + reach_b``; returns their number, which may exceed the capacity.
 
     In: kind (ns,); size (3 ns); pose (7 ns) in the world; body (ns,), -1 for the world; reach (ns,) in m; group (ns,) and mask: which
-    are looked at with which, see `nsds.collision.groups`; vertices (3 nv) of polyhedra; general: address from
+    pairs are tested, see `nsds.collision.groups`; vertices (3 nv) of polyhedra; general: address from
     `nsds.collision.general`, 0 where no pair needs it. Out, up to the capacity ``a.size``, in the order of (a, b,
     feature): a, b: shapes, a < b, or b on the world; feature: which vertex, edge or end; normal (3 per contact), from b to a; point (3 per
     contact) on a, that on b is ``point - gap normal``; gap. Work: see `work_size`.
@@ -145,11 +146,13 @@ def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, 
     shapes, out = Shapes(kind, size, pose, body, reach, group, mask), Contacts(a, b, feature, normal, point, gap)
     v, total = _partition(kind.size, work, iwork), 0
     others = (other_pairs(kind), vertices, general)
+    # 1. few shapes: all pairs, cheaper than cells
     if kind.size <= _FEW:
         measure(kind, size, pose, reach, v.radius, v.unbounded)
         for s in range(kind.size):
             total += _write_all(shapes, v.radius, others, s, total, v.found, out)
         return total
+    # 2. broad phase, then the neighbours of each shape in the order of its number: the list comes out sorted
     n_unbounded, largest, grids = _look_over(shapes, v)
     for s in range(kind.size):
         gather(s, shapes, v, largest, grids, n_unbounded, v.near)
@@ -159,14 +162,16 @@ def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, 
 
 @parallel
 def detect_parallel(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
-    """As `detect`, with the same bits, on all cores: contacts are counted, then written into their places. Not for pairs of `general`."""
+    """As `detect`, with the same bits, on all cores: contacts are counted, then written to their indices. Not for pairs of `general`."""
     ns, shapes = kind.size, Shapes(kind, size, pose, body, reach, group, mask)
     v = _partition(ns, work, iwork)
     place, kept = v.place, v.kept
+    # 1. broad phase
     n_unbounded, largest, grids = _look_over(shapes, v)
     others = (other_pairs(kind), vertices, general)
     nowhere, none, out = view(iwork, 0, 0), view(work, 0, 0), Contacts(a, b, feature, normal, point, gap)
     place[0] = 0
+    # 2. count the contacts of each shape, without writing; neighbours are stored, so that few shapes gather them twice
     for chunk in each(_CHUNKS):
         near, found = view(v.near, chunk * (1 + LIMIT), 1 + LIMIT), view(v.found, chunk * MOST * FIELDS, MOST * FIELDS)
         for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
@@ -175,8 +180,10 @@ def detect_parallel(kind, size, pose, body, reach, group, mask, vertices, genera
                 kept[(1 + _STORED) * s + i] = near[i]
             counted = Contacts(nowhere, nowhere, nowhere, none, none, none)
             place[s + 1] = _write_near(shapes, v.radius, others, s, near, place[0], found, counted)
+    # 3. prefix sum: first index of each shape, independent of the number of threads
     for s in range(ns):
         place[s + 1] += place[s]
+    # 4. write; shapes with more neighbours than are stored gather them again
     for chunk in each(_CHUNKS):
         near, found = view(v.near, chunk * (1 + LIMIT), 1 + LIMIT), view(v.found, chunk * MOST * FIELDS, MOST * FIELDS)
         for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
@@ -191,28 +198,30 @@ def detect_parallel(kind, size, pose, body, reach, group, mask, vertices, genera
 
 
 class Touches(NamedTuple):
-    """Which bodies give way to which, and when; those that joints hold together are one unit, named by its first body."""
+    """Priorities of moving bodies: which gives way to which, and when; bodies that joints connect are one unit, named by its first body."""
 
     unit: NDArray
-    held: NDArray  # not 0: by joints, which would open; what nothing can pass, a plane, does not stop them
-    rank: NDArray  # of units: the lower one gives way, infinite of what gives way to nothing
-    is_new: NDArray  # not 0: paths that have changed; only their shapes are looked at
+    held: NDArray  # not 0: by joints, which would open; half spaces, which nothing can pass, do not stop them
+    rank: NDArray  # of units: the lower one gives way; infinite: gives way to nothing
+    is_new: NDArray  # not 0: paths that have changed; only the shapes of these bodies are tested
     when: NDArray  # in and out, of units: the first time, NEVER without one,
-    partner: NDArray  # and the body that they give way to, WORLD where that is nothing that moves, or the unit itself
+    partner: NDArray  # and the body that they give way to: WORLD for a fixed one or the unit itself
 
 
 @kernel
 def first_touches(is_first, shapes, moving, touches, work, iwork):
-    """The first touch of each unit of bodies with one that it gives way to, on paths from the poses of the shapes on, as far as they reach.
+    """First touch of each unit of bodies with one to which it gives way, on the paths that start at the poses of the shapes.
 
     In: is_first: all paths are new; shapes, see `detect`; moving (`nsds.collision.touching`). In and out: touches. Work: as for `detect`.
     """
+    # 1. few shapes, or few new paths: all pairs
     v, n = _partition(shapes.kind.size, work, iwork), shapes.kind.size
     if n <= _FEW or not is_first:
         measure(shapes.kind, shapes.size, shapes.pose, shapes.reach, v.radius, v.unbounded)
         for s in range(n):
             _note_all(is_first, shapes, v.radius, moving, touches, s)
         return
+    # 2. broad phase with balls that hold the whole path (reach)
     n_unbounded, largest, grids = _look_over(shapes, v)
     for s in range(n):
         gather(s, shapes, v, largest, grids, n_unbounded, v.near)
@@ -225,10 +234,11 @@ def first_touches(is_first, shapes, moving, touches, work, iwork):
 
 @kernel
 def _note_all(is_first, shapes, radius, moving, touches, s):
-    """Touches of shape s, if its path is new, with all others; of the first ones those with later shapes and the world."""
+    """Tests shape s, if its path is new, against all others; in the first pass only against later shapes and the world."""
     b = shapes.body[s]
     for t in range(radius.size if b != WORLD and radius[s] >= 0.0 and touches.is_new[b] != 0 else 0):
         if (not is_first or t > s or shapes.body[t] == WORLD) and radius[t] >= 0.0 and meet(shapes, s, t):
+            # bounding balls of the paths
             far = 0.0
             for i in range(3):
                 far += (shapes.pose[7 * s + i] - shapes.pose[7 * t + i]) ** 2
@@ -238,7 +248,8 @@ def _note_all(is_first, shapes, radius, moving, touches, s):
 
 @kernel
 def _note_touch(moving, touches, s, t):
-    """The first touch of shapes s and t, if it is the first of the one that gives way. In and out: touches."""
+    """Records the touch of shapes s and t, if it is the earliest of the unit that gives way. In and out: touches."""
+    # 1. the common part of both paths, and which unit gives way; ties of rank by number, so that one of them does
     a, b = moving.body[s], moving.body[t]
     begin, one, other = moving.path[PATH * a + START], touches.unit[a], WORLD
     gives_way = True
@@ -246,9 +257,11 @@ def _note_touch(moving, touches, s, t):
         begin, other = max(begin, moving.path[PATH * b + START]), touches.unit[b]
         gives_way = touches.rank[one] < touches.rank[other] or (touches.rank[one] == touches.rank[other] and one > other)
     u, partner = (one, b) if gives_way else (other, a)
+    # 2. pairs that need no test
     is_half_space = moving.kind[t] == PLANE or moving.kind[t] == HALF_PLANE
     if touches.rank[u] == math.inf or (touches.held[a] != 0 and is_half_space):
         return
+    # 3. earliest touch of this unit; a touch within the unit has no partner
     when = first_touch(moving, s, t, begin)
     if when < min(touches.when[u], NEVER):
         touches.when[u], touches.partner[u] = when, WORLD if one == other else partner
@@ -272,11 +285,12 @@ address_of_detect_parallel = on_demand(SIGNATURE, detect_parallel)
 
 @kernel
 def inherit(a, b, feature, n, old_a, old_b, old_feature, n_old, d, old, new):
-    """Values of the contacts that were there before, ``new_c = old_c'`` where (a, b, feature) are the same, else 0; both lists are sorted.
+    """Values of persistent contacts, ``new_c = old_c'`` where (a, b, feature) are the same, else 0; both lists are sorted.
 
-    In: the keys of n new and n_old old contacts; old (d n_old). Out: new (d n). Returns the number of contacts that were there.
+    In: keys of n new and n_old old contacts; old (d n_old). Out: new (d n). Returns the number of persistent contacts.
     """
     k, same = 0, 0
+    # both lists are sorted by the same key: one pass over either
     for c in range(n):
         while k < n_old and before(old_a[k], old_b[k], old_feature[k], a[c], b[c], feature[c]):
             k += 1
@@ -289,5 +303,5 @@ def inherit(a, b, feature, n, old_a, old_b, old_feature, n_old, d, old, new):
 
 @tiny
 def before(a, b, feature, a_2, b_2, feature_2):
-    """Is one key before another?"""
+    """Whether one key (a, b, feature) comes before another."""
     return a < a_2 or (a == a_2 and (b < b_2 or (b == b_2 and feature < feature_2)))

@@ -1,7 +1,7 @@
-"""Which part of a shape looks in a direction: a vertex, a line or a face, as a polygon whose edges have names.
+"""Supporting feature of a shape in a direction: a vertex, a line or a face, as a polygon whose edges have names.
 
-Between two shapes that touch, contacts are the corners of one such part clipped by another: see `nsds.collision.patches`. A part is a few
-words on the stack, numbered below, and its corners, counterclockwise from outside; its edges are named by their place in it.
+Contacts of two shapes are the corners of one such part clipped by the other: see `nsds.collision.patches`. A part is a small array
+on the stack, its entries numbered below, with its corners counterclockwise from outside; edges are named by their number in it.
 """
 
 import math
@@ -12,18 +12,18 @@ from nsds.collision.kinds import CAPSULE, CONE, CYLINDER, SPHERE
 from nsds.collision.placed import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, NORMAL, NUMBER, SIZE
 from nsds.maths.vectors import cross, dot, norm, times, times_transposed
 
-COUNT, PART_NUMBER, IS_FACE, PART_NORMAL, POINTS = 0, 1, 2, 3, 6  # words of a part
-MOST_CORNERS = 64  # of a part: of a face with more every second, or third, is taken
+COUNT, PART_NUMBER, IS_FACE, PART_NORMAL, POINTS = 0, 1, 2, 3, 6  # entries of a part
+MOST_CORNERS = 64  # of a part: of a face with more only every second, third, ... is used
 PART = POINTS + 3 * MOST_CORNERS
-_STANDS = 0.7  # cosine between a cylinder's axis and a direction above which its end looks there rather than its side
-FLAT = 1.0 - 5e-7  # cosine between the normal of a contact and that of a face on which it may be
-_EDGES_FROM = 1 << 10  # numbers of edges of a face are counted in steps of this
-_LEVEL = 1e-4  # sine between an edge and what is across a direction, below which the whole edge looks there
+_STANDS = 0.7  # cosine between a cylinder's axis and a direction above which its end is the supporting part rather than its side
+FLAT = 1.0 - 5e-7  # cosine between the normals of a contact and of a face above which the contact may lie on the face
+_EDGES_FROM = 1 << 10  # step of the numbers of edges of a face
+_LEVEL = 1e-4  # sine between an edge and the plane across a direction below which the whole edge is supporting
 
 
 @kernel
 def facing(shape, geometry, d, around, part):
-    """What looks along d, with so many corners where it is round. Out: part (PART,)."""
+    """Supporting part along d; ``around`` corners stand for a circle. Out: part (PART,)."""
     if shape[KIND] == FLAT_KIND:
         part[COUNT], part[PART_NUMBER], part[IS_FACE] = 3, shape[NUMBER], 1.0
         for i in range(9):
@@ -40,17 +40,20 @@ def facing(shape, geometry, d, around, part):
 
 @kernel
 def _of_round(shape, d, around, part):
-    """A point, a line along the side, or the end of a cylinder as a polygon."""
+    """Supporting part of a sphere, capsule or cylinder: a point, a line along the side, or an end as a polygon."""
     R, u, out = view(shape, AXES, 9), stack(3), stack(3)
+    # 1. axis, and its cosine with the direction
     for i in range(3):
         u[i] = R[3 * i + 2]
     cosine, r = dot(u, d), shape[SIZE]
     half = 0.0 if shape[KIND] == SPHERE else 0.5 * shape[SIZE + 1]
     part[PART_NUMBER], part[IS_FACE] = 0, 0.0
+    # 2. a standing cylinder: its end
     if shape[KIND] == CYLINDER and abs(cosine) > _STANDS:
         side = math.copysign(1.0, cosine)
         _end_of_round(shape, half, side, around, part)
         return
+    # 3. a lying one: the line on its side. The line of a capsule is offset from its axis along d itself
     for i in range(3):
         out[i] = d[i] - (cosine * u[i] if shape[KIND] == CYLINDER else 0.0)
     size = norm(out)
@@ -62,7 +65,7 @@ def _of_round(shape, d, around, part):
 
 @tiny
 def _end_of_round(shape, beyond, side, around, part):
-    """The end of a cylinder, so far from the centre to the side along the axis, or the base of a cone."""
+    """End of a cylinder at the distance ``beyond`` from the centre to the side along the axis, or base of a cone, as a polygon."""
     R, r = view(shape, AXES, 9), shape[SIZE]
     part[COUNT], part[PART_NUMBER], part[IS_FACE] = around, (1 if side > 0.0 else 2), 1.0
     for k in range(around):
@@ -76,14 +79,17 @@ def _end_of_round(shape, beyond, side, around, part):
 
 @kernel
 def _of_cone(shape, d, around, part):
-    """The base of a cone as a polygon, or the line from its rim to its tip."""
+    """Supporting part of a cone: the base as a polygon, or the line from rim to tip."""
     R, u, out = view(shape, AXES, 9), stack(3), stack(3)
+    # 1. axis, and its cosine with the direction
     for i in range(3):
         u[i] = R[3 * i + 2]
     cosine, r, height = dot(u, d), shape[SIZE], shape[SIZE + 1]
+    # 2. the base
     if cosine < -_STANDS:
         _end_of_round(shape, 0.25 * height, -1.0, around, part)
         return
+    # 3. the line from the rim to the tip on the side of d
     for i in range(3):
         out[i] = d[i] - cosine * u[i]
     if norm(out) < _LEVEL:  # it points there: any side will do
@@ -98,14 +104,16 @@ def _of_cone(shape, d, around, part):
 
 @kernel
 def _of_polyhedron(shape, geometry, d, part):
-    """The face of a box or hull that looks most along d."""
+    """Face of a box or hull whose normal is closest to d."""
     block, local, R = int(shape[BLOCK]), stack(3), view(shape, AXES, 9)
+    # 1. the face, in the axes of the shape
     times_transposed(R, d, local)
     first, best, most = int(geometry[block + FACES]), 0, -math.inf
     for f in range(int(geometry[block + N_FACES])):
         cosine = dot(view(geometry, first + FACE * f, 3), local)
         if cosine > most:
             best, most = f, cosine
+    # 2. its corners in the world, every second, third, ... where there are more than a part has room for
     at, vertices = first + FACE * best, int(geometry[block + VERTICES])
     corners, many = int(geometry[at + 3]), int(geometry[at + 4])
     every = 1 + (many - 1) // MOST_CORNERS
@@ -121,15 +129,17 @@ def _of_polyhedron(shape, geometry, d, part):
 
 @kernel
 def edge_of(part, d):
-    """What is highest along d of a face that is not across it: an edge, or a vertex. In and out: part (PART,); others stay as they are."""
+    """Reduces a face that is not across d to its highest edge or vertex along d. In and out: part (PART,); other parts stay as they are."""
     count, top, kept, first, scale = int(part[COUNT]), -math.inf, 0, 0, 0.0
     if part[IS_FACE] == 0.0 or dot(d, view(part, PART_NORMAL, 3)) >= FLAT:
         return
+    # 1. highest corner, and the size of the face as the scale of the tolerance
     for k in range(count):
         at = POINTS + 3 * k
         top = max(top, dot(d, view(part, at, 3)))
         for i in range(3):
             scale = max(scale, abs(part[at + i] - part[POINTS + i]))
+    # 2. the corners that are as high: one or two
     for k in range(count):
         at = POINTS + 3 * k
         if dot(d, view(part, at, 3)) >= top - _LEVEL * scale and kept < 2:
@@ -143,7 +153,7 @@ def edge_of(part, d):
 
 @kernel
 def _leans_out(geometry, block, t, i, local):
-    """Whether a triangle goes up along a direction, from its edge i on inwards."""
+    """Whether triangle t rises along a direction from its edge i inwards."""
     at, vertices = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES])
     u, into = stack(3), stack(3)
     p, q = vertices + 3 * int(geometry[at + i]), vertices + 3 * int(geometry[at + (i + 1) % 3])
@@ -155,9 +165,10 @@ def _leans_out(geometry, block, t, i, local):
 
 @kernel
 def _rises_around(geometry, block, v, local):
-    """Whether an edge goes up along a direction from vertex v of a mesh."""
+    """Whether an edge at vertex v of a mesh rises along a direction."""
     fans, listed, vertices = int(geometry[block + FANS]), int(geometry[block + FAN_LIST]), int(geometry[block + VERTICES])
     d = stack(3)
+    # all triangles of the fan around v, both other corners of each
     for entry in range(int(geometry[fans + v]), int(geometry[fans + v + 1])):
         at = int(geometry[block + FACES]) + TRIANGLE * int(geometry[listed + entry])
         for corner in range(3):
@@ -172,13 +183,14 @@ def _rises_around(geometry, block, v, local):
 
 @kernel
 def ridge(mesh, geometry, n, t, part):
-    """The edge or vertex of triangle t of a mesh that looks along n; false unless the surface bends away from there on all sides.
+    """Highest edge or vertex of triangle t of a mesh along n; false unless the surface is convex there, falling off on all sides.
 
     Outside is where normals point, weighted by angles (Baerentzen and Aanaes, IEEE Trans. Vis. Comput. Graph. 11, 243, 2005).
     Out: part (PART,).
     """
     block, local, heights = int(mesh[BLOCK]), stack(3), stack(3)
     R = view(mesh, AXES, 9)
+    # 1. heights of the corners of the triangle along n, in the axes of the mesh
     times_transposed(R, n, local)
     at, vertices = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES])
     length, top, low = 0.0, -math.inf, -1
@@ -186,6 +198,7 @@ def ridge(mesh, geometry, n, t, part):
         x = view(geometry, vertices + 3 * int(geometry[at + i]), 3)
         heights[i] = dot(x, local)
         top = max(top, heights[i])
+    # 2. which of them are highest, up to a tolerance relative to an edge
     for m in range(3):
         length += (geometry[vertices + 3 * int(geometry[at + 1]) + m] - geometry[vertices + 3 * int(geometry[at]) + m]) ** 2
     above, only = 0, 0
@@ -194,10 +207,12 @@ def ridge(mesh, geometry, n, t, part):
             above, only = above + 1, i
         else:
             low = i
+    # the triangle itself is across n: no edge of it
     if above == 3:
         return False
     n_triangles = int(geometry[block + N_FACES])
     part[IS_FACE] = 0.0
+    # 3. an edge: the triangles on both sides of it must fall off, and their normals point outwards in the sum
     if above == 2:
         i = (low + 1) % 3
         beyond, outside = int(geometry[at + 6 + i]), dot(view(geometry, at + 3, 3), local)
@@ -213,11 +228,13 @@ def ridge(mesh, geometry, n, t, part):
                 return False
         if outside <= 0.0:
             return False
+        # named by the number of the edge in the mesh, its ends in the order of their numbers: the same part whichever triangle asks
         one, two = int(geometry[at + i]), int(geometry[at + (i + 1) % 3])
         part[COUNT], part[PART_NUMBER] = 2, n_triangles + int(geometry[at + 9 + i])
         _put_corner(mesh, geometry, min(one, two), part, 0)
         _put_corner(mesh, geometry, max(one, two), part, 1)
         return True
+    # 4. a vertex: no edge around it may rise
     v = int(geometry[at + only])
     if dot(view(geometry, int(geometry[block + OUTWARDS]) + 3 * v, 3), local) <= 0.0 or _rises_around(geometry, block, v, local):
         return False
@@ -228,7 +245,7 @@ def ridge(mesh, geometry, n, t, part):
 
 @kernel
 def _put_corner(mesh, geometry, v, part, k):
-    """Vertex v of a mesh, in the world."""
+    """Puts vertex v of a mesh, in the world, as corner k of the part."""
     x = view(part, POINTS + 3 * k, 3)
     times(view(mesh, AXES, 9), view(geometry, int(geometry[int(mesh[BLOCK]) + VERTICES]) + 3 * v, 3), x)
     for i in range(3):

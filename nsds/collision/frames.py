@@ -1,13 +1,13 @@
-"""Poses of shapes, and the places where narrow-phase kernels put the contacts that they find."""
+"""Poses of shapes, and the buffer in which narrow-phase kernels write the contacts that they find."""
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.rotations import rotation_matrix
 from nsds.maths.vectors import times_transposed
 
 WORLD = -1  # number of the body that fixed shapes are on
-MOST = 16  # contacts that two shapes can have, and more
-TINY = 1e-100  # lengths below this have no direction: their squares lose digits
-FIELDS = 8  # of a contact that was found: feature, gap, normal (3), point (3)
+MOST = 16  # upper bound of the contacts of two shapes
+TINY = 1e-100  # lengths below this define no direction: their squares underflow
+FIELDS = 8  # entries of a contact: feature, gap, normal (3), point (3)
 
 
 @tiny
@@ -24,7 +24,7 @@ def put(found, n, margin, feature, gap, normal, x, y, z):
 
 @tiny
 def turn_round(found, n):
-    """The same contacts seen from the other shape: normals turn round, points move across the gaps."""
+    """Exchanges the roles of both shapes in n contacts: normals are reversed, points move across the gaps."""
     for k in range(n):
         at = k * FIELDS
         for i in range(2, 5):
@@ -62,15 +62,18 @@ def place(body, local, q, pose):
     R = stack(9)
     for s in range(body.size):
         at = 7 * s
+        # fixed shapes: the local pose is that in the world
         if body[s] == WORLD:
             for i in range(7):
                 pose[at + i] = local[at + i]
         else:
             b = body[s]
             axes(q, b, R)
+            # position
             x, y, z = local[at], local[at + 1], local[at + 2]
             for i in range(3):
                 pose[at + i] = q[7 * b + i] + R[3 * i] * x + R[3 * i + 1] * y + R[3 * i + 2] * z
+            # product of both quaternions, written out
             p0, p1, p2, p3 = q[7 * b + 3], q[7 * b + 4], q[7 * b + 5], q[7 * b + 6]
             s0, s1, s2, s3 = local[at + 3], local[at + 4], local[at + 5], local[at + 6]
             pose[at + 3] = p0 * s0 - p1 * s1 - p2 * s2 - p3 * s3

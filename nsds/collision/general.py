@@ -1,4 +1,4 @@
-"""Contacts of the pairs of shapes that have no kernel of their own: of solids by their farthest points, of meshes triangle by triangle."""
+"""Contacts of pairs without a kernel of their own: solids by support functions, meshes triangle by triangle."""
 
 import numpy as np
 
@@ -19,11 +19,13 @@ def general_pair(kind, size, pose, general, a, b, margin, found):
 
     In: general: address of the geometry of all shapes, from `GeneralPairs`. Out: found (MOST FIELDS).
     """
+    # the address leads to one vector for all shapes; its first entry is its own length
     head = at_address(general, 1)
     geometry = at_address(general, int(head[0]))
     one, other = stack(PLACED), stack(PLACED)
     place_shape(kind, size, pose, geometry, a, one)
     place_shape(kind, size, pose, geometry, b, other)
+    # a mesh comes second in the kernels; the contacts are reversed where the first shape is one
     if kind[a] == MESH and kind[b] == MESH:
         return of_meshes(one, other, geometry, margin, found)
     if kind[b] == MESH:
@@ -36,16 +38,16 @@ def general_pair(kind, size, pose, general, a, b, margin, found):
 
 
 class GeneralPairs:
-    """The geometry of the shapes of one record, to be kept; ``address`` is what `nsds.collision.detect` wants, 0 where no pair needs it.
+    """Geometry of the shapes of one record, to be kept alive; ``address`` is the argument of `nsds.collision.detect`, 0 if not needed.
 
     Parameters
     ----------
     kind, size : ndarray (ns,) and (ns, 3)
         The shapes.
     vertices, triangles : ndarray (nv, 3) and (nt, 3)
-        Of all polyhedra.
+        Of all polyhedra of the record.
     pairs : set of (int, int)
-        Kinds that meet, the smaller first.
+        Kinds that can touch, the smaller code first.
     """
 
     def __init__(self, kind, size, vertices, triangles, pairs):
@@ -55,7 +57,7 @@ class GeneralPairs:
 
 
 def general_pairs(kind, size, body, group, mask, vertices, triangles):
-    """`GeneralPairs` of the shapes of a record: which kinds meet is told by their groups; those of one body do not meet."""
+    """`GeneralPairs` of the shapes of a record: their groups say which kinds can touch; shapes of one body do not touch."""
     present = set(np.flatnonzero(np.bincount(kind)).tolist())
     if not any(present.issuperset(pair) for pair in GENERAL):  # many balls are not sorted for nothing
         return GeneralPairs(kind, size, vertices, triangles, set())

@@ -1,10 +1,10 @@
-"""Contacts that no motion can lead to, because a neighbouring face or body is in front of them: shapes that abut are as one.
+"""Removal of contacts that no motion can reach, because a neighbouring face or body is in front of them: flush shapes act as one.
 
 A contact of two shapes a and c says that a is above the plane through it, with its normal m. Where a shape b lies below that plane, a and b
-meet in the plane at most, across m: their contact with another normal is one with an edge that b hides behind c, as the seam of two tiles
-that are flush is, whose sides look at each other. It is left out. Both conditions are those of a plane that separates a and b, whatever c
-is, so that nothing which could be hit is lost: a step that rises above the plane by more than the tolerance keeps its contacts. Faces that
-go on from another one in nearly its plane, as the triangles of a smooth mesh do, hide no edge, and carry.
+meet in the plane at most, across m: a contact of theirs with another normal is one with an edge that b hides behind c, such as the seam
+of two flush tiles, whose sides face each other. It is removed. Both conditions are those of a plane that separates a and b, whatever c
+is, so that no possible contact is lost: in a step that rises above the plane by more than the tolerance the contacts stay. Faces that
+continue another one nearly in its plane, such as the triangles of a smooth mesh, hide no edge and stay in contact.
 """
 
 import math
@@ -35,14 +35,14 @@ from nsds.collision.meshes import WAITING, begin_near, next_near
 from nsds.collision.placed import PLACED, place_shape
 from nsds.maths.vectors import dot, norm, times, times_transposed
 
-_FLUSH = 1e-5  # of the smaller shape: what rises above a plane by less is flush with it
-_OTHER = 1e-8  # 1 minus the cosine from which on two normals are not the same
-_ALIKE = 1e-3  # 1 minus the cosine between normals, 0.045 rad, up to which a face goes on from another one in a gently bent surface
+_FLUSH = 1e-5  # fraction of the smaller shape: height above a plane up to which a shape is flush with it
+_OTHER = 1e-8  # 1 minus the cosine above which two normals differ
+_ALIKE = 1e-3  # 1 minus the cosine between normals, 0.045 rad, up to which a face continues another one in a gently curved surface
 _OPPOSITE = -0.5  # cosine between two normals below which one shape is between the other two
-_FACE = 1e-4  # 1 minus the cosine between a normal and a face up to which the face is what it belongs to
-_TILT = 1.5e-2  # the sine of that, and more
-_SINK = 2.0  # times the depth of a contact: how far the body on it may reach below its plane
-_MOST_HOLDS = 64  # contacts of one body that are looked at: what has more, as a floor, is below its neighbours
+_FACE = 1e-4  # 1 minus the cosine between a normal and a face up to which the contact belongs to the face
+_TILT = 1.5e-2  # sine of that angle, rounded up
+_SINK = 2.0  # multiple of the depth of a contact: how far the body on it may reach below its plane
+_MOST_HOLDS = 64  # contacts of one body that are tested: a body with more, such as a floor, is below its neighbours
 _ROUND = (1 << SPHERE) | (1 << CAPSULE) | (1 << DISK) | (1 << STADIUM)
 _ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)
 
@@ -53,7 +53,7 @@ def links_size(n_bodies, capacity):
 
 
 def has_edges(kinds):
-    """Whether there is a shape of which contacts can be hidden; kinds: iterable of codes."""
+    """Whether there is a shape whose contacts can be hidden; kinds: iterable of codes."""
     return any(not (_ROUND | _ENDLESS) >> int(kind) & 1 for kind in kinds)
 
 
@@ -68,11 +68,12 @@ def _of_vertices(d, first, n, vertices):
 
 @kernel
 def support(kind, size, pose, vertices, s, d):
-    """The largest ``d . x`` of shape s, in the world; infinite of what has no end that way. d (3,): a unit vector."""
+    """Support function of shape s, the largest ``d . x``, in the world; infinite along an unbounded direction. d (3,): a unit vector."""
     R, u, x, y, z = stack(9), stack(3), size[3 * s], size[3 * s + 1], size[3 * s + 2]
     axes(pose, s, R)
     times_transposed(R, d, u)
     middle, across = dot(d, view(pose, 7 * s, 3)), math.hypot(u[0], u[1])
+    # by kind: distance of the support point from the position of the shape
     if kind[s] == BOX:
         return middle + 0.5 * (x * abs(u[0]) + y * abs(u[1]) + z * abs(u[2]))
     if kind[s] == SPHERE or kind[s] == DISK:
@@ -93,7 +94,7 @@ def support(kind, size, pose, vertices, s, d):
 
 @kernel
 def _support_near(kind, size, pose, vertices, general, s, other, reach, d):
-    """As `support`; of a mesh that of its triangles near another shape, -infinity where there are none."""
+    """As `support`; of a mesh, that of its triangles near another shape, -infinity where there are none."""
     if kind[s] != MESH or general == 0:
         return support(kind, size, pose, vertices, s, d)
     low, high, e, u, mesh, waiting, most = stack(3), stack(3), stack(3), stack(3), stack(PLACED), stack(WAITING), -math.inf
@@ -101,6 +102,7 @@ def _support_near(kind, size, pose, vertices, general, s, other, reach, d):
     place_shape(kind, size, pose, geometry, s, mesh)
     R = stack(9)
     axes(pose, s, R)
+    # 1. bounding box of the other shape, larger by the reach, in the axes of the mesh
     for i in range(3):
         for side in range(2):
             sense = 2.0 * side - 1.0
@@ -109,6 +111,7 @@ def _support_near(kind, size, pose, vertices, general, s, other, reach, d):
             far = far if kind[other] == MESH else support(kind, size, pose, vertices, other, e)
             far += reach - dot(e, view(pose, 7 * s, 3))
             low[i], high[i] = (-far if side == 0 else low[i]), far
+    # 2. largest coordinate of the triangles that meet it
     times_transposed(R, d, u)
     block = int(geometry[1 + s])
     faces, first = int(geometry[block + FACES]), int(geometry[block + VERTICES])
@@ -123,8 +126,9 @@ def _support_near(kind, size, pose, vertices, general, s, other, reach, d):
 
 @kernel
 def _face_along(kind, size, pose, vertices, general, s, m, n):
-    """Whether a shape has a flat face about a unit vector m. Out: n (3,), its normal."""
+    """Whether a shape has a flat face within a small angle of a unit vector m. Out: n (3,), its normal."""
     R, u, v, best, least = stack(9), stack(3), stack(3), -1, 1.0 - _FACE
+    # 1. boxes, ends of cylinders, base of a cone: faces across an axis of the shape
     axes(pose, s, R)
     times_transposed(R, m, u)
     n[0], n[1], n[2] = 0.0, 0.0, 0.0
@@ -132,6 +136,7 @@ def _face_along(kind, size, pose, vertices, general, s, m, n):
         is_axis = kind[s] == BOX or ((kind[s] == CYLINDER or kind[s] == CONE) and i == 2)
         if is_axis and abs(u[i]) > least and not (kind[s] == CONE and u[i] > 0.0):
             best, least, n[i] = i, abs(u[i]), math.copysign(1.0, u[i])
+    # 2. edges of a polygon
     if kind[s] == POLYGON:
         first, count = int(size[3 * s + 1]), int(size[3 * s + 2])
         for k in range(count):
@@ -140,6 +145,7 @@ def _face_along(kind, size, pose, vertices, general, s, m, n):
             cosine = dot(u, v) / norm(v)
             if cosine > least:
                 best, least, n[0], n[1] = k, cosine, v[0] / norm(v), v[1] / norm(v)
+    # 3. faces of a hull, known only with its geometry
     if kind[s] == CONVEX and general != 0:
         geometry = at_address(general, int(at_address(general, 1)[0]))
         block = int(geometry[1 + s])
@@ -155,7 +161,7 @@ def _face_along(kind, size, pose, vertices, general, s, m, n):
 
 @kernel
 def _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol, sink, reach):
-    """Whether the plane ``m . x = level`` has one shape above it, to a depth, and another one below it, to the tolerance."""
+    """Whether the plane ``m . x = level`` separates two shapes: one above it up to a depth, the other below it up to the tolerance."""
     turned = stack(3)
     for i in range(3):
         turned[i] = -m[i]
@@ -166,7 +172,7 @@ def _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol,
 
 @tiny
 def _point_on(side, contacts, i, x):
-    """Where contact i is on its shape a, or b. Out: x (3,)."""
+    """Point of contact i on its shape a (side 0) or b (side 1). Out: x (3,)."""
     for k in range(3):
         x[k] = contacts.point[3 * i + k] - (contacts.gap[i] * contacts.normal[3 * i + k] if side == 1 else 0.0)
 
@@ -182,7 +188,7 @@ def _is_same(contacts, i, j):
 
 @tiny
 def _deepest(contacts, first, last):
-    """The contact with the least gap."""
+    """Contact with the least gap."""
     best = first
     for i in range(first + 1, last):
         best = i if contacts.gap[i] < contacts.gap[best] else best
@@ -191,7 +197,7 @@ def _deepest(contacts, first, last):
 
 @tiny
 def _lies_on_face(kind, size, pose, vertices, general, contacts, first, last):
-    """Whether contacts of two shapes, with one normal, are on a face of either, or of a mesh, and more than one: these hide no edge."""
+    """Whether two or more contacts of one pair, with one normal, lie on a face of either shape, or on a mesh: these hide no edge."""
     normal, face, turned, a, b = view(contacts.normal, 3 * first, 3), stack(3), stack(3), contacts.a[first], contacts.b[first]
     if last - first < 2:
         return False
@@ -206,22 +212,25 @@ def _lies_on_face(kind, size, pose, vertices, general, contacts, first, last):
 
 @kernel
 def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, is_turned):
-    """Whether a contact ``hold`` rules out those from first to last, of shapes a and b, whose shape ``own`` is on the body of it.
+    """Whether contact ``hold`` rules out the contacts from first to last, of shapes a and b, of which ``own`` is on the same body.
 
-    own: 0 or 1, for a or b; side: 0 or 1, which of the shapes of hold is on that body. That body is above the plane of hold; or, is_turned,
-    below it, and the other shape, which both have in common, above.
+    own: 0 or 1, for a or b; side: 0 or 1, which shape of hold is on that body. That body is above the plane of hold; or, is_turned,
+    below it, and the other shape, which both contacts have in common, above.
     """
     x, m, face, upper_side, c_side = stack(3), stack(3), stack(3), 1 - own if is_turned else own, side if is_turned else 1 - side
+    # 1. normal m of hold, upwards, and the deepest of the contacts in question
     best = _deepest(contacts, first, last)
     sense = 1.0 if c_side == 1 else -1.0  # normals point from b to a: here, to what is above
     own_sense = 1.0 if upper_side == 0 else -1.0
     for k in range(3):
         m[k] = sense * contacts.normal[3 * hold + k]
+    # 2. the same normal, an opposite one, or a smooth continuation hides nothing
     cosine = own_sense * dot(m, view(contacts.normal, 3 * best, 3))
     if not _OPPOSITE < cosine < 1.0 - _OTHER:
         return False
     if cosine > 1.0 - _ALIKE and _lies_on_face(kind, size, pose, vertices, general, contacts, first, last):
         return False
+    # 3. hold must be as near as the contact, to the tolerance
     upper, lower = contacts.b[best], contacts.a[best]
     if upper_side == 0:
         upper, lower = lower, upper
@@ -229,12 +238,14 @@ def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold
     tol = _FLUSH * min(size_of_upper, bound(kind, size, lower))
     if not contacts.gap[hold] <= max(contacts.gap[best], 0.0) + tol:
         return False
+    # 4. no point of the contacts may lie above the plane
     _point_on(c_side, contacts, hold, x)
     level = dot(m, x)
     for i in range(first, last):
         _point_on(1 - upper_side, contacts, i, x)
         if dot(m, x) > level + tol + _TILT * size_of_upper:  # as far as a face of c may be from m
             return False
+    # 5. the plane of hold separates both shapes, or else that of the face of c nearest to m
     sink, reach = _SINK * max(-contacts.gap[hold], 0.0), max(contacts.gap[best], 0.0) + tol
     if _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol, sink, reach):
         return True
@@ -247,11 +258,13 @@ def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold
 
 @tiny
 def _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
-    """Whether some contact of the bodies of run r rules that run out."""
+    """Whether a contact of the bodies of run r rules out that run."""
+    # 1. unbounded shapes and two round ones have no edges to hide
     first, last = start[r], start[r + 1]
     kinds = (1 << kind[contacts.a[first]]) | (1 << kind[contacts.b[first]])
     if kinds & _ENDLESS != 0 or kinds & ~_ROUND == 0:
         return False
+    # 2. all contacts of the body of either shape, each as a plane below that body, or above it where both have the other shape in common
     for own in range(2):
         shape, other = contacts.a[first], contacts.b[first]
         if own == 1:
@@ -273,27 +286,31 @@ def _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, ne
 
 @kernel
 def drop_hidden(kind, size, pose, body, vertices, general, a, b, feature, normal, point, gap, n_bodies, links):
-    """Leaves out contacts that others rule out; returns how many there are. In and out: a, b, feature, normal, point, gap of n contacts.
+    """Removes contacts that others rule out; returns the number kept. In and out: a, b, feature, normal, point, gap of n contacts.
 
-    Those of two shapes with one normal go together. One that is left out rules out nothing: of those that rule out each other the last
+    Contacts of two shapes with one normal are one run. A removed run rules out nothing: of runs that rule out each other the last
     stays. Work: links, see `links_size`.
     """
     n, contacts, n_runs, kept = a.size, Contacts(a, b, feature, normal, point, gap), 0, 0
     head, next_of = view(links, 0, n_bodies), view(links, n_bodies, 2 * n)
     dropped, start = view(links, n_bodies + 2 * n, n), view(links, n_bodies + 3 * n, n + 1)
+    # 1. runs of contacts of two shapes with one normal
     for i in range(n):
         if i == 0 or not _is_same(contacts, i, i - 1):
             start[n_runs], dropped[n_runs], n_runs = i, 0, n_runs + 1
     start[n_runs] = n
+    # 2. linked list of the runs of each body, in rising order
     for i in range(n_bodies):
         head[i] = -1
     for entry in range(2 * n_runs - 1, -1, -1):
         shape = contacts.a[start[entry // 2]] if entry % 2 == 0 else contacts.b[start[entry // 2]]
         if body[shape] != WORLD:
             next_of[entry], head[body[shape]] = head[body[shape]], entry
+    # 3. which runs are ruled out, one after the other
     for r in range(n_runs):
         if _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
             dropped[r] = 1
+    # 4. compact the list in place
     for r in range(n_runs):
         for i in range(start[r], start[r + 1] if dropped[r] == 0 else start[r]):
             a[kept], b[kept], feature[kept], gap[kept] = a[i], b[i], feature[i], gap[i]

@@ -1,4 +1,4 @@
-"""Kinds of shapes: their codes, what their sizes mean, and all else that is said of each, in one table.
+"""Kinds of shapes: codes, meaning of the sizes, and all properties of each, in one table.
 
 ============== =========================== =============================================
 kind           size                        in its own axes
@@ -32,14 +32,14 @@ from nsds.collision.surfaces import box_surface, half_square, oval, square, turn
 
 
 class Shape(NamedTuple):
-    """What is said of a kind of shapes: a new one is a row of `SHAPES`, a constructor in `nsds.shapes`, and its pairs in `COMPILED`.
+    """Properties of a kind of shapes: a new one is a row of `SHAPES`, a constructor in `nsds.shapes`, and its pairs in `COMPILED`.
 
-    bound: kernel of the three sizes, radius of the smallest ball about the position that holds it, infinite for what has no end. lengths:
+    bound: kernel of the three sizes, radius of the smallest ball about the position that contains it, infinite if unbounded. lengths:
     how many of the sizes must be positive; is_endless: the last of them may be infinite. thickness: least extents, of sizes (n, 3) and the
-    vertices of all polyhedra. surface: corners and faces for pictures, of the sizes and half the extent of what has no end; None for
+    vertices of all polyhedra. surface: corners and faces for pictures, of the sizes and half the extent of an unbounded shape; None for
     polyhedra, which have vertices and triangles of their own. volume, moments: of sizes, and of sizes and the mass, about the axes; None
-    for what is not solid; in the plane the area, and the moment about the normal. is_of_world: it cannot be on a body. is_general: it is
-    one that `nsds.collision.general` takes. is_planar: it lies in the plane z = 0.
+    for a shape that is not solid; in the plane the area, and the moment about the normal. is_of_world: it cannot be on a body. is_general:
+    `nsds.collision.general` finds its contacts. is_planar: it lies in the plane z = 0.
     """
 
     bound: Callable
@@ -113,7 +113,7 @@ def _box_moments(size, mass):
 
 
 def _capsule_moments(size, mass, ball=None):
-    """Of a cylinder between half balls, whose centres of mass are 3/8 of the radius beyond its ends."""
+    """Moments of a cylinder between half balls, whose centres of mass are 3/8 of the radius beyond its ends."""
     radius, length, _ = size
     ball = mass * _ball_volume(size) / (_rod_volume(size) + _ball_volume(size)) if ball is None else ball
     rod = mass - ball
@@ -136,7 +136,7 @@ def _stadium_area(size):
 
 
 def _stadium_moment(size, mass):
-    """Of a rectangle between half disks, whose centres of mass are 4 / (3 pi) of the radius beyond its ends."""
+    """Moment of a rectangle between half disks, whose centres of mass are 4 / (3 pi) of the radius beyond its ends."""
     bound, radius, _ = size
     half = bound - radius
     disk = mass * _disk_area(radius) / _stadium_area(size)
@@ -144,7 +144,7 @@ def _stadium_moment(size, mass):
 
 
 def _half_circle(radius, half):
-    """A ball cut in two, with a cylinder between its halves."""
+    """Surface of revolution of a half circle cut in two, with a cylinder between its halves."""
     angles = np.linspace(-np.pi / 2, np.pi / 2, 10)
     return turned_round(radius * np.cos(angles), radius * np.sin(angles) + np.where(angles < 0, -half, half))
 
@@ -201,13 +201,13 @@ POLYHEDRA, PLANAR = (
 
 
 def _bound(kind, size, s):
-    """Radius of the smallest ball about the position of shape s that holds it; infinite for what has no end."""
+    """Radius of the smallest ball about the position of shape s that contains it; infinite if unbounded."""
     return radius(size[3 * s], size[3 * s + 1], size[3 * s + 2]) if kind[s] == code else others(kind, size, s)
 
 
 @tiny
 def bound(kind, size, s):
-    """Of no known kind."""
+    """Fallback for an unknown kind."""
     return math.inf
 
 

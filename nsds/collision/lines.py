@@ -1,11 +1,11 @@
-"""Where a line enters and leaves a shape, in the axes of the shape, and the normals there.
+"""Intersection of a line with a shape: entry and exit in the axes of the shape, and the normals there.
 
-A line is ``p + t u`` with a unit vector u. What is of it in a convex shape is a span: the two t, and the numbers of the faces by which it
-enters and leaves, `ROUND` of what is not flat. A line that misses the shape has a span that ends before it begins. Faces of boxes are
+A line is ``p + t u`` with a unit vector u. Its part in a convex shape is a span: the two t, and the numbers of the faces at entry and
+exit, `ROUND` for a curved surface. A line that misses the shape has a span that ends before it begins. Faces of boxes are
 numbered by axes, the low one first; ends of cylinders, bases of cones, planes and half planes have the numbers of such faces.
 
-Spans of halves, balls and walls need no tolerance: the last entry and the first exit leave no gap at an edge. Where p is the point of the
-line that is nearest to the shape, rounding is that of lengths of the shape, however far away the line begins.
+Spans of half spaces, balls and walls need no tolerance: the last entry and the first exit leave no gap at an edge. Where p is the point of
+the line nearest to the shape, rounding is relative to the shape, however far away the line begins.
 """
 
 import math
@@ -15,21 +15,21 @@ from nsds.collision.geometry import FACE, FACES, N_FACES, VERTICES
 from nsds.collision.kinds import CAPSULE, CONE, DISK, SPHERE, STADIUM, TUBE
 
 IN, OUT, ENTERED, LEFT = range(4)
-SPAN = 4  # words of a span
-ROUND = -1.0  # number of a face that is not flat
+SPAN = 4  # entries of a span
+ROUND = -1.0  # number of a curved face
 LOW_Z, HIGH_Z, HIGH_Y = 4.0, 5.0, 3.0
 
 
 @tiny
 def begin(span, ends):
-    """A span between two t, in what has no flat faces so far."""
+    """Initialises a span with two t and no flat faces."""
     span[IN], span[OUT] = ends
     span[ENTERED] = span[LEFT] = ROUND
 
 
 @tiny
 def clip(span, face, height, rate):
-    """What is left of a span below a face, ``height + t rate <= 0``."""
+    """Clips a span by a face: the part with ``height + t rate <= 0``."""
     if rate < 0.0:
         t = -height / rate
         if t > span[IN]:
@@ -69,7 +69,7 @@ def in_wall(r, x, y, a, b):
 
 @kernel
 def of_box(lengths, p, u, span):
-    """Between three pairs of planes."""
+    """Span in a box: between three pairs of planes."""
     begin(span, (-math.inf, math.inf))
     for i in range(3):
         clip(span, 2.0 * i, -p[i] - 0.5 * lengths[i], -u[i])
@@ -78,7 +78,7 @@ def of_box(lengths, p, u, span):
 
 @kernel
 def of_cylinder(size, p, u, span):
-    """Within a wall and between two ends."""
+    """Span in a cylinder: within the wall and between two ends."""
     begin(span, in_wall(size[0], p[0], p[1], u[0], u[1]))
     clip(span, LOW_Z, -p[2] - 0.5 * size[1], -u[2])
     clip(span, HIGH_Z, p[2] - 0.5 * size[1], u[2])
@@ -86,10 +86,11 @@ def of_cylinder(size, p, u, span):
 
 @kernel
 def of_rod(r, half, x, y, z, u, axis, span):
-    """In a wall about an axis from -half to half, or in a ball about one of its ends: from the first entry to the last exit.
+    """Span in a capsule or stadium: from the first entry to the last exit of the wall between -half and half and of both end balls.
 
     x, y, z: where the line begins; axis: 2 of a capsule, 0 of a stadium, which has its balls in the plane.
     """
+    # 1. the wall between both ends
     if axis == 2:
         begin(span, in_wall(r, x, y, u[0], u[1]))
         clip(span, ROUND, -z - half, -u[2])
@@ -100,6 +101,7 @@ def of_rod(r, half, x, y, z, u, axis, span):
         clip(span, ROUND, x - half, u[0])
     if not span[IN] <= span[OUT]:
         begin(span, (math.inf, -math.inf))
+    # 2. both balls: the union is convex, so that the least entry and the largest exit are those of the whole
     for side in range(-1, 2, 2):
         ends = in_ball(r, x, y, z - side * half, u) if axis == 2 else in_ball(r, x - side * half, y, z, u)
         span[IN], span[OUT] = min(span[IN], ends[0]), max(span[OUT], ends[1])
@@ -107,11 +109,12 @@ def of_rod(r, half, x, y, z, u, axis, span):
 
 @kernel
 def of_cone(r, height, p, u, span):
-    """Below the base of ``|x| <= s``, where lengths across are measured in radii and s, from the tip down, in heights.
+    """Span in a cone, the part below its base of ``|x| <= s``; lengths across are in radii and s, from the tip down, in heights.
 
-    ``A t^2 + 2 B t + C <= 0`` holds in both halves of the double cone: of a line that is less steep than the side, A > 0, between two t,
-    which are in one of the halves; of a steeper one in a half line in each.
+    ``A t^2 + 2 B t + C <= 0`` holds in both halves of the double cone: for a line less steep than the side, A > 0, between two t,
+    which are in one of the halves; for a steeper one in a half line in each.
     """
+    # 1. quadratic in scaled coordinates
     x, y, s = p[0] / r, p[1] / r, 0.75 - p[2] / height
     a, b, c = u[0] / r, u[1] / r, -u[2] / height
     A, B, C = a * a + b * b - c * c, x * a + y * b - s * c, x * x + y * y - s * s
@@ -120,9 +123,11 @@ def of_cone(r, height, p, u, span):
     begin(span, (math.inf, -math.inf))
     if rest < 0.0 and A > 0.0:
         return
+    # 2. both roots without cancellation: the larger one by the formula, the other from their product
     root = B + math.copysign(math.sqrt(max(rest, 0.0)), B)
     t = -C / root if root != 0.0 else 0.0
     other = -root / A if A != 0.0 else math.copysign(math.inf, root)
+    # 3. the half with s >= 0, then the base
     if A > 0.0:
         if A * s - B * c >= 0.0:
             span[IN], span[OUT] = min(t, other), max(t, other)
@@ -135,7 +140,7 @@ def of_cone(r, height, p, u, span):
 
 @kernel
 def of_hull(geometry, block, p, u, span):
-    """Below all faces of a convex polyhedron."""
+    """Span in a convex polyhedron: below all faces."""
     faces, vertices = int(geometry[block + FACES]), int(geometry[block + VERTICES])
     begin(span, (-math.inf, math.inf))
     for face in range(int(geometry[block + N_FACES])):
@@ -149,7 +154,7 @@ def of_hull(geometry, block, p, u, span):
 
 @kernel
 def of_polygon(vertices, first, n, p, u, span):
-    """Left of all edges of a convex polygon in the plane."""
+    """Span in a convex polygon in the plane: left of all edges."""
     begin(span, (-math.inf, math.inf))
     for k in range(n):
         at, to = 3 * (first + k), 3 * (first + (k + 1 if k + 1 < n else 0))
@@ -159,7 +164,7 @@ def of_polygon(vertices, first, n, p, u, span):
 
 @kernel
 def of_tube(size, p, u, span):
-    """The two points where a line goes through the wall, as far as this reaches."""
+    """Span of a tube: the points where a line passes the wall, within its length."""
     begin(span, in_wall(size[0], p[0], p[1], u[0], u[1]))
     half = 0.5 * size[1]
     if span[IN] <= span[OUT] and not abs(p[2] + span[IN] * u[2]) <= half:
@@ -170,8 +175,9 @@ def of_tube(size, p, u, span):
 
 @kernel
 def round_normal(kind, size, x, n):
-    """Outward unit normal at a point of what is round. Out: n (3,)."""
+    """Outward unit normal at a point of a curved surface. Out: n (3,)."""
     n[0], n[1], n[2] = x[0], x[1], x[2]
+    # subtract the closest point of the core; of a cone the normal is constant along a line from the tip
     if kind == CAPSULE:
         n[2] -= min(max(n[2], -0.5 * size[1]), 0.5 * size[1])
     elif kind == STADIUM:

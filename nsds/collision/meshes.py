@@ -1,7 +1,7 @@
 """Contacts with meshes, triangle by triangle: of a convex shape, and of two meshes.
 
-A triangle counts for what is before it. Across an edge or vertex there are contacts where the surface bends away from it; elsewhere the
-triangle itself is what counts, so that nothing that slides over the joint of two triangles is held up there.
+A triangle acts on what is in front of it. Across an edge or vertex there are contacts where the surface is convex; elsewhere the
+triangle itself acts, so that a body that slides over the joint of two triangles is not caught there.
 """
 
 import math
@@ -27,30 +27,32 @@ from nsds.collision.placed import (
 from nsds.collision.solids import closest
 from nsds.maths.vectors import dot, times
 
-_DEEP = 0.25  # of a shape: what is farther behind a triangle did not come through it
-_SOONER = 0.5  # of an overlap: another direction counts only where two shapes overlap by less
-_ACROSS = 1e-9  # cosine between the normals of two triangles above which they do not look at each other
-_OF_FIRST, _OF_SECOND, _BESIDE = range(3)  # out of which of two triangles they leave
-WAITING = DEPTH + 3  # words of `next_near`: triangles left of a leaf, where they begin and end, and how many boxes wait, which follow
+_DEEP = 0.25  # fraction of a shape: a point farther behind a triangle did not come through it
+_SOONER = 0.5  # fraction of an overlap: another direction counts only if the overlap along it is less than this
+_ACROSS = 1e-9  # cosine between the normals of two triangles above which they do not face each other
+_OF_FIRST, _OF_SECOND, _BESIDE = range(3)  # triangle along whose normal they separate
+WAITING = DEPTH + 3  # entries of the state of `next_near`: next and last triangle of a leaf, number of boxes on the stack, then the stack
 
 
 @tiny
 def begin_near(waiting):
-    """Before the first `next_near`."""
+    """Initialises the traversal by `next_near`."""
     waiting[0], waiting[1], waiting[2], waiting[3] = 0.0, 0.0, 1.0, 0.0
 
 
 @kernel
 def next_near(mesh, geometry, low, high, waiting):
-    """The next triangle of a mesh that may be in a box of its own axes, -1 after the last. In and out: waiting (WAITING,)."""
+    """Next triangle of a mesh that may meet a box in the axes of the mesh, -1 after the last. In and out: waiting (WAITING,)."""
     block = int(mesh[BLOCK])
     nodes, order = int(geometry[block + NODES]), int(geometry[block + ORDER])
     while True:
+        # 1. rest of the current leaf
         while waiting[0] < waiting[1]:
             t = int(geometry[order + int(waiting[0])])
             waiting[0] += 1.0
             if not _is_beside(geometry, block, t, low, high):
                 return t
+        # 2. next box of the stack; both children of an inner one that meets the box go onto the stack
         if waiting[2] == 0.0:
             return -1
         waiting[2] -= 1.0
@@ -68,20 +70,22 @@ def next_near(mesh, geometry, low, high, waiting):
 
 @kernel
 def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
-    """Whether two shapes that overlap, one with a triangle of a mesh, overlap by half or less along the normal of one beside that.
+    """Whether two overlapping shapes, one with a triangle of a mesh, overlap by half or less along the normal of a neighbouring triangle.
 
-    As of what lies on a table near its edge: it leaves that upwards, not to the side. sense: 1 of a mesh that is the other, -1 of the one.
+    Example: a body on a table near its edge leaves it upwards, not to the side. sense: 1 if the mesh is the other, -1 if it is the one.
     Out: n (3,), which is the normal of such a triangle, or its opposite.
     """
     block, m, is_left, least = int(mesh[BLOCK]), stack(3), False, _SOONER * gap
     faces, fans, listed = int(geometry[block + FACES]), int(geometry[block + FANS]), int(geometry[block + FAN_LIST])
+    # all triangles that share a corner with t
     for corner in range(3):
         v = int(geometry[faces + TRIANGLE * t + corner])
         for entry in range(int(geometry[fans + v]), int(geometry[fans + v + 1])):
             beside = int(geometry[listed + entry])
             normal = view(geometry, faces + TRIANGLE * beside + 3, 3)
-            if beside == t or dot(normal, view(geometry, faces + TRIANGLE * t + 3, 3)) >= FLAT:  # of one plane: the same way out
+            if beside == t or dot(normal, view(geometry, faces + TRIANGLE * t + 3, 3)) >= FLAT:  # same plane: the same direction of exit
                 continue
+            # separation along the normal of the neighbour
             times(view(mesh, AXES, 9), normal, m)
             for k in range(3):
                 m[k] *= sense
@@ -95,7 +99,7 @@ def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
 
 @tiny
 def _shallow(listed, begin, count, small):
-    """Leaves out contacts, from one on, that are too deep for what came through a triangle; returns how many there are."""
+    """Removes contacts, from ``begin`` on, that are too deep to have come through a triangle; returns the number kept."""
     kept = begin
     for k in range(begin, count):
         if listed[FIELDS * k + 1] >= -_DEEP * small:
@@ -107,7 +111,7 @@ def _shallow(listed, begin, count, small):
 
 @tiny
 def _with_room(listed, count, small, found):
-    """How many contacts are listed, thinned where there is no room for more. Work: found."""
+    """Number of contacts in the list, reduced where there is no room for more. Work: found."""
     if count > ROOM - MOST_OF_PATCH:
         count = thinned(listed, count, small, found)
         for k in range(FIELDS * count):
@@ -117,28 +121,33 @@ def _with_room(listed, count, small, found):
 
 @kernel
 def _of_triangle(is_strict, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count):
-    """Adds the contacts of a convex shape with a triangle of a mesh that is placed; returns their number.
+    """Adds the contacts of a convex shape with a placed triangle of a mesh; returns their number.
 
-    is_strict: none of one that overlaps and is left sooner out of a triangle beside it, but across an edge; else these count, too.
-    Out: skipped[0], 1 where one was left out.
+    is_strict: skip an overlap that a neighbouring triangle resolves sooner, unless across an edge; else these count, too.
+    Out: skipped[0], 1 where one was skipped.
     """
     n, point, turned, d = stack(3), stack(3), stack(3), stack(3)
     of_a, of_b, begin, normal = stack(PART), stack(PART), count, view(face, NORMAL, 3)
+    # 1. distance along the normal of the triangle, cheap, then the closest points
     if lowest(a, geometry, normal, d) - dot(normal, view(face, CORNERS, 3)) > margin:
         return count
     gap = closest(a, face, geometry, normal, True, margin, small, n, point)
     if gap > margin:
         return count
+    # 2. an overlap that a neighbouring triangle resolves sooner takes its direction
     is_beside = gap < 0.0 and _is_left_beside(a, face, mesh, geometry, t, 1.0, gap, d)
     if is_beside:
         gap = closest(a, face, geometry, d, True, margin, small, n, point)
+    # 3. contact across a convex edge or vertex: patch of both supporting parts
     if dot(normal, n) < FLAT and ridge(mesh, geometry, n, t, of_b):
         for i in range(3):
             turned[i] = -n[i]
         facing(a, geometry, turned, 8, of_a)
         count = patch(a, face, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
+    # 4. left to the neighbouring triangle, which is met on its own
     elif is_beside and is_strict:
         skipped[0] = 1.0
+    # 5. contact on the triangle itself: the shape's facing part clipped by it
     else:
         for i in range(3):
             d[i], turned[i] = middle[i] - face[CORNERS + i], -normal[i]
@@ -152,7 +161,7 @@ def _of_triangle(is_strict, skipped, a, mesh, face, t, geometry, middle, margin,
 
 @tiny
 def _extent(a, mesh, geometry, reach, low, high):
-    """The box of a shape in the axes of a mesh, larger by what is near. Out: low, high (3,)."""
+    """Bounding box of a shape in the axes of a mesh, enlarged by the reach. Out: low, high (3,)."""
     n, x, R = stack(3), stack(3), view(mesh, AXES, 9)
     for i in range(3):
         for m in range(3):
@@ -177,13 +186,15 @@ def _is_beside(geometry, block, t, low, high):
 
 @kernel
 def with_mesh(a, mesh, geometry, margin, found):
-    """Contacts of a convex shape with each triangle that is near."""
+    """Contacts of a convex shape with each triangle of a mesh near it."""
+    # 1. bounding box in the axes of the mesh
     low, high, middle, waiting = stack(3), stack(3), stack(3), stack(WAITING)
     listed, face, skipped, count = stack(LISTED), stack(PLACED), stack(1), 0
     small = min(smallest_of(a, geometry), smallest_of(mesh, geometry))
     _extent(a, mesh, geometry, margin, low, high)
     middle_of(a, geometry, middle)
     skipped[0] = 0.0
+    # 2. strict pass; if it skipped contacts and found none, a second pass that takes them
     for turn in range(2):
         begin_near(waiting)
         t = next_near(mesh, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
@@ -197,7 +208,7 @@ def with_mesh(a, mesh, geometry, margin, found):
 
 @tiny
 def _extent_of_mesh(mesh, other, geometry, reach, low, high):
-    """The box around the box of a mesh in the axes of another, larger by what is near. Out: low, high (3,)."""
+    """Bounding box of the box of a mesh in the axes of another, enlarged by the reach. Out: low, high (3,)."""
     x, y, root = stack(3), stack(3), int(geometry[int(mesh[BLOCK]) + NODES])
     for i in range(3):
         low[i], high[i] = math.inf, -math.inf
@@ -214,12 +225,14 @@ def _extent_of_mesh(mesh, other, geometry, reach, low, high):
 
 @kernel
 def of_meshes(a, b, geometry, margin, found):
-    """Contacts of two meshes: of each triangle of one with each of the other that is near and looks at it."""
+    """Contacts of two meshes: each triangle of one with each facing triangle of the other near it."""
     low, high, low_b, high_b, skipped = stack(3), stack(3), stack(3), stack(3), stack(1)
     waiting, waiting_b, listed, one, other, count = stack(WAITING), stack(WAITING), stack(LISTED), stack(PLACED), stack(PLACED), 0
+    # 1. box of the second mesh in the axes of the first
     small = min(smallest_of(a, geometry), smallest_of(b, geometry))
     _extent_of_mesh(b, a, geometry, margin, low, high)
     skipped[0] = 0.0
+    # 2. strict pass over all near pairs, then a second one as in `with_mesh`; each triangle of the first searches the tree of the second
     for turn in range(2):
         begin_near(waiting)
         s = next_near(a, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
@@ -242,15 +255,18 @@ def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, 
     """Adds the contacts of triangle s of mesh a with triangle t of mesh b, both placed; returns their number. is_strict: as above."""
     n, point, x, turned = stack(3), stack(3), stack(3), stack(3)
     normal, looks, begin = view(one, NORMAL, 3), view(other, NORMAL, 3), count
+    # 1. cheap tests: separation along both normals, and whether they face each other
     for i in range(3):
         turned[i] = -normal[i]
     is_far = lowest(one, geometry, looks, x) - dot(looks, view(other, CORNERS, 3)) > margin
     is_far = is_far or lowest(other, geometry, normal, x) - dot(normal, view(one, CORNERS, 3)) > margin
     if is_far or dot(normal, looks) > _ACROSS:
         return count
+    # 2. direction of separation
     gap, way = _leave(a, b, one, other, geometry, s, t, margin, small, n, point)
     if gap > margin:
         return count
+    # 3. which triangle is the face: one whose normal that is, or else an edge or vertex of a convex part of the surface
     of_a, of_b = stack(PART), stack(PART)
     for i in range(3):
         x[i] = -n[i]
@@ -262,6 +278,7 @@ def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, 
         if is_strict and way == _BESIDE and (is_on_b or is_on_a):  # what is there counts
             skipped[0] = 1.0
             return count
+    # 4. contacts: one clipped by the other, or a patch between edges and vertices
     if is_on_b or is_on_a:
         facing(one, geometry, x, 3, of_a)
         facing(other, geometry, n, 3, of_b)
@@ -280,15 +297,17 @@ def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, 
 
 @kernel
 def _leave(a, b, one, other, geometry, s, t, margin, small, n, point):
-    """(Signed distance of two triangles, out of which they leave): of two that overlap the one that is left sooner, or one beside it.
+    """(Signed distance of two triangles, triangle along whose normal they separate): the least overlap, or that of a neighbour.
 
     Out: n (3,), point (3,) of the first.
     """
+    # 1. triangles apart, with a normal in front of both
     m, x, best, way = stack(3), stack(3), -math.inf, _OF_SECOND
     gap = closest(one, other, geometry, view(other, NORMAL, 3), True, margin, small, n, point)
     is_behind = dot(n, view(other, NORMAL, 3)) < -_ACROSS or dot(n, view(one, NORMAL, 3)) > _ACROSS
     if gap > margin or (gap >= 0.0 and not is_behind):
         return gap, way
+    # 2. overlap: normals of both triangles, then of their neighbours
     for k in range(4):
         mesh, triangle, placed, sense = (b, t, other, 1.0) if k % 2 == 0 else (a, s, one, -1.0)
         for i in range(3 if k < 2 else 0):
@@ -298,6 +317,7 @@ def _leave(a, b, one, other, geometry, s, t, margin, small, n, point):
             best, way = separation(one, other, geometry, x), (_BESIDE if k >= 2 else _OF_SECOND if k == 0 else _OF_FIRST)
             for i in range(3):
                 m[i] = x[i]
+    # 3. closest points along the chosen direction; a separated pair with a normal from behind has none
     if gap < 0.0:
         return closest(one, other, geometry, m, True, margin, small, n, point), way
     for i in range(3):
@@ -308,7 +328,7 @@ def _leave(a, b, one, other, geometry, s, t, margin, small, n, point):
 
 @tiny
 def _is_before(one, other, small):
-    """Whether what lies behind a triangle is before another one."""
+    """Whether the space behind one triangle is in front of another."""
     d = stack(3)
     for i in range(3):
         middle = (one[CORNERS + i] + one[CORNERS + 3 + i] + one[CORNERS + 6 + i]) / 3.0

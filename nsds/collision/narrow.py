@@ -1,4 +1,4 @@
-"""Contacts of two shapes, whatever they are."""
+"""Contacts of two shapes of any kind."""
 
 from inspect import signature
 
@@ -20,7 +20,7 @@ _address_of_general = on_demand(_OF_GENERAL, general_pair)
 
 @kernel
 def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
-    """Contacts of shapes for which there is no kernel of their own; none between kinds that are not supported."""
+    """Contacts of shapes without a kernel of their own; none between unsupported kinds."""
     if general != 0 and (_GENERAL >> kind[a]) & (_GENERAL >> kind[b]) & 1:
         address = _address_of_general()
         return types.int64(0) if address == 0 else _call_general(address, (kind, size, pose, general, a, b, margin, found))
@@ -28,7 +28,7 @@ def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
 
 
 def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
-    """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by others."""
+    """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by the next case."""
     if kind[a] == first and kind[b] == second:  # noqa: F821
         address, n = address_of_contacts(), 0  # noqa: F821
         one, other = (b, a) if is_turned else (a, b)  # noqa: F821
@@ -41,7 +41,7 @@ def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
 
 
 def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
-    """As `_of_two`, by a kernel that wants vertices."""
+    """As `_of_two`, by a kernel that takes vertices."""
     if kind[a] == first and kind[b] == second:  # noqa: F821
         address, n = address_of_contacts(), 0  # noqa: F821
         one, other = (b, a) if is_turned else (a, b)  # noqa: F821
@@ -54,7 +54,7 @@ def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
 
 
 def _with(pair, contacts, others):
-    """Code for shapes in the order of their kinds: a pair of kinds has its kernel, compiled when two such come near.
+    """Dispatch for shapes ordered by kind: a pair of kinds has its kernel, compiled when two such shapes first come near.
 
     Where the first kind of the pair is the later one, the kernel gets the shapes in its own order.
     """
@@ -72,7 +72,7 @@ for pair, contacts in reversed(COMPILED.items()):
 
 @tiny
 def _sort(found, n):
-    """Contacts in the order of their features, by insertion."""
+    """Sorts contacts by feature, by insertion."""
     one = stack(8)
     for k in range(1, n):
         for i in range(FIELDS):
@@ -105,7 +105,7 @@ _address_of_any_pair = on_demand(_PAIR, _any_pair)
 
 @kernel
 def other_pairs(kind):
-    """Address of the code for pairs other than spheres with spheres and planes, 0 if no shape needs it."""
+    """Address of the kernel for pairs other than sphere-sphere and sphere-plane, 0 if no shape needs it."""
     for s in range(kind.size):
         if kind[s] != SPHERE and kind[s] != PLANE:
             return types.int64(_address_of_any_pair())
@@ -119,6 +119,7 @@ def contacts_of_pair(kind, size, pose, a, b, margin, others, found):
     In: others: address from `other_pairs`, vertices of polyhedra, address of `nsds.collision.general` or 0. Out: found (MOST * FIELDS):
     feature, gap, normal (3) from b to a, point (3) on a, for each contact.
     """
+    # spheres and planes are inlined: a pile of balls compiles, and calls, nothing else
     if kind[a] == SPHERE and kind[b] == SPHERE:
         return sphere_sphere(size, pose, a, b, margin, found)
     if kind[a] == SPHERE and kind[b] == PLANE:

@@ -1,4 +1,4 @@
-"""Pairs of kinds of shapes between which contacts can be found: by a kernel each, or by the one for all solids."""
+"""Pairs of kinds of shapes with contacts: by a kernel each, or by the general one for solids."""
 
 from nsds.collision.boxes import box_box
 from nsds.collision.capsule_box import capsule_box
@@ -9,8 +9,8 @@ from nsds.collision.planar import disk_disk, disk_half_plane, disk_outline, outl
 from nsds.collision.planes import box_plane, capsule_plane, cone_plane, cylinder_plane, polyhedron_plane
 from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
 
-# Two kinds of shapes, in any order -> kernel (size, pose, a, b, margin, found) of their contacts, a of the first kind; one that wants
-# vertices has them behind pose.
+# Two kinds of shapes, in any order -> kernel (size, pose, a, b, margin, found) of their contacts, a of the first kind; a kernel that
+# takes vertices has them after pose.
 _KERNELS = {
     ("sphere", "sphere"): sphere_sphere,
     ("sphere", "capsule"): sphere_capsule,
@@ -37,7 +37,7 @@ _KERNELS = {
     ("polygon", "polygon"): outline_outline,
     ("polygon", "half_plane"): outline_half_plane,
 }
-# How many contacts they find at most, where that is less than MOST; those of spheres and disks find one.
+# Largest numbers of contacts, where less than MOST; pairs with a sphere or disk have one.
 _MANY = {
     ("capsule", "capsule"): 3,
     ("capsule", "plane"): 2,
@@ -89,7 +89,7 @@ def require_supported(kind_a, kind_b):
 
 
 def most_contacts(kind_a, kind_b):
-    """How many contacts two shapes of these kinds, codes in any order, have at most: what is round touches what is convex once."""
+    """Largest number of contacts of two shapes of these kinds, codes in any order: a round shape touches a convex one once."""
     kinds = NAMES[min(kind_a, kind_b)], NAMES[max(kind_a, kind_b)]
     return 1 if _ROUND & set(kinds) and "mesh" not in kinds else _MANY.get(kinds, MOST)
 

@@ -1,4 +1,4 @@
-"""Contacts between two parts of surfaces that look at each other: corners of one clipped by the sides of the other, with stable names."""
+"""Contacts between two facing parts of surfaces: corners of one clipped by the sides of the other, with persistent names."""
 
 import math
 
@@ -9,18 +9,18 @@ from nsds.collision.placed import lowest
 from nsds.collision.planes import STEEP
 from nsds.maths.vectors import cross, dot, norm
 
-ROOM = 256  # contacts of two shapes before they are thinned
+ROOM = 256  # contacts of two shapes before they are reduced
 LISTED = FIELDS * ROOM
 MOST_OF_PATCH = 2 * MOST_CORNERS + 1
-_ALONG = 1e-2  # sine between two lines that lie along each other
-_LOWER = 1e-7  # of the smaller shape: how much nearer the closest points must be than corners are to be a contact of their own
-_SAME = 1e-6  # of the smaller shape: contacts that are nearer to each other are one
-_ROUND = 32  # corners of a round face that others stand on; 8 of one that stands
+_ALONG = 1e-2  # sine between two lines that lie alongside
+_LOWER = 1e-7  # fraction of the smaller shape: by how much the closest points must be nearer than corners to be a contact of their own
+_SAME = 1e-6  # fraction of the smaller shape: contacts nearer to each other are one
+_ROUND = 32  # corners of a circular face on which another shape stands; 8 for one that stands
 _NAMES = 1 << 10  # names of edges
-_CUT = 1 << 9  # from here on names are those of cuts
-_SECOND = 1 << 52  # feature: which of both faces is stood on
-_KEPT = 1 << 16  # numbers of faces in a feature are counted up to there
-_VERTEX = 4  # words of a corner of a polygon: two coordinates in the face, height above it, name of the edge that starts there
+_CUT = 1 << 9  # names from here on are those of cuts
+_SECOND = 1 << 52  # feature: which of both faces is the reference
+_KEPT = 1 << 16  # numbers of faces in a feature are taken modulo this
+_VERTEX = 4  # entries of a corner of a polygon: two coordinates in the face, height above it, name of the edge that starts there
 _HEIGHTS, _POLYGON = 2 * MOST_CORNERS + 2, _VERTEX * (2 * MOST_CORNERS + 2)
 
 
@@ -38,7 +38,7 @@ def add(found, n, margin, feature, gap, normal, point):
 
 @tiny
 def base_of(of_a, of_b):
-    """First of the features between two parts."""
+    """First feature of the contacts between two parts."""
     return (of_a[PART_NUMBER] % _KEPT * _KEPT + of_b[PART_NUMBER] % _KEPT) * _NAMES * _NAMES
 
 
@@ -46,13 +46,14 @@ def base_of(of_a, of_b):
 def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count):
     """Adds the contacts of two shapes across a normal n from b to a; returns their number.
 
-    In: of_a, of_b (PART,): what looks at the other one; gap, point: the closest points, a contact of their own unless corners are as near.
+    In: of_a, of_b (PART,): the facing parts; gap, point: the closest points, a contact of their own unless corners are as near.
     """
     first, lowest_gap = count, math.inf
     base = base_of(of_a, of_b)
     turned = stack(3)
     for i in range(3):
         turned[i] = -n[i]
+    # 1. a stands on a face of b, b on one of a, or two lines lie alongside. A circular face is refined before it clips
     if _stands_on(of_b, a, geometry, n, gap, small):
         facing(b, geometry, n, _ROUND, of_b)
         count = clipped(of_a, of_b, base, margin, small, found, count)
@@ -61,6 +62,7 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
         count = clipped_by_first(of_a, of_b, base, margin, small, found, count)
     elif of_a[COUNT] == 2 and of_b[COUNT] == 2:
         count = _side_by_side(of_a, of_b, base, n, margin, found, count)
+    # 2. the closest points, where no corner is as near
     for k in range(first, count):
         lowest_gap = min(lowest_gap, found[FIELDS * k + 1])
     if not lowest_gap <= gap + _LOWER * small:
@@ -70,7 +72,7 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
 
 @kernel
 def clipped_by_first(of_a, of_b, base, margin, small, found, count):
-    """As `clipped`, of the corners of part b within the sides of face a; normals are those from b to a, points on a."""
+    """As `clipped`, of the corners of part b within the sides of face a; normals are from b to a, points on a."""
     begin = count
     count = clipped(of_b, of_a, _SECOND + base, margin, small, found, count)
     for k in range(begin, count):
@@ -83,7 +85,7 @@ def clipped_by_first(of_a, of_b, base, margin, small, found, count):
 
 @kernel
 def _stands_on(face, other, geometry, n, gap, small):
-    """Whether a face is across a normal out of it, and as far from the other shape along its own as along that one."""
+    """Whether a face is across the normal and has, along its own normal, the same distance from the other shape."""
     normal, x = view(face, PART_NORMAL, 3), stack(3)
     if face[IS_FACE] == 0.0 or dot(normal, n) < FLAT:
         return False
@@ -92,22 +94,25 @@ def _stands_on(face, other, geometry, n, gap, small):
 
 @kernel
 def clipped(part, face, base, margin, small, found, count):
-    """Adds the corners of a part that are within the sides of a face, at their heights above it; returns the number of contacts."""
+    """Adds the corners of a part within the sides of a face, with their heights above it; returns the number of contacts."""
     u, w, d, normal, x = stack(3), stack(3), stack(3), view(face, PART_NORMAL, 3), stack(3)
     polygon, other, heights = stack(_POLYGON), stack(_POLYGON), stack(_HEIGHTS)
     many, sides = int(part[COUNT]), int(face[COUNT])
+    # 1. axes u, w in the plane of the face
     for i in range(3):
         u[i] = face[POINTS + 3 + i] - face[POINTS + i]
     length = norm(u)
     for i in range(3):
         u[i] /= length
     cross(normal, u, w)
+    # 2. the part as a polygon in these axes
     for k in range(many):
         for i in range(3):
             d[i] = part[POINTS + 3 * k + i] - face[POINTS + i]
         at = _VERTEX * k
         polygon[at], polygon[at + 1], polygon[at + 2], polygon[at + 3] = dot(d, u), dot(d, w), dot(d, normal), k
     size = many
+    # 3. clip it by each side of the face, in turn
     for side in range(sides):
         p, q = POINTS + 3 * side, POINTS + 3 * (side + 1 if side + 1 < sides else 0)
         x0, y0, x1, y1 = 0.0, 0.0, 0.0, 0.0
@@ -124,6 +129,7 @@ def clipped(part, face, base, margin, small, found, count):
             size = _shortened(polygon, size, heights, 2 + side, _SAME * small, other)
         for k in range(_VERTEX * size):
             polygon[k] = other[k]
+    # 4. contacts, named by the edges that meet at each corner
     for k in range(size):
         at, before = _VERTEX * k, (0.0 if many <= 2 else polygon[_VERTEX * (k - 1 if k > 0 else size - 1) + 3])
         for i in range(3):
@@ -135,7 +141,7 @@ def clipped(part, face, base, margin, small, found, count):
 
 @tiny
 def _between(polygon, p, q, at_p, at_q, out, to):
-    """Where the line from p to q is not beyond."""
+    """Intersection of the line from p to q with the side, by the signed distances at both ends."""
     part = at_p / (at_p - at_q)
     for i in range(3):
         out[to + i] = polygon[p + i] + part * (polygon[q + i] - polygon[p + i])
@@ -143,13 +149,14 @@ def _between(polygon, p, q, at_p, at_q, out, to):
 
 @kernel
 def _cut(polygon, size, beyond, name, out):
-    """The part of a polygon that is not beyond a side; the cut is an edge of that name (Sutherland and Hodgman). Returns its size."""
+    """The part of a polygon inside a side; the cut becomes an edge of that name (Sutherland and Hodgman). Returns its size."""
     count = 0
     for k in range(size):
         if count + 2 > _HEIGHTS:  # more than a convex polygon can have
             return count
         following = k + 1 if k + 1 < size else 0
         p, q = _VERTEX * k, _VERTEX * following
+        # corners inside stay; an edge that crosses the side gives a new corner
         if beyond[k] <= 0.0:
             for i in range(_VERTEX):
                 out[_VERTEX * count + i] = polygon[p + i]
@@ -163,7 +170,7 @@ def _cut(polygon, size, beyond, name, out):
 
 @kernel
 def _shortened(line, size, beyond, name, tolerance, out):
-    """The part of a line, or the point, that is not beyond a side; an end that is cut off is named after it. Returns its size."""
+    """The part of a line or point inside a side; an end that is cut off is named after the side. Returns its size."""
     kept = 0
     for k in range(size):
         kept += 1 if beyond[k] <= tolerance else 0
@@ -180,8 +187,9 @@ def _shortened(line, size, beyond, name, tolerance, out):
 
 @kernel
 def _side_by_side(of_a, of_b, base, n, margin, found, count):
-    """Adds both ends of what two lines that lie along each other have in common; nothing of other lines."""
+    """Adds both ends of the common part of two lines that lie alongside; nothing for other lines."""
     u, v, x, y, d = stack(3), stack(3), stack(3), stack(3), stack(3)
+    # 1. unit vectors; lines that cross have one closest point, which is not added here
     for i in range(3):
         u[i], v[i] = of_a[POINTS + 3 + i] - of_a[POINTS + i], of_b[POINTS + 3 + i] - of_b[POINTS + i]
     length, other = norm(u), norm(v)
@@ -190,10 +198,12 @@ def _side_by_side(of_a, of_b, base, n, margin, found, count):
     cross(u, v, x)
     if norm(x) > _ALONG:
         return count
+    # 2. common interval, in coordinates along the first line
     start, along = dot(d, u), dot(u, v)
     low, high = max(0.0, min(start, start + other * along)), min(length, max(start, start + other * along))
     if low >= high:
         return count
+    # 3. a contact at each of its ends
     for end in range(2):
         s, gap = (low if end == 0 else high), 0.0
         for i in range(3):
@@ -206,14 +216,16 @@ def _side_by_side(of_a, of_b, base, n, margin, found, count):
 
 @kernel
 def _sorted_once(found, n):
-    """Contacts in the order of their features, the lowest of each; returns how many are left."""
+    """Sorts contacts by feature and keeps the lowest of each; returns the number kept."""
     one, left = stack(FIELDS), 0
     for k in range(n):
         for i in range(FIELDS):
             one[i] = found[FIELDS * k + i]
+        # 1. place by insertion
         at = left
         while at > 0 and found[FIELDS * (at - 1)] > one[0]:
             at -= 1
+        # 2. a feature that is there already: the lower gap stays
         if at > 0 and found[FIELDS * (at - 1)] == one[0]:
             if one[1] < found[FIELDS * (at - 1) + 1]:
                 for i in range(FIELDS):
@@ -230,7 +242,7 @@ def _sorted_once(found, n):
 
 @tiny
 def _distance(found, k, l, small):
-    """How far two contacts are from each other, turned normals counted by the size of the smaller shape."""
+    """Distance of two contacts; a difference of normals counts as one of position times the size of the smaller shape."""
     square = 0.0
     for i in range(3):
         square += (found[FIELDS * k + 5 + i] - found[FIELDS * l + 5 + i]) ** 2
@@ -240,10 +252,11 @@ def _distance(found, k, l, small):
 
 @kernel
 def thinned(found, n, small, out):
-    """Contacts in the order of their features, each place once, MOST of them: the lowest, then one after the other those far from all.
+    """Reduces contacts to MOST: sorted, each place once; the lowest first, then one after the other the farthest from those chosen.
 
     Out: out (MOST FIELDS); returns their number.
     """
+    # 1. one contact for each feature, and for each place
     n = _sorted_once(found, n)
     far, lowest_gap, chosen = stack(ROOM), math.inf, 0
     for k in range(n):
@@ -252,6 +265,7 @@ def thinned(found, n, small, out):
             if _distance(found, k, l, small) < _SAME * small:
                 far[k] = -math.inf  # this place is there already
         lowest_gap = min(lowest_gap, found[FIELDS * k + 1])
+    # 2. the first of the lowest, so that rounding among equal ones does not change the choice
     highest_low = math.inf
     for k in range(n):
         highest_low = min(highest_low, found[FIELDS * k + 1] if far[k] > 0.0 else math.inf)
@@ -259,6 +273,7 @@ def thinned(found, n, small, out):
     for k in range(n):
         if best_k == n and far[k] > 0.0 and found[FIELDS * k + 1] <= highest_low + _SAME * small:
             best_k = k
+    # 3. farthest-point selection; height counts against a contact, so that high ones come last
     while best_k < n and chosen < MOST:
         for i in range(FIELDS):
             out[FIELDS * chosen + i] = found[FIELDS * best_k + i]

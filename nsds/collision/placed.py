@@ -1,6 +1,6 @@
-"""Convex shapes at their poses, and triangles of meshes, in a few words on the stack: their farthest points, alike for all.
+"""Support functions of posed convex shapes and mesh triangles; a shape is copied into a small stack array so that all are treated alike.
 
-A sphere is a point with a radius, a capsule a line with one: these are their cores. A shape's words are numbered below; a triangle has
+The core of a sphere is a point, that of a capsule a line, both with a radius. Entries are numbered below; a triangle has
 three corners in the world, its normal and its number in place of the axes.
 """
 
@@ -13,7 +13,7 @@ from nsds.collision.kinds import BOX, CAPSULE, CONE, CONVEX, CYLINDER, MESH, SPH
 from nsds.maths.vectors import dot, times
 
 KIND, CENTRE, AXES, SIZE, BLOCK = 0, 1, 4, 13, 16
-PLACED = 17  # words of a shape
+PLACED = 17  # entries of a shape
 CORNERS, NORMAL, NUMBER = 1, 10, 13  # of a triangle
 FLAT_KIND = -1.0  # of a triangle
 
@@ -29,7 +29,7 @@ def place_shape(kind, size, pose, geometry, s, shape):
 
 @kernel
 def place_triangle(mesh, geometry, t, shape):
-    """Triangle t of a mesh that is placed. Out: shape (PLACED,)."""
+    """Triangle t of a posed mesh. Out: shape (PLACED,)."""
     block = int(mesh[BLOCK])
     at, first = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES])
     shape[KIND], shape[NUMBER] = FLAT_KIND, t
@@ -44,13 +44,13 @@ def place_triangle(mesh, geometry, t, shape):
 
 @tiny
 def radius(shape):
-    """Of what is round about its core."""
+    """Radius about the core."""
     return shape[SIZE] if shape[KIND] == SPHERE or shape[KIND] == CAPSULE else 0.0
 
 
 @tiny
 def _farthest_of(points, first, n, d, out):
-    """The one of n points that is farthest along d."""
+    """The farthest of n points along d."""
     best, most = first, -math.inf
     for i in range(n):
         at = first + 3 * i
@@ -63,15 +63,17 @@ def _farthest_of(points, first, n, d, out):
 
 @kernel
 def farthest(shape, geometry, d, out):
-    """The point of a core that is farthest along d. Out: out (3,), in the world."""
+    """Support point of a core along d. Out: out (3,), in the world."""
     kind = shape[KIND]
     if kind == FLAT_KIND:
         _farthest_of(shape, CORNERS, 3, d, out)
         return
+    # 1. direction in the axes of the shape
     R = view(shape, AXES, 9)
     u0 = R[0] * d[0] + R[3] * d[1] + R[6] * d[2]
     u1 = R[1] * d[0] + R[4] * d[1] + R[7] * d[2]
     u2 = R[2] * d[0] + R[5] * d[1] + R[8] * d[2]
+    # 2. support point there; a sphere and a capsule without their radius
     if kind == BOX:
         out[0], out[1], out[2] = math.copysign(shape[SIZE], u0), math.copysign(shape[SIZE + 1], u1), math.copysign(shape[SIZE + 2], u2)
         for i in range(3):
@@ -91,6 +93,7 @@ def farthest(shape, geometry, d, out):
         block = int(shape[BLOCK])
         out[0], out[1], out[2] = u0, u1, u2
         _farthest_of(geometry, int(geometry[block + VERTICES]), int(geometry[block + N_VERTICES]), out, out)
+    # 3. back to the world
     times(R, out, out)
     for i in range(3):
         out[i] += shape[CENTRE + i]
@@ -98,7 +101,7 @@ def farthest(shape, geometry, d, out):
 
 @kernel
 def lowest(shape, geometry, n, x):
-    """Least coordinate of a shape along a unit vector n; x (3,) is written."""
+    """Least coordinate of a shape along a unit vector n; x (3,) is overwritten."""
     x[0], x[1], x[2] = -n[0], -n[1], -n[2]
     farthest(shape, geometry, x, x)
     return dot(x, n) - radius(shape)
@@ -106,7 +109,7 @@ def lowest(shape, geometry, n, x):
 
 @kernel
 def separation(a, b, geometry, n):
-    """How far shape a is from b along n; negative where they overlap."""
+    """Separation of shape a from b along n; negative where they overlap."""
     x, y, turned = stack(3), stack(3), stack(3)
     for i in range(3):
         turned[i] = -n[i]
@@ -115,7 +118,7 @@ def separation(a, b, geometry, n):
 
 @kernel
 def middle_of(shape, geometry, out):
-    """A point well within a shape. Out: out (3,), in the world."""
+    """An interior point of a shape. Out: out (3,), in the world."""
     block = int(shape[BLOCK])
     for i in range(3):
         out[i] = geometry[block + MIDDLE + i] if block > 0 else 0.0

@@ -1,9 +1,9 @@
 """Contacts of shapes in the plane z = 0: disks, polygons and stadia with each other and with half planes.
 
-Polygons and stadia are *outlines*: what is within a radius, 0 of a polygon, of a convex core with corners, two of a stadium. Where an edge
-of one core faces an edge of the other, contacts are the corners of each that lie above the other's edge, two at most: each is a corner
-against an edge, whichever of the two edges is looked at, and its feature is the number of the corner, that of the second shape after
-_CORNERS. Where a corner is nearest to a corner, that pair is a contact as well, with the number of the first shape's after twice that.
+Polygons and stadia are *outlines*: all points within a radius, 0 of a polygon, of a convex core with corners, two of a stadium. Where an
+edge of one core faces an edge of the other, contacts are the corners of each above the other's edge, two at most: each is a corner
+against an edge, whichever of the two edges is the reference, and its feature is the number of the corner, for the second shape plus
+_CORNERS. Where a corner is nearest to a corner, that pair is a contact as well, with the number of the first shape's plus 2 _CORNERS.
 """
 
 import math
@@ -14,9 +14,9 @@ from nsds.collision.frames import FIELDS, TINY, put
 from nsds.maths.vectors import norm
 
 _CORNERS = 1 << 20  # more than a shape has
-_ALIKE = 1e-9  # of the sizes: by how much more an edge of the second shape must part the two to be taken before one of the first
-_WITHIN = 1e-7  # of an edge: by how much a corner may lie beyond its end
-_NEARER = 1.0 - 1e-9  # of a distance: what is nearer than by rounding
+_ALIKE = 1e-9  # fraction of the sizes by which an edge of the second shape must separate more to be preferred to one of the first
+_WITHIN = 1e-7  # fraction of an edge by which a corner may lie beyond its end
+_NEARER = 1.0 - 1e-9  # factor of a distance below which another pair is nearer by more than rounding
 
 
 @tiny
@@ -28,19 +28,19 @@ def _turn(pose, s):
 
 @tiny
 def _radius(size, s):
-    """Of what is round about the core of an outline."""
+    """Radius about the core of an outline."""
     return size[3 * s + 1] if size[3 * s + 2] == 0.0 else 0.0
 
 
 @tiny
 def _n_corners(size, s):
-    """Corners of the core of an outline."""
+    """Number of corners of the core of an outline."""
     return 2 if size[3 * s + 2] == 0.0 else int(size[3 * s + 2])
 
 
 @tiny
 def _corner(size, vertices, s, k):
-    """(x, y) of corner k of an outline's core in its own axes; numbers go round."""
+    """(x, y) of corner k of an outline's core in its own axes; k is taken modulo their number."""
     n = _n_corners(size, s)
     k = k - n if k >= n else k + n if k < 0 else k
     if size[3 * s + 2] == 0.0:
@@ -91,18 +91,21 @@ def disk_half_plane(size, pose, a, b, margin, found):
 
 @kernel
 def outline_half_plane(size, pose, vertices, a, b, margin, found):
-    """The lowest corner and the lower of its neighbours, each with the radius about it: no third one ever carries."""
+    """Contacts at the lowest corner and the lower of its neighbours: a third one never carries load."""
+    # 1. lowest corner
     n, r, lowest, least, count = _n_corners(size, a), _radius(size, a), 0, math.inf, 0
     for k in range(n):
         x, y = _placed_corner(size, pose, vertices, a, k)
         height = _height(pose, b, x, y)[2]
         lowest, least = (k, height) if height < least else (lowest, least)
+    # 2. the lower of its two neighbours
     second, least = -1, math.inf
     for step in range(-1, 2, 2):
         k = (lowest + step + n) % n
         x, y = _placed_corner(size, pose, vertices, a, k)
         height = _height(pose, b, x, y)[2]
         second, least = (k, height) if height < least else (second, least)
+    # 3. contacts of both
     for end in range(2):
         k = lowest if end == 0 else second
         x, y = _placed_corner(size, pose, vertices, a, k)
@@ -113,11 +116,13 @@ def outline_half_plane(size, pose, vertices, a, b, margin, found):
 
 @kernel
 def disk_outline(size, pose, vertices, a, b, margin, found):
-    """Signed distance of the centre to the core, less the radii; a centre within the core leaves by the nearest edge."""
+    """Signed distance of the centre to the core, less the radii; a centre inside the core leaves by the nearest edge."""
+    # 1. centre of the disk in the axes of the outline
     c, d = _turn(pose, b)
     dx, dy = pose[7 * a] - pose[7 * b], pose[7 * a + 1] - pose[7 * b + 1]
     x, y, r = c * dx + d * dy, c * dy - d * dx, size[3 * a]
     nearest, inside, depth, nx, ny, mx, my = math.inf, True, -math.inf, 0.0, 1.0, 0.0, 1.0
+    # 2. distance to each edge as a segment (outside), and height above its line (inside)
     for k in range(_n_corners(size, b)):
         px, py = _corner(size, vertices, b, k)
         qx, qy = _corner(size, vertices, b, k + 1)
@@ -132,17 +137,19 @@ def disk_outline(size, pose, vertices, a, b, margin, found):
         distance = math.sqrt(ux * ux + uy * uy)
         if distance < nearest:
             nearest, nx, ny = distance, ux, uy
+    # 3. outside: towards the closest point; inside: the normal of the edge with the least depth
     if inside or not nearest > TINY:
         nx, ny, nearest = mx, my, depth
     else:
         nx, ny = nx / nearest, ny / nearest
+    # 4. back to the world
     nx, ny = c * nx - d * ny, d * nx + c * ny
     return _put(found, 0, margin, 0.0, nearest - r - _radius(size, b), nx, ny, pose[7 * a] - r * nx, pose[7 * a + 1] - r * ny)
 
 
 @tiny
 def _lowest_along(size, pose, vertices, s, nx, ny):
-    """(corner of a core that is lowest along a direction of the world, how high it is)."""
+    """(lowest corner of a core along a direction of the world, its height)."""
     c, d = _turn(pose, s)
     ux, uy = c * nx + d * ny, c * ny - d * nx
     best, least = 0, math.inf
@@ -155,7 +162,7 @@ def _lowest_along(size, pose, vertices, s, nx, ny):
 
 @kernel
 def _parting(size, pose, vertices, a, b):
-    """(edge of the core of a above which that of b lies highest, how high); negative where no edge parts them."""
+    """(edge of the core of a with the largest separation from that of b, separation); negative where the cores overlap."""
     best, most = 0, -math.inf
     for k in range(_n_corners(size, a)):
         px, py = _placed_corner(size, pose, vertices, a, k)
@@ -180,7 +187,7 @@ def _half_width(size, pose, vertices, a, b, nx, ny):
 
 @tiny
 def _facing(size, pose, vertices, s, nx, ny):
-    """The edge of a core that looks most against a direction: the number of its first corner."""
+    """Edge of a core that faces most against a direction: the number of its first corner."""
     k = _lowest_along(size, pose, vertices, s, nx, ny)[0]
     x, y = _placed_corner(size, pose, vertices, s, k)
     slopes = stack(2)
@@ -193,11 +200,12 @@ def _facing(size, pose, vertices, s, nx, ny):
 
 @kernel
 def _edge_on(size, pose, vertices, one, other, edge, width, n):
-    """Whether several edges part two polygons that touch as much as the one's edge that parts them most.
+    """Whether several edges separate two touching polygons as much as the best one, ``edge`` of ``one``.
 
     Out: n (3,), out of the one: between the normals of these edges, see `nsds.collision.edge_on`.
     """
     best, face, is_between, most = stack(3), stack(3), False, 0.0
+    # edges of both polygons, beginning with the best one, with which the others are compared
     best[2], face[2], n[2] = 0.0, 0.0, 0.0
     for turn in range(2):
         shape, beyond, sense = (one, other, 1.0) if turn == 0 else (other, one, -1.0)
@@ -220,7 +228,7 @@ def _edge_on(size, pose, vertices, one, other, edge, width, n):
 
 @tiny
 def _turn_to(sense, n, beyond, found, count):
-    """Contacts of two polygons that are not farther apart than some distance get a normal."""
+    """Sets the normal of all contacts of two polygons whose gap is at most ``beyond``."""
     for k in range(count):
         at = FIELDS * k
         if found[at + 1] <= beyond:
@@ -229,13 +237,15 @@ def _turn_to(sense, n, beyond, found, count):
 
 @kernel
 def outline_outline(size, pose, vertices, a, b, margin, found):
-    """Corners of each core above the facing edge of the other, and the corners that are nearest to each other."""
+    """Corners of each core above the facing edge of the other, and the pair of corners nearest to each other."""
+    # 1. separating edge, of the second shape only if it is better by more than rounding
     r_a, r_b = _radius(size, a), _radius(size, b)
     edge, parting = _parting(size, pose, vertices, a, b)
     edge_b, parting_b = _parting(size, pose, vertices, b, a)
     is_turned = parting_b > parting + _ALIKE * (size[3 * a] + size[3 * b])
     if max(parting, parting_b) - r_a - r_b > margin:
         return 0
+    # 2. reference edge: start (px, py), tangent t, outward normal n; and the facing edge of the other shape
     edge = edge_b if is_turned else edge
     one, other = (b, a) if is_turned else (a, b)
     n_one, n_other = _n_corners(size, one), _n_corners(size, other)
@@ -245,6 +255,7 @@ def outline_outline(size, pose, vertices, a, b, margin, found):
     tx, ty = (qx - px) / length, (qy - py) / length
     nx, ny = ty, -tx
     facing = _facing(size, pose, vertices, other, nx, ny)
+    # 3. ends of the facing edge in the axes of the reference edge
     along, height, ends, slack, nearest, count = stack(2), stack(2), stack(4), _WITHIN * length, math.inf, 0
     for end in range(2):
         x, y = _placed_corner(size, pose, vertices, other, facing + end)
@@ -270,12 +281,14 @@ def outline_outline(size, pose, vertices, a, b, margin, found):
             feature = float(_CORNERS + k if is_turned else k)
             x, y = px + at * tx + shift * nx, py + at * ty + shift * ny
             count = _put(found, count, margin, feature, depth - r_a - r_b, sign * nx, sign * ny, x, y)
+    # 4. polygons that touch edge on edge: common normal, see `nsds.collision.edge_on`
     if r_a + r_b == 0.0 and count > 0:
         n, most, half_width = stack(3), max(parting, parting_b), _half_width(size, pose, vertices, a, b, nx, ny)
         is_near = does_touch(most, half_width) and nearest <= most + WIDTH * half_width
         if is_near and _edge_on(size, pose, vertices, one, other, edge, WIDTH * half_width, n):
             _turn_to(sign, n, most + WIDTH * half_width, found, count)
             return count
+    # 5. corner against corner, where the cores are apart
     if max(parting, parting_b) > -_ALIKE * (size[3 * a] + size[3 * b]):
         count = _put_corners(size, pose, vertices, a, b, edge, facing, is_turned, nearest, margin, found, count)
     return count
@@ -283,7 +296,7 @@ def outline_outline(size, pose, vertices, a, b, margin, found):
 
 @kernel
 def _put_corners(size, pose, vertices, a, b, edge, facing, is_turned, nearest, margin, found, count):
-    """Adds the ends of two edges that are nearest to each other, if they are nearer than the cores have been found to be."""
+    """Adds the nearest pair of ends of two edges, if it is nearer than the contacts so far."""
     first, second = (facing, edge) if is_turned else (edge, facing)
     chosen, nx, ny, x, y = -1, 0.0, 0.0, 0.0, 0.0
     for pair in range(4):

@@ -1,4 +1,4 @@
-"""Contacts of bodies with edges and ends on a plane: its normal is that of every contact, the points are those of the first shape."""
+"""Contacts of solids with a plane: the plane's normal is that of every contact, the points are those of the first shape."""
 
 import math
 
@@ -7,7 +7,7 @@ from nsds.collision.frames import FIELDS, MOST, axes, put, third_axis
 from nsds.maths.vectors import norm, times_transposed
 
 _FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
-STEEP = 10.0  # height that a vertex must be lower by, over how much farther out another is, to be taken before it
+STEEP = 10.0  # weight of the height against the distance outwards when vertices are chosen
 
 
 @tiny
@@ -18,7 +18,7 @@ def _height(pose, b, n, x, y, z):
 
 @kernel
 def capsule_plane(size, pose, a, b, margin, found):
-    """The two end balls on the plane; feature 0 is the end at -z, 1 that at +z."""
+    """Both end balls on the plane; feature 0 is the end at -z, 1 that at +z."""
     n, u = stack(3), stack(3)
     third_axis(pose, b, n)
     third_axis(pose, a, u)
@@ -32,7 +32,7 @@ def capsule_plane(size, pose, a, b, margin, found):
 
 @kernel
 def box_plane(size, pose, a, b, margin, found):
-    """The vertices near the plane; bits 0, 1, 2 of the feature: is the vertex on the positive side along x, y, z."""
+    """Vertices near the plane; bits 0, 1, 2 of the feature: is the vertex on the positive side along x, y, z."""
     n, R, count = stack(3), stack(9), 0
     third_axis(pose, b, n)
     axes(pose, a, R)
@@ -49,19 +49,22 @@ def box_plane(size, pose, a, b, margin, found):
 
 @kernel
 def _rim(size, s, feature, stands, pose, R, n, a, b, margin, found, count):
-    """Points of the rim at s on the axis of solid a: the lowest one (feature), and of a solid that stands four fixed ones (the next four).
+    """Points of the rim at s on the axis of solid a: the lowest one (feature), and for a standing solid four fixed ones (the next four).
 
     The lowest point lies along ``-n + (n . u) u`` from the rim's centre, u the axis; a rim flat on the plane has none.
     """
+    # 1. direction of steepest descent in the plane of the rim
     d = stack(3)
     cosine = n[0] * R[2] + n[1] * R[5] + n[2] * R[8]
     for i in range(3):
         d[i] = cosine * R[3 * i + 2] - n[i]
     sine, r = norm(d), size[3 * a]
     cx, cy, cz = pose[7 * a] + s * R[2], pose[7 * a + 1] + s * R[5], pose[7 * a + 2] + s * R[8]
+    # 2. lowest point; not defined where the rim is parallel to the plane
     if sine > 1e-9:
         x, y, z = cx + r * d[0] / sine, cy + r * d[1] / sine, cz + r * d[2] / sine
         count = put(found, count, margin, feature, _height(pose, b, n, x, y, z), n, x, y, z)
+    # 3. four fixed points: a standing solid needs contacts that do not jump with the direction of a small tilt
     for k in range(4 if stands else 0):
         side, i = (1.0 - 2.0 * (k & 1)) * r, k >> 1
         x, y, z = cx + side * R[i], cy + side * R[3 + i], cz + side * R[6 + i]
@@ -95,13 +98,15 @@ def cone_plane(size, pose, a, b, margin, found):
 
 @kernel
 def polyhedron_plane(size, pose, vertices, a, b, margin, found):
-    """The vertices near the plane, by their numbers in the shape; of more than MOST the lowest, and those farthest out all round."""
+    """Vertices near the plane, by their numbers in the shape; of more than MOST the lowest, and those farthest out all round."""
+    # 1. normal in the axes of the polyhedron, and offset, so that a height is one product
     n, m, R, count, offset = stack(3), stack(3), stack(9), 0, 0.0
     third_axis(pose, b, n)
     axes(pose, a, R)
     times_transposed(R, n, m)
     for i in range(3):
         offset += n[i] * (pose[7 * a + i] - pose[7 * b + i])
+    # 2. count first: a flat bottom can have more vertices than there is room for
     first, many = int(size[3 * a + 1]), int(size[3 * a + 2])
     for vertex in range(many):
         at = 3 * (first + vertex)
@@ -117,7 +122,7 @@ def polyhedron_plane(size, pose, vertices, a, b, margin, found):
 
 @tiny
 def _put_vertex(vertices, first, vertex, offset, m, n, R, pose, a, margin, found, count):
-    """Adds a vertex if it is near; returns the number of contacts."""
+    """Adds vertex ``vertex`` if it is near; returns the number of contacts."""
     at = 3 * (first + vertex)
     x, y, z = vertices[at], vertices[at + 1], vertices[at + 2]
     gap = offset + m[0] * x + m[1] * y + m[2] * z
@@ -127,7 +132,8 @@ def _put_vertex(vertices, first, vertex, offset, m, n, R, pose, a, margin, found
 
 @kernel
 def _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found):
-    """The lowest vertex, and those lowest in directions that lean out by turns, each once: what rests on many stands on all sides."""
+    """The lowest vertex, and the lowest ones in tilted directions all round, each once: support on all sides."""
+    # 1. a direction t across the normal, from the axis least parallel to it
     t, least, count = stack(3), 0, 0
     for i in range(1, 3):
         if abs(m[i]) < abs(m[least]):
@@ -136,6 +142,7 @@ def _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found):
         t[i] = (1.0 if i == least else 0.0) - m[least] * m[i]
     length = norm(t)
     u, v = (least + 1) % 3, (least + 2) % 3
+    # 2. the lowest vertex, then the extreme one in each of MOST - 1 directions
     for turn in range(MOST):
         angle, lean = 2.0 * math.pi * turn / (MOST - 1), (0.0 if turn == 0 else 1.0) / length
         cosine, sine = lean * math.cos(angle), lean * math.sin(angle)
@@ -148,6 +155,7 @@ def _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found):
             score = cosine * along + sine * across - STEEP * height
             if height <= margin and score > best:
                 best, chosen = score, vertex
+        # 3. a vertex that is chosen again is not added twice
         known = False
         for k in range(count):
             known = known or found[k * FIELDS] == chosen

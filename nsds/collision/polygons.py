@@ -1,7 +1,7 @@
-"""Clipping of a convex polygon by half planes (Sutherland and Hodgman), with edges that keep their names.
+"""Clipping of a convex polygon by half planes (Sutherland and Hodgman), with named edges.
 
-A vertex is (u, v, height, name of the edge that starts there): what two contacts share when they are the same in the next step is the
-names of the edges on both sides.
+A vertex is (u, v, height, name of the edge that starts there): the names of the edges on both sides identify the same contact
+in the next step.
 """
 
 from nsds._jit import kernel
@@ -22,10 +22,12 @@ def clip(polygon, n, axis, side, limit, slack, name, clipped):
         p, q = VERTEX * i, VERTEX * (i + 1 if i + 1 < n else 0)
         beyond_p, beyond_q = side * polygon[p + axis] - limit, side * polygon[q + axis] - limit
         at = VERTEX * count
+        # a vertex inside stays
         if beyond_p <= slack:
             for k in range(VERTEX):
                 clipped[at + k] = polygon[p + k]
             count, at = count + 1, at + VERTEX
+        # an edge that crosses the limit gives a vertex there
         if (beyond_p <= slack) != (beyond_q <= slack):
             part = min(max(beyond_p / (beyond_p - beyond_q), 0.0), 1.0)
             for k in range(3):

@@ -1,11 +1,11 @@
-"""The first surface that each of many rays meets: shapes whose ball a ray goes through, one after the other, and trees of triangles.
+"""First surface hit by each ray: shapes whose bounding ball the ray meets, one after the other, and trees of triangles.
 
-A ray that begins in a solid meets its surface from inside; meshes and walls of tubes are seen from both sides. Of surfaces at the same
+A ray that begins in a solid hits its surface from inside; meshes and walls of tubes are seen from both sides. Of surfaces at the same
 distance that of the first shape counts.
 
-A triangle is seen along the ray, and the ray is in it where it passes all three edges on the same side, or goes through one (Woop, Benthin
-and Wald 2013). Which side of an edge that is, is a comparison of two products, which rounding may make equal but never turns round: two
-triangles at an edge never both refuse the ray.
+A triangle is projected along the ray, and the ray hits it if it passes all three edges on the same side, or through one (Woop, Benthin
+and Wald 2013). The side of an edge is a comparison of two products, which rounding may make equal but never reverses: two
+triangles at an edge never both miss the ray.
 """
 
 import math
@@ -54,9 +54,9 @@ from nsds.collision.lines import (
 )
 from nsds.maths.vectors import dot, times, times_transposed
 
-_ROUNDING = 4e-15  # of a length, and more than coordinates lose
-_WAITING = DEPTH + 2  # boxes of a tree that wait to be opened, and more
-_STEEPEST = 1e300  # 1 / u of a line that is parallel to the sides of a box
+_ROUNDING = 4e-15  # relative rounding of coordinates, rounded up
+_WAITING = DEPTH + 2  # upper bound of the boxes on the stack
+_STEEPEST = 1e300  # replaces 1 / u for a line parallel to the sides of a box
 
 
 class Scene(NamedTuple):
@@ -65,13 +65,13 @@ class Scene(NamedTuple):
     kind: NDArray  # (ns,)
     size: NDArray  # (3 ns,)
     pose: NDArray  # (7 ns,)
-    radius: NDArray  # (ns,): of the balls that hold them, infinite of what has no end, negative of what is not there
+    radius: NDArray  # (ns,): of the bounding balls, infinite for an unbounded shape, negative for a disabled one
     vertices: NDArray  # (3 nv,): of polyhedra
     geometry: NDArray  # of `nsds.collision.geometry`, of hulls and meshes
 
 
 class Sight(NamedTuple):
-    """A direction u as triangles are seen along it: of its largest component k, ``a = u_i / u_k``, ``b = u_j / u_k``, ``c = 1 / u_k``."""
+    """Projection of triangles along a direction u with largest component k: ``a = u_i / u_k``, ``b = u_j / u_k``, ``c = 1 / u_k``."""
 
     i: int
     j: int
@@ -83,7 +83,7 @@ class Sight(NamedTuple):
 
 @tiny
 def _sight(u):
-    """How triangles are seen along a direction."""
+    """The projection of triangles along a direction."""
     x, y, z = abs(u[0]), abs(u[1]), abs(u[2])
     k = 0 if x >= y and x >= z else 1 if y >= z else 2
     i = k + 1 if k < 2 else 0
@@ -93,27 +93,30 @@ def _sight(u):
 
 @tiny
 def _seen(sight, points, at, p):
-    """(across, across, along) of a point from the start of a line: the same of a vertex for all of its triangles."""
+    """(across, across, along) of a point from the start of a line: the same bits for a vertex in all of its triangles."""
     z = points[at + sight.k] - p[sight.k]
     return points[at + sight.i] - p[sight.i] - sight.a * z, points[at + sight.j] - p[sight.j] - sight.b * z, sight.c * z
 
 
 @kernel
 def _in_triangle(geometry, at, vertices, sight, p):
-    """Where a line meets a triangle; infinite where it does not."""
+    """Distance t at which a line meets a triangle; infinite where it does not."""
+    # 1. corners in the projection
     ax, ay, az = _seen(sight, geometry, vertices + 3 * int(geometry[at]), p)
     bx, by, bz = _seen(sight, geometry, vertices + 3 * int(geometry[at + 1]), p)
     cx, cy, cz = _seen(sight, geometry, vertices + 3 * int(geometry[at + 2]), p)
+    # 2. edge functions; one of each sign is a miss, 0 is on an edge
     a, b, c = cx * by - cy * bx, ax * cy - ay * cx, bx * ay - by * ax
     whole = a + b + c
     if (min(min(a, b), c) < 0.0 and max(max(a, b), c) > 0.0) or whole == 0.0:
         return math.inf
+    # 3. distance by barycentric weights
     return (a * az + b * bz + c * cz) / whole
 
 
 @tiny
 def _reaches(geometry, at, p, inverse, slack, low, high):
-    """Whether a line is in a box of a tree between two t. inverse: 1 / u, of a component that is 0 a large number."""
+    """Whether a line meets a box of a tree between two t. inverse: 1 / u, of a component that is 0 a large number."""
     for i in range(3):
         one = (geometry[at + i] - slack - p[i]) * inverse[i]
         other = (geometry[at + 3 + i] + slack - p[i]) * inverse[i]
@@ -132,41 +135,47 @@ def _is_first_nearer(geometry, one, other, u):
 
 @kernel
 def of_mesh(geometry, block, slack, p, u, low, high, span):
-    """The first triangle of a mesh that a line meets from t = low on and before high, as a span that begins there.
+    """First triangle of a mesh that a line meets from t = low on and before high, as a span that begins there.
 
-    The tree is gone through from boxes that are near; what is behind a triangle that was met is left out. slack: of its boxes.
+    Near boxes of the tree are visited first; boxes behind a hit are skipped. slack: enlargement of the boxes, for rounding.
     """
     nodes, order, faces, vertices = block + NODES, block + ORDER, block + FACES, block + VERTICES
     nodes, order, faces, vertices = int(geometry[nodes]), int(geometry[order]), int(geometry[faces]), int(geometry[vertices])
     waiting, inverse, sight, left, best = stack(_WAITING), stack(3), _sight(u), 1, -1
+    # 1. inverse direction; a component of 0 would give 0 times infinity, which is not a number
     for i in range(3):
         inverse[i] = 1.0 / u[i] if abs(u[i]) * _STEEPEST > 1.0 else math.copysign(_STEEPEST, u[i])
     waiting[0] = 0.0
+    # 2. next box of the stack
     while left > 0:
         left -= 1
         at = nodes + NODE * int(waiting[left])
         if not _reaches(geometry, at, p, inverse, slack, low, high):
             continue
         first, n = int(geometry[at + 6]), int(geometry[at + 7])
+        # 3. inner box: both children, the nearer on top
         if n == 0:
             one = nodes + NODE * first
             is_nearer = _is_first_nearer(geometry, one, one + NODE, u)
             far = first + 1 if is_nearer else first
             waiting[left], waiting[left + 1] = float(far), float(2 * first + 1 - far)
             left += 2
+        # 4. leaf: its triangles; a hit shortens the search
         for entry in range(first, first + n):
             triangle = int(geometry[order + entry])
             t = _in_triangle(geometry, faces + TRIANGLE * triangle, vertices, sight, p)
             if low <= t < high:
                 high, best = t, triangle
+    # 5. the hit as a span without end: a mesh has no inside
     begin(span, (high, math.inf) if best >= 0 else (math.inf, -math.inf))
     span[ENTERED] = float(best)
 
 
 @kernel
 def _cross(scene, s, p, u, low, high, span):
-    """Where a line enters and leaves shape s, in its axes; of a mesh, what it meets between two t. Out: span (SPAN,)."""
+    """Span of a line in shape s, in its axes; of a mesh, the first hit between two t. Out: span (SPAN,)."""
     kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
+    # each kind by its own span
     if kind in (SPHERE, DISK):
         begin(span, in_ball(size[0], p[0], p[1], p[2], u))
     elif kind == BOX:
@@ -198,6 +207,7 @@ def _cross(scene, s, p, u, low, high, span):
 def _normal_at(scene, s, face, x, n):
     """Outward unit normal of shape s at a point x of a face, in its axes. Out: n (3,)."""
     kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
+    # curved surfaces, stored normals, edges of polygons, faces across an axis
     if face == ROUND:
         round_normal(kind, size, x, n)
     elif kind in (CONVEX, MESH):
@@ -218,10 +228,11 @@ def _normal_at(scene, s, face, x, n):
 
 @tiny
 def _to_axes(scene, s, origin, direction, R, p, u):
-    """A ray in the axes of shape s; returns how far along the ray p is: where it is nearest to the position of what has an end.
+    """A ray in the axes of shape s; returns the distance of p along the ray: for a bounded shape, the point nearest to its position.
 
     Out: R (9,), p (3,), u (3,).
     """
+    # moving p near the shape first makes rounding relative to the shape, not to the distance of the ray's origin
     axes(scene.pose, s, R)
     for i in range(3):
         p[i] = origin[i] - scene.pose[7 * s + i]
@@ -235,12 +246,12 @@ def _to_axes(scene, s, origin, direction, R, p, u):
 
 @tiny
 def _may_meet(scene, s, origin, direction, best):
-    """Whether a ray goes through the ball of shape s nearer than what is known."""
+    """Whether a ray meets the bounding ball of shape s before the nearest hit so far."""
     r, at = scene.radius[s], 7 * s
     x, y, z = scene.pose[at] - origin[0], scene.pose[at + 1] - origin[1], scene.pose[at + 2] - origin[2]
     along = x * direction[0] + y * direction[1] + z * direction[2]
     r += _ROUNDING * (abs(along) + r)
-    if not (r >= 0.0 and along >= -r and along - r < best):  # of what is not there neither holds
+    if not (r >= 0.0 and along >= -r and along - r < best):  # neither holds for a disabled shape
         return False
     x, y, z = x - along * direction[0], y - along * direction[1], z - along * direction[2]
     return x * x + y * y + z * z <= r * r
@@ -248,14 +259,16 @@ def _may_meet(scene, s, origin, direction, best):
 
 @kernel
 def first_shape(scene, origin, direction, limit, found):
-    """The number of the shape that a ray meets first, nearer than a limit; -1 of none. Out: found (7,): distance, point and normal."""
+    """Number of the first shape that a ray hits within a limit; -1 if none. Out: found (7,): distance, point and normal."""
     R, p, u, span = stack(9), stack(3), stack(3), stack(SPAN)
     best, shape, face, reached = limit, -1, ROUND, 0.0
+    # 1. nearest hit of all shapes
     for s in range(scene.kind.size):
         if not _may_meet(scene, s, origin, direction, best):
             continue
         along = _to_axes(scene, s, origin, direction, R, p, u)
         _cross(scene, s, p, u, -along, best - along, span)
+        # a ray that begins inside meets the surface at the exit
         if span[IN] <= span[OUT]:
             is_outside = along + span[IN] >= 0.0
             t = span[IN] if is_outside else span[OUT]
@@ -264,6 +277,7 @@ def first_shape(scene, origin, direction, limit, found):
     found[0] = best
     if shape < 0:
         return shape
+    # 2. point and normal of the nearest hit only, in the axes of the shape, then in the world
     _to_axes(scene, shape, origin, direction, R, p, u)
     for i in range(3):
         p[i] += reached * u[i]
@@ -277,9 +291,9 @@ def first_shape(scene, origin, direction, limit, found):
 
 @kernel
 def cast(kind, size, pose, radius, vertices, geometry, origin, direction, limit, shape, found):
-    """The first shape that each ray meets, nearer than a limit.
+    """First shape that each ray hits, within a limit.
 
-    In: shapes as in `Scene`; origin, direction (3 n), unit vectors. Out: shape (n,), -1 where there is none; found (7 n): distance, point
+    In: shapes as in `Scene`; origin, direction (3 n), unit vectors. Out: shape (n,), -1 if none; found (7 n): distance, point
     and normal of each.
     """
     scene = Scene(kind, size, pose, radius, vertices, geometry)

@@ -1,11 +1,11 @@
-"""Closest points of two convex shapes, apart or not, and their contacts.
+"""Closest points of two convex shapes, separated or overlapping, and their contacts.
 
-How far two that are apart are from each other says `nsds.collision.gjk`. Contacts are then corners of the faces that look at each other
+The distance of separated shapes is that of `nsds.collision.gjk`. Contacts are then corners of the facing faces
 (`nsds.collision.patches`), with the gaps of these faces.
 
-Shapes that touch or overlap are moved apart along a normal n, to a distance r, and the normal n' of that place is taken: the separation
-``s(n) = min_a n . x - max_b n . x`` has ``s(n') >= s(n) + (r - s(n)) (1 - n . n')``, so that repeated it grows up to a least overlap. The
-normal of two shapes that are hardly apart, of which only rounding is left, is never asked for.
+Shapes that touch or overlap are moved apart along a normal n, to a distance r, and the normal n' found there is used: the separation
+``s(n) = min_a n . x - max_b n . x`` has ``s(n') >= s(n) + (r - s(n)) (1 - n . n')``, so that the iteration increases it up to a least
+overlap. The normal of two shapes whose distance is only rounding is never used.
 """
 
 import math
@@ -32,14 +32,14 @@ from nsds.collision.placed import (
 )
 from nsds.maths.vectors import norm, times
 
-_APART = 0.02  # of the smaller shape: distance to which shapes that are nearer are moved apart
-_CLEAR = 1e-9  # of the smaller shape: an overlap of which not only rounding is left
-_ROUNDS, _SETTLED = 30, 1e-13  # of moving apart; growth of the separation, of the smaller shape, that is none
+_APART = 0.02  # fraction of the smaller shape: distance to which nearer shapes are moved apart
+_CLEAR = 1e-9  # fraction of the smaller shape: overlap that is more than rounding
+_ROUNDS, _SETTLED = 30, 1e-13  # iterations of moving apart; growth of the separation, of the smaller shape, at which it has converged
 
 
 @tiny
 def _better(a, b, geometry, candidate, gap, n):
-    """Takes a direction in which two shapes are farther apart; returns how far. In and out: n (3,)."""
+    """Accepts a direction of larger separation; returns the separation. In and out: n (3,)."""
     s = separation(a, b, geometry, candidate)
     if s > gap:
         for i in range(3):
@@ -49,7 +49,7 @@ def _better(a, b, geometry, candidate, gap, n):
 
 @tiny
 def _soonest(moved, a, b, geometry, towards, S, small, d, gap, n):
-    """The direction in which b and a shape moved from a come apart soonest, if it is better; returns how far a is then. Work: d (3,)."""
+    """Tries the direction of least penetration of b and a shape moved from a; returns the separation of a along n. Work: d (3,)."""
     for i in range(3):
         d[i] = towards[i]
     least_overlap(moved, b, geometry, S, small, d)
@@ -58,7 +58,7 @@ def _soonest(moved, a, b, geometry, towards, S, small, d, gap, n):
 
 @tiny
 def _nearest_of(a, geometry, n, point):
-    """The point of a shape that is lowest along n. Out: point (3,)."""
+    """Lowest point of a shape along n. Out: point (3,)."""
     for i in range(3):
         point[i] = -n[i]
     farthest(a, geometry, point, point)
@@ -68,15 +68,17 @@ def _nearest_of(a, geometry, n, point):
 
 @kernel
 def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
-    """Signed distance of two convex shapes, of which a leaves b about the unit vector towards. Out: n (3,) from b to a; point (3,) of a.
+    """Signed distance of two convex shapes; towards: a unit vector, about from b to a. Out: n (3,) from b to a; point (3,) of a.
 
-    is_surface: b is a triangle of a surface, which a leaves to its outer side, though others may be nearer.
+    is_surface: b is a triangle of a surface, which a leaves to its outer side, though other directions may be shorter.
     """
     S, d, moved, room, corners = stack(SIMPLEX), stack(3), stack(PLACED), _APART * small, 3 if a[KIND] == FLAT_KIND else 1
+    # 1. shapes well apart: the distance of their cores is exact
     core, rounds = apart(a, b, geometry, towards, margin, n, point, S), radius(a) + radius(b)
     if core >= room or core - rounds > margin:
         return core - rounds
     gap = -math.inf
+    # 2. near or overlapping: best of the candidates, first the normal between the cores, then the direction of the centres
     if core > 0.0:
         for i in range(3):
             d[i] = n[i]
@@ -84,14 +86,16 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
     gap = _better(a, b, geometry, towards, gap, n)
     for i in range(PLACED):
         moved[i] = a[i]
+    # 3. an overlap of the cores: expanding polytope
     if core == WITHIN and not is_surface:
         gap = _soonest(moved, a, b, geometry, towards, S, small, d, gap, n)
     is_unclear = gap < -room if core == WITHIN else gap < -_CLEAR * small
-    if is_unclear and not is_surface:  # of what hardly touches rounding hides the way out: it is looked for a little deeper
+    if is_unclear and not is_surface:  # rounding hides the direction of a small overlap: the shapes are moved deeper
         for i in range(3 * corners):
             moved[CORNERS + i] = a[CORNERS + i] - room * towards[i % 3]
         if apart(moved, b, geometry, towards, math.inf, d, point, S) == WITHIN:
             gap = _soonest(moved, a, b, geometry, towards, S, small, d, gap, n)
+    # 4. move a apart along n and take the normal found there, until the separation no longer grows
     for _ in range(_ROUNDS):
         shift = room - gap
         for i in range(3 * corners):
@@ -116,7 +120,7 @@ def _count_of_faces(shape, geometry):
 
 @kernel
 def _height_above(shape, geometry, f, x, normal):
-    """How far a point is above a face of a box or hull. Out: normal (3,) of the face, in the world."""
+    """Height of a point above a face of a box or hull. Out: normal (3,) of the face, in the world."""
     block, corner, height = int(shape[BLOCK]), stack(3), 0.0
     at, R = int(geometry[block + FACES]) + FACE * f, view(shape, AXES, 9)
     times(R, view(geometry, at, 3), normal)
@@ -128,7 +132,7 @@ def _height_above(shape, geometry, f, x, normal):
 
 @kernel
 def _edge_on(a, b, geometry, gap, point, small, n):
-    """Whether several faces separate two shapes, which touch at a point (3,) of a, about as much.
+    """Whether several faces separate two shapes, which touch at a point (3,) of a, about equally.
 
     In and out: n (3,), which becomes the normal between those of these faces, see `nsds.collision.edge_on`.
     """
@@ -137,6 +141,7 @@ def _edge_on(a, b, geometry, gap, point, small, n):
     for turn in range(2):  # the best face first, then all others
         for side in range(2):
             shape, sense = (a, -1.0) if side == 0 else (b, 1.0)  # normals are from b to a
+            # point of the contact on this shape; only faces through it can have the normal
             for i in range(3):
                 x[i] = point[i] - side * gap * n[i]
             for f in range(_count_of_faces(shape, geometry) if turn == 0 or most > gap - width else 0):
@@ -144,6 +149,7 @@ def _edge_on(a, b, geometry, gap, point, small, n):
                     continue
                 for i in range(3):
                     face[i] *= sense
+                # the separation along its normal decides, not the height
                 s = separation(a, b, geometry, face)
                 if turn == 1:
                     is_between = add_normal(best, face, most - s, width, total) or is_between
@@ -152,6 +158,7 @@ def _edge_on(a, b, geometry, gap, point, small, n):
                     for i in range(3):
                         best[i] = total[i] = face[i]
     length, share = norm(total), max(gap, 0.0) / width  # of those that are apart, the direction between the closest points
+    # normal: between the faces for shapes that touch, that of the closest points where they are apart by the width
     for i in range(3 if is_between else 0):
         n[i] = share * n[i] + (1.0 - share) / length * total[i]
     length = norm(n)
@@ -165,6 +172,7 @@ def of_solids(a, b, geometry, margin, found):
     """Contacts of two convex shapes."""
     of_a, of_b, listed = stack(PART), stack(PART), stack(LISTED)
     towards, n, point, turned = stack(3), stack(3), stack(3), stack(3)
+    # 1. initial direction: between interior points
     small = min(smallest_of(a, geometry), smallest_of(b, geometry))
     middle_of(a, geometry, towards)
     middle_of(b, geometry, n)
@@ -173,10 +181,12 @@ def of_solids(a, b, geometry, margin, found):
     length = norm(towards)
     for i in range(3):
         towards[i] = towards[i] / length if length > 0.0 else (1.0 if i == 2 else 0.0)
+    # 2. closest points
     gap = closest(a, b, geometry, towards, False, margin, small, n, point)
     if gap > margin:
         return 0
     is_edge_on = does_touch(gap, 0.5 * small) and _edge_on(a, b, geometry, gap, point, small, n)
+    # 3. facing parts, reduced to edges or vertices where shapes touch edge on edge
     for i in range(3):
         turned[i] = -n[i]
     facing(a, geometry, turned, 8, of_a)
@@ -184,5 +194,6 @@ def of_solids(a, b, geometry, margin, found):
     if is_edge_on:
         edge_of(of_a, turned)
         edge_of(of_b, n)
+    # 4. contacts between both parts
     count = patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, listed, 0)
     return thinned(listed, count, small, found)

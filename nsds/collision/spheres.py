@@ -1,4 +1,4 @@
-"""Contacts of spheres with everything. The sphere is the first shape: the normal points to it, the point lies on it."""
+"""Contacts of spheres with all other shapes. The sphere is the first shape: the normal points to it, the point lies on it."""
 
 import math
 
@@ -9,7 +9,7 @@ from nsds.maths.vectors import norm, times
 
 @tiny
 def _on_sphere(size, pose, a, margin, gap, normal, found):
-    """The contact of sphere a with what lies opposite to the normal: one point, feature 0."""
+    """Contact of sphere a opposite to the normal: one point, feature 0."""
     r = size[3 * a]
     return put(
         found,
@@ -74,6 +74,7 @@ def sphere_box(size, pose, a, b, margin, found):
     c, n, R = stack(3), stack(3), stack(9)
     axes(pose, b, R)
     seen_from(R, pose, a, b, c)
+    # 1. vector from the closest point of the box, and the nearest face for a centre inside
     distance, depth, face = 0.0, math.inf, 0
     for i in range(3):
         half = 0.5 * size[3 * b + i]
@@ -81,6 +82,7 @@ def sphere_box(size, pose, a, b, margin, found):
         distance += n[i] * n[i]
         if half - abs(c[i]) < depth:
             depth, face = half - abs(c[i]), i
+    # 2. outside: along that vector; inside: through the nearest face
     if distance > TINY * TINY:
         distance = math.sqrt(distance)
         for i in range(3):
@@ -95,19 +97,22 @@ def sphere_box(size, pose, a, b, margin, found):
 
 @kernel
 def sphere_cylinder(size, pose, a, b, margin, found):
-    """Signed distance of the centre to the solid cylinder, less the radius; a centre inside leaves by the nearer of side and end."""
+    """Signed distance of the centre to the solid cylinder, less the radius; a centre inside leaves by side or end, whichever is nearer."""
     n, R = stack(3), stack(9)
     axes(pose, b, R)
     seen_from(R, pose, a, b, n)
+    # 1. cylindrical coordinates: distances beyond the side and beyond the end
     half, rho, z = 0.5 * size[3 * b + 1], math.hypot(n[0], n[1]), n[2]
     beyond_side, beyond_end = rho - size[3 * b], abs(z) - half
     side, end = max(beyond_side, 0.0), max(beyond_end, 0.0)
     distance = math.hypot(side, end)
+    # 2. inside: the nearer of both; outside: both components
     if distance <= TINY:
         distance = max(beyond_side, beyond_end)
         side, end = (1.0, 0.0) if beyond_side >= beyond_end else (0.0, 1.0)
     else:
         side, end = side / distance, end / distance
+    # 3. back to the axes of the cylinder; a centre on the axis has no direction of its own
     cosine, sine = (n[0] / rho, n[1] / rho) if rho > TINY else (1.0, 0.0)
     n[0], n[1], n[2] = side * cosine, side * sine, math.copysign(end, z)
     normal = stack(3)
@@ -119,7 +124,7 @@ def sphere_cylinder(size, pose, a, b, margin, found):
 def sphere_tube(size, pose, a, b, margin, found):
     """``gap = r_tube - rho - r`` of a sphere within a tube, rho the distance of its centre to the axis; without effect beyond the ends.
 
-    A sphere that has left the tube wholly through its wall is out.
+    A sphere that has left the tube entirely through its wall has no contact.
     """
     n, R = stack(3), stack(9)
     axes(pose, b, R)

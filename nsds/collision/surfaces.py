@@ -2,29 +2,29 @@
 
 import numpy as np
 
-AROUND = 20  # corners of what is round
+AROUND = 20  # corners of a circle
 # Corners and sides of a box with edges of length 1, counterclockwise from outside.
 BOX_CORNERS = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)])
 BOX_SIDES = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
 
 
 def box_surface(lengths):
-    """Of a box."""
+    """Surface of a box."""
     return BOX_CORNERS * lengths, BOX_SIDES
 
 
 def square(half):
-    """Of a plane, a square of twice ``half``."""
+    """Surface of a plane, a square of twice ``half``."""
     return half * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]), np.array([[0, 1, 2, 3]])
 
 
 def half_square(extent):
-    """Of a half plane, the part of it that a picture shows."""
+    """Visible part of a half plane."""
     return extent * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 0, 0], [-1, 0, 0]]), np.array([[0, 1, 2, 3]])
 
 
 def oval(radius, half):
-    """Of a disk, or of a stadium whose straight sides are twice ``half`` long: triangles about its centre."""
+    """Surface of a disk, or of a stadium whose straight sides are twice ``half`` long: triangles about its centre."""
     angle = np.linspace(0, 2 * np.pi, 2 * AROUND, endpoint=False) + np.pi / (2 * AROUND)
     rim = np.stack([radius * np.cos(angle) + np.copysign(half, np.cos(angle)), radius * np.sin(angle), 0 * angle], axis=1)
     here = np.arange(2 * AROUND)
@@ -33,13 +33,13 @@ def oval(radius, half):
 
 
 def without_caps(radius, half):
-    """Of a tube, from inside."""
+    """Surface of a tube, from inside."""
     corners, faces = turned_round([radius, radius], [-half, half])
     return corners, faces[:, ::-1]
 
 
 def turned_round(radii, heights):
-    """The surface that a line makes when it turns about z."""
+    """Surface of revolution of a line about z."""
     angle = np.linspace(0, 2 * np.pi, AROUND, endpoint=False)
     circle = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
     corners = np.concatenate([r * circle + [0, 0, z] for r, z in zip(radii, heights, strict=True)])

@@ -1,9 +1,9 @@
-"""When two shapes that move during a step touch, by conservative advancement: no farther than their distance allows at their speed.
+"""Time of first touch of two moving shapes by conservative advancement: steps no longer than their distance allows at their speed.
 
 The path of a body is a screw: at a time t of the step, from 0 to 1, its centre is ``c + v (t - t_0) + R arm`` and its quaternion ``R p``,
-with ``R = exp(w (t - t_0))``, in inertial axes. A distance g along a normal n shrinks at most as fast as ``-n . (v_a - v_b)`` and rotation
-say, between convex shapes for the rest of the step (Mirtich, Impulse-based Dynamic Simulation, Berkeley 1996, 2.3). Surfaces that are not
-convex may have points that are not near yet, and come nearer at most as fast as any point moves.
+with ``R = exp(w (t - t_0))``, in inertial axes. A distance g along a normal n shrinks at most at the rate ``-n . (v_a - v_b)`` plus the
+part of rotation, for convex shapes for the rest of the step (Mirtich, Impulse-based Dynamic Simulation, Berkeley 1996, 2.3). A nonconvex
+surface may have points that are not near yet, and approaches at most as fast as any of its points moves.
 """
 
 import math
@@ -20,17 +20,17 @@ from nsds.collision.narrow import contacts_of_pair
 from nsds.maths.rotations import exp_quaternion, product, rotate
 from nsds.maths.vectors import cross, dot, norm
 
-START, POINT, ARM, TURN, SPEED, SPIN, PATH = 0, 1, 4, 7, 11, 14, 17  # words of a path: t_0, c, arm, p, v, w; how many there are
+START, POINT, ARM, TURN, SPEED, SPIN, PATH = 0, 1, 4, 7, 11, 14, 17  # entries of a path: t_0, c, arm, p, v, w; their number
 NEVER = 2.0  # a time after the step
-FAST, _FAST_AT_SURFACE = 0.5, 0.2  # of the thinner shape: what moves farther in a step could pass; and where one is not convex
-_DEPTH = 0.01  # of it: overlap at which two shapes touch, deep enough for the normal of the side that they came from,
-_MOST = 0.2  # and that of shapes that overlap more from step to step
-_CLOSE = 0.05  # of the former: how exactly it is met
-_SIGHT = 4.0  # of the smaller shape: how far contacts of a surface that is not convex are looked for
-_CORNER = 0.1  # of the thinner shape: how far one may move where bounds allow less, or where such a surface could bend towards it
-_STEPS = 4096  # of a step, at most
+FAST, _FAST_AT_SURFACE = 0.5, 0.2  # fraction of the thinner shape: a larger motion in a step could pass it; for nonconvex surfaces
+_DEPTH = 0.01  # fraction of it: overlap at which two shapes touch, deep enough for the normal of the side that they came from,
+_MOST = 0.2  # and limit of it for shapes whose overlap grows from step to step
+_CLOSE = 0.05  # fraction of the former: tolerance
+_SIGHT = 4.0  # multiple of the smaller shape: distance within which contacts of a nonconvex surface are searched
+_CORNER = 0.1  # fraction of the thinner shape: least advance where bounds allow less, or where such a surface could bend towards it
+_STEPS = 4096  # per time step, at most
 _HALVINGS = 40
-_OPEN = 0.01  # of its diameter: thickness of a surface that encloses nothing
+_OPEN = 0.01  # fraction of its diameter: thickness of a surface that encloses nothing
 
 
 class Moving(NamedTuple):
@@ -42,13 +42,13 @@ class Moving(NamedTuple):
     local: NDArray  # poses in their bodies
     thickness: NDArray
     path: NDArray  # (PATH per body)
-    others: tuple  # as `contacts_of_pair` wants it
+    others: tuple  # argument of `contacts_of_pair`
     pose: NDArray  # work: poses in the world
     found: NDArray  # work: contacts of two shapes
 
 
 def _thicknesses(part):
-    """What must be passed to be on the other side, of all shapes of a part of collisions; infinite of planes."""
+    """Thickness to be passed to reach the other side, of all shapes of a part of collisions; infinite of planes."""
     kind, size = part["shape_kind"], part["shape_size"]
     result, known = np.empty(kind.size), {}
     for code, shape in enumerate(SHAPES.values()):
@@ -64,14 +64,15 @@ def _thicknesses(part):
 
 
 def safe_ways(part):
-    """Thicknesses of all shapes, and last by how much two may move in a step before any are looked at."""
+    """Thicknesses of all shapes, and last the displacement in a step below which no pair is tested."""
     thickness = _thicknesses(part)
     fast = _FAST_AT_SURFACE if np.isin(part["shape_kind"], (MESH, TUBE)).any() else FAST
     return np.append(thickness, fast * thickness.min())
 
 
 def _thickness(code, size, vertices, triangles):
-    """Least width between a side and what is opposite of it; of a mesh ``2 V / A``, a plate's thickness, or a part of its diameter."""
+    """Least width between a side and the opposite one; of a mesh ``2 V / A``, a plate's thickness, or a fraction of its diameter."""
+    # 1. corners and outward normals of the sides
     if code == POLYGON:
         corners = vertices[int(size[1]) : int(size[1] + size[2]), :2]
         edges = np.roll(corners, -1, axis=0) - corners
@@ -82,10 +83,12 @@ def _thickness(code, size, vertices, triangles):
         corners = places[triangles]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         corners = corners[:, 0]
+    # 2. convex: least width over all sides
     length = np.linalg.norm(normals, axis=1)
     if code != MESH:
         normals, corners = normals[length > 0] / length[length > 0, None], corners[length > 0]
         return ((normals * corners).sum(axis=1)[:, None] - normals @ places.T).max(axis=1).min()
+    # 3. a mesh: volume over area, if it is closed
     volume, area = abs(((corners - places.mean(axis=0)) * normals).sum()) / 6, length.sum() / 2
     is_closed = np.linalg.norm(normals.sum(axis=0)) <= 1e-9 * area
     return 2 * volume / area if is_closed and volume > 1e-9 * area * size[0] else _OPEN * 2 * size[0]
@@ -127,7 +130,7 @@ def _centre_of_turning(path, t, i):
 
 @kernel
 def _turning(m, s, t, n):
-    """How fast rotation can move a point of shape s, which is placed at time t, along the unit vector n; in any direction if that is 0."""
+    """Bound of the speed of a point of shape s by rotation, at time t, along the unit vector n; in any direction if n is 0."""
     b = m.body[s]
     if b == WORLD:
         return 0.0
@@ -136,15 +139,18 @@ def _turning(m, s, t, n):
     speed = norm(w)
     if speed == 0.0:
         return 0.0
+    # 1. arm of the centre of the shape about the centre of rotation
     for i in range(3):
         x[i] = m.pose[7 * s + i] - _centre_of_turning(path, t, i)
     cross(w, x, x)
     arm = norm(x) / speed
+    # 2. only the part of the angular velocity that moves points along n
     if dot(n, n) > 0.0:
         cross(w, n, x)
         speed = norm(x)
     if m.kind[s] == SPHERE or m.kind[s] == DISK:
         return speed * arm
+    # 3. rotation of the shape itself; a ball does not move its surface by it
     own = speed
     if m.kind[s] == CAPSULE or m.kind[s] == CYLINDER or m.kind[s] == CONE:  # about its axis it turns in its own surface
         third_axis(m.pose, s, z)
@@ -157,7 +163,7 @@ def _turning(m, s, t, n):
 
 @kernel
 def closing_speed(m, s, t, time, n):
-    """How fast two shapes that are placed can come nearer along n, from t to s, or, if n is 0, in any direction."""
+    """Bound of the rate at which the gap of two placed shapes closes along n, from t to s, or, if n is 0, in any direction."""
     v = stack(3)
     for i in range(3):
         v[i] = 0.0
@@ -171,9 +177,10 @@ def closing_speed(m, s, t, time, n):
 
 @kernel
 def _move_alike(m, s, t, time, small):
-    """Whether two shapes follow one screw, so that they do not move against each other."""
+    """Whether two shapes follow one screw motion, so that they do not move relative to each other."""
     if m.body[s] == WORLD or m.body[t] == WORLD:
         return False
+    # equal velocities; with rotation also the same centre, to a tolerance
     a, b, far, turns = view(m.path, PATH * m.body[s], PATH), view(m.path, PATH * m.body[t], PATH), 0.0, 0.0
     for i in range(SPEED, PATH):
         if a[i] != b[i]:
@@ -186,7 +193,7 @@ def _move_alike(m, s, t, time, small):
 
 @kernel
 def _nearest(m, s, t, time, margin, n, x):
-    """The lowest gap of two shapes at a time, infinite without contacts within the margin. Out: its normal n and point x."""
+    """Lowest gap of two shapes at a time, infinite without contacts within the margin. Out: its normal n and point x."""
     place_at(m, s, time)
     place_at(m, t, time)
     least = math.inf
@@ -201,7 +208,7 @@ def _nearest(m, s, t, time, margin, n, x):
 
 @kernel
 def _approach(m, s, t, time, n, x):
-    """How fast two shapes come nearer along n at a point x."""
+    """Rate at which two shapes approach along n at a point x."""
     v, arm, rate = stack(3), stack(3), 0.0
     for side in range(2):
         b = m.body[s] if side == 0 else m.body[t]
@@ -218,10 +225,11 @@ def _approach(m, s, t, time, n, x):
 
 @kernel
 def first_touch(m, s, t, begin):
-    """The first time from ``begin`` on at which two shapes touch and come nearer, NEVER without one; slow ones are not looked at.
+    """First time from ``begin`` on at which two approaching shapes touch, NEVER if there is none; slow pairs are not tested.
 
-    They touch where they overlap by a hundredth of the thinner one, or by that more than at the start, up to a limit. A contact is there.
+    They touch at an overlap of a hundredth of the thinner one, or by that more than at the start, up to a limit. A contact exists then.
     """
+    # 1. fastest possible approach; a pair too slow to pass through, or in the same motion, is left to the detection of the step
     n, x, anywhere, small = stack(3), stack(3), stack(3), min(m.thickness[s], m.thickness[t])
     for i in range(3):
         anywhere[i] = 0.0
@@ -232,18 +240,23 @@ def first_touch(m, s, t, begin):
     fast = FAST if is_convex else _FAST_AT_SURFACE
     if not fastest * (1.0 - begin) > fast * small or _move_alike(m, s, t, begin, small):
         return NEVER
+    # 2. depth at which they touch, shortest advance
     room, shortest, before, time = _DEPTH * small, max((1.0 - begin) / _STEPS, _CORNER * small / fastest), begin, begin
     depth, close, sight = room, _CLOSE * room, _SIGHT * min(bound(m.kind, m.size, s), bound(m.kind, m.size, t))
+    # 3. conservative advancement
     for k in range(_STEPS + 1):
         rest = 1.0 - time
         margin = fastest * rest if is_convex else min(fastest * rest, sight)
         gap = _nearest(m, s, t, time, margin, n, x)
+        # overlap at the start: only a deeper one is a touch
         if k == 0 and gap < 0.0:
             depth = max(min(room - gap, _MOST * small), 0.1 * room - gap)
+        # 4. deep enough: a touch if they approach
         if gap <= close - depth:
             if _approach(m, s, t, time, n, x) > 0.0:
                 return time if gap >= -2.0 * depth else _between(m, s, t, before, time, margin, close - depth, gap, n, x)
             depth = room - gap  # it comes out of there
+        # 5. next time: as far as the gap allows at this speed; at least the shortest advance, so that the loop ends
         share = (margin + depth) / fastest
         if gap < math.inf:
             speed = closing_speed(m, s, t, time, n)
@@ -258,9 +271,9 @@ def first_touch(m, s, t, begin):
 
 @kernel
 def _between(m, s, t, before, after, margin, wanted, lowest, n, x):
-    """A time at which the gap has just fallen to the wanted one, by bisection; lowest: the gap after that.
+    """Time at which the gap has just fallen to the wanted one, by bisection; lowest: the gap after that.
 
-    Where it jumps, the time after that; NEVER where it is then beyond the middle of the thinner shape, as of a ball in the wall of a tube.
+    Where it jumps, the time after the jump; NEVER if it is then beyond the middle of the thinner shape, e.g. a ball in the wall of a tube.
     """
     for _ in range(_HALVINGS):
         time = 0.5 * (before + after)

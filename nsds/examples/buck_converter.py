@@ -67,6 +67,7 @@ def buck_converter(load=10.0, reference=1.8):
     >>> float(rows["circuit"]["x"][-1, 0].round(6))  # V, after 2 us
     0.01992
     """
+    # 1. inductor, output capacitor, time constant and gain of the amplifier, resistors and capacitors of its filter
     L, Co, tau_amplifier = 1e-5, 2.2e-5, 1 / (2 * 3.14159 * 3e7)  # the study truncates pi
     G = 1e4 / tau_amplifier
     r11, r21, c11, r12, c21 = 15580.0, 5.613e6, 2e-11, 227800.0, 1.9e-12
@@ -74,6 +75,7 @@ def buck_converter(load=10.0, reference=1.8):
     alpha = beta + 1 / r21
     tau1, tau2 = r11 * c11, r21 * c21
     x21, x11 = 1 / (alpha * r21), 1 / (alpha * r11)
+    # 2. state matrix, with the voltage of the inner node of the filter eliminated by alpha
     A = [
         [-1 / (load * Co) - beta * x21 / Co, 1 / Co, x21 / r11 / Co, -beta * x21 / Co, beta * x21 / Co],
         [-1 / L, 0, 0, 0, 0],
@@ -81,6 +83,7 @@ def buck_converter(load=10.0, reference=1.8):
         [-beta / alpha / tau2, 0, x11 / tau2, (x21 - 1) / tau2, -(x21 - 1) / tau2],
         [-G * beta / alpha, 0, G * x11, G * x21, -G * x21 - 1 / tau_amplifier],
     ]
+    # 3. inputs and outputs: lambda_11 feeds the inductor, y_0 and y_1 read the amplifier, y_11 the inductor's current
     B, C = np.zeros((5, 12)), np.zeros((12, 5))
     B[1, 11] = 1 / L
     C[0, 4] = C[1, 4] = C[11, 1] = 1.0
@@ -93,18 +96,22 @@ def buck_converter(load=10.0, reference=1.8):
 
 def _transistors():
     """D and thresholds: comparator (0, 1), four pieces of either transistor (2 to 5, 6 to 9), diodes (10, 11)."""
+    # 1. the law of a transistor is the difference of two squares, each approximated by two pieces: corners and slopes
     threshold, half_gain = 2.0, 5.0  # V, A/V²
     corner = (_SUPPLY - threshold) / (2 * (1 + math.sqrt(2)))
     corners = np.tile([0, (1 + math.sqrt(2)) * corner], 2)
     slopes = np.array([2, 4 * math.sqrt(2), -2, -4 * math.sqrt(2)]) * corner
     second = np.array([0.0, 0, 1, 1])  # pieces that look at the drain
     p, n = slice(2, 6), slice(6, 10)
+    # 2. gates behind the comparator, drains at the node between the transistors
     D, e = np.eye(12), np.zeros(12)
     D[p, 0] = D[n, 1] = _SLOPE
     D[p, 1] = D[n, 0] = -_SLOPE
     D[p, 11], D[n, 11] = -second, second
+    # 3. balance of the currents at that node, and the two diodes
     D[11, p], D[11, n] = -half_gain * slopes, half_gain * slopes
     D[10:, 10:] = [[0, -1], [1, 0]]
+    # 4. thresholds of the twelve components
     e[:2] = _LOW, _HIGH
     e[p] = threshold - _SUPPLY * (1 - second) + _DIODE * second + corners
     e[n] = threshold - _DIODE * second + corners

@@ -111,11 +111,13 @@ def cam_motion(t, rpm):
 def draw(system, trajectory):
     """The last three revolutions: lift of cam and follower, lift-off and impacts; force and impulses of the contact; impact velocities."""
     drawing, (lifts, forces, speeds) = figure(3, sharex=True)
+    # 1. the last three revolutions, with the intervals of contact: an infinitely short one is an impact
     rpm = system["follower"]["z"][0].item()
     last = trajectory[trajectory["t"] >= trajectory["t"][-1] - 180 / rpm]
     t, cam = last["t"], cam_motion(last["t"], rpm)[0]
     lift = 1e3 * (cam + last["follower"]["q"][:, 0] - _RESTING)
     found = contact_intervals(system, last, "contact")
+    # 2. lifts, with the ends of the contacts
     impacts, kept = found[np.isfinite(found["impulse"])], found[found["end"] > found["begin"]]
     lifts.plot(t, 1e3 * (cam - _RESTING), label="cam", color="0.6")
     lifts.plot(t, lift, label="follower", color="C0", linewidth=1.0)
@@ -123,6 +125,7 @@ def draw(system, trajectory):
     ends = kept["end"][kept["end"] < t[-1]]
     lifts.plot(ends, np.interp(ends, t, lift), "^", color="C2", markersize=7, label="lift-off")
     lifts.set_ylabel("lift (mm)")
+    # 3. forces: a multiplier is the impulse of a step; that of an impact is drawn as an impulse, not as a force
     held = np.zeros(t.size)
     for begin, end, impulse in found[["begin", "end", "impulse"]].tolist():
         chosen = (t > begin if np.isfinite(impulse) else t >= begin) & (t <= end)
@@ -134,6 +137,7 @@ def draw(system, trajectory):
     impulses.set_ylabel("impulse (N s)", color="C3")
     for ax in (forces, impulses):
         ax.set_ylim(bottom=0)
+    # 4. impact velocities
     speeds.vlines(impacts["begin"], 0, impacts["approach"], color="C3", linewidth=1.2)
     speeds.plot(impacts["begin"], impacts["approach"], "v", color="C3", markersize=4)
     speeds.set(xlabel="t (s)", ylabel="impact velocity (m/s)", xlim=(t[0], t[-1]))

@@ -125,11 +125,13 @@ class CartPoles:
         return self._observations(), {}
 
     def step(self, actions):
-        """(observations, rewards, ended, cut off, {}), one entry a member, after one step."""
+        """(observations, rewards, terminated, truncated, {}), one entry a member, after one step."""
+        # 1. members whose episode is over start again instead of this step; the others move under the force of their actions
         begins = self._over.copy()
         self.carts["cart"]["u"][:, 0] = np.where(np.asarray(actions, bool), self._push, -self._push)
         self._advance(self.carts, np.where(begins, 0, 1), out=self.carts)
         self._begin(begins)
+        # 2. ends of episodes: the pole has fallen, or the number of steps is reached
         ended = abs(self.carts["cart"]["q"][:, 1]) > np.radians(12)
         cut = ~ended & (self.carts["step"] - self._start["step"] >= self._steps)
         self._over = ended | cut

@@ -64,10 +64,12 @@ def compass_walker(mu=0.8, push=0.0):
     >>> float((rows["hip"]["q"][-1, 0] - rows["hip"]["q"][0, 0]).round(2))  # four steps of 0.54 m
     2.17
     """
+    # 1. the hip and its velocity in the state of the repeated walk, seen along the slope
     half, stands, swings = WALK
     z, hip = [0, 0, 1], np.array([-math.sin(half), math.cos(half)]) * (BELOW + ABOVE)
     rates = np.array([stands + push, swings])
     v_hip = rates[0] * (BELOW + ABOVE) * np.array([math.cos(half), math.sin(half)])
+    # 2. legs from the hip downwards, with the velocities that follow from its own and their rotation
     q, v = np.zeros((2, 3)), np.zeros((2, 3))
     for i, angle in enumerate((-half, half)):  # from the normal, towards the valley
         along = np.array([math.sin(angle), math.cos(angle)])

@@ -16,7 +16,7 @@ _GRAVITY, _EDGE = 9.81, 0.2  # of the parcels (m)
 
 
 def _handle(t, x, state, z, u):
-    """A parcel is put on each z[0] seconds, and taken off beyond x = z[1]."""
+    """A parcel is put on each z[0] seconds, and removed beyond x = z[1]."""
     for i in range(u.size):
         if i == int(state[0]) and t > state[0] * z[0] - 1e-9:
             u[i] = 1.0

@@ -75,7 +75,7 @@ def spin(speed):
 
 
 def draw(system, trajectory):
-    """Way to the berth, force of the latch, and how fast both turn."""
+    """Displacement of the shuttle from its berth, force of the latch, and angular velocities of both."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "latch.y[0]", ax=axes[0]).set_ylabel("way (m)")
     time_series(trajectory, "latch.lambda[0]", ax=axes[1]).set_ylabel("impulse (N s)")

@@ -62,11 +62,13 @@ def door_latch(speed=0.5, pulls=0.6):
     True
     """
     c, s = math.cos(_ANGLE), math.sin(_ANGLE)
+    # 1. shapes: the bolt in the frame of its tip, with bevel and flat, and the edge of the strike
     tip, half, long = WIDTH + THROW, WIDTH / 2, 0.06
     bolt = polygon(
         np.array([[tip - long, -BACK], [tip, -BACK], [tip, FLAT], [tip - THROW, FLAT + THROW], [tip - long, FLAT + THROW]]) - [tip, 0]
     )
     edge = polygon([[STRIKE, 0.0], [STRIKE + 0.05, -0.04], [STRIKE + 0.05, 0.0]])
+    # 2. door and bolt turn about the hinge; the bolt slides along the door, up to the end of its displacement
     along, z = [c, s, 0], [0, 0, 1]
     return system(
         door=planar_bodies(
@@ -85,10 +87,11 @@ def door_latch(speed=0.5, pulls=0.6):
 
 def least_speed():
     """Speed (rad/s) from which on the door falls into its latch: it pays for the spring, and for the impact on the bevel."""
+    # 1. work of the spring until the bolt is pushed back
     way = THROW - GAP  # of the bolt, where its flat end passes the edge
     work = PRELOAD * way + STIFFNESS * way**2 / 2
     inertia = DOOR + BOLT * (WIDTH + THROW) ** 2 + 1e-5
-    # The edge is on the bevel at y = FLAT + (tip - x), on a circle about the hinge, seen from the door: x^2 + y^2 = STRIKE^2.
+    # 2. impact on the bevel, seen from the door: y = FLAT + (tip - x), and the edge is on a circle about the hinge, x^2 + y^2 = STRIKE^2.
     offset = FLAT + WIDTH + THROW
     x = (offset + math.sqrt(2 * STRIKE**2 - offset**2)) / 2
     by_angle, by_bolt = (x - (offset - x)) / math.sqrt(2), 1 / math.sqrt(2)
@@ -97,12 +100,12 @@ def least_speed():
 
 
 def held_angle():
-    """Where the bolt's back meets the edge (rad)."""
+    """Angle (rad) of the door at which the back of the bolt lies against the edge."""
     return math.asin(BACK / STRIKE)
 
 
 def draw(system, trajectory):
-    """Angle of the door, way of the bolt, impulses of the strike."""
+    """Angle of the door, displacement of the bolt, impulses of the strike."""
     drawing, axes = figure(3, sharex=True)
     axes[0].plot(trajectory["t"], 2 * np.arctan2(trajectory["door"]["q"][:, 6], trajectory["door"]["q"][:, 3]))
     axes[0].set(ylabel="door (rad)")

@@ -17,7 +17,7 @@ FLYWHEEL, ROD_MASS, ROD_INERTIA, PISTON = 0.05, 0.4, 5e-4, 0.6  # inertia about 
 
 
 def _gas(t, y, ydot, z, out):
-    """Force along the way of the piston from its outer dead centre: z[0] is that of the pressure there, z[1] the gas column."""
+    """Force along the displacement of the piston from its outer dead centre: z[0] is that of the pressure there, z[1] the gas column."""
     out[0] = -z[0] * ((z[1] / (z[1] - y[0])) ** z[2] - 1.0)
 
 
@@ -46,6 +46,7 @@ def gas_piston(speed=80.0):
     >>> float(rows["gas"]["y"].max().round(4))  # twice the crank
     0.08
     """
+    # 1. positions and velocities at the outer dead centre, where the crank and the rod are in line
     pin, wrist = np.array([0.0, 0, -CRANK]), np.array([0.0, 0, ROD - CRANK])
     rate = np.array([0.0, speed, 0])
     v_pin, turn = np.cross(rate, pin), np.array([0.0, speed * CRANK / ROD, 0])  # the wrist is at rest
@@ -78,7 +79,7 @@ def inertia_and_work(angle):
 
 
 def draw(system, trajectory):
-    """Way of the piston, force of the gas, speed of the crank."""
+    """Displacement of the piston, force of the gas, speed of the crank."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "gas.y", ax=axes[0]).set_ylabel("piston (m)")
     time_series(trajectory, "gas.lambda", ax=axes[1]).set_ylabel("gas (N s)")

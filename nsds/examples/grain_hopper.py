@@ -16,7 +16,7 @@ RUN = {"t_end": 3.4, "h": 2e-3, "solver": "bodies"}
 
 _GRAVITY, _RADIUS, _DENSITY = 9.81, 0.04, 2000.0
 _MOUTH, _OPENING, _SLOPE = 0.6, 0.24, math.radians(50)  # edges of the square mouth and outlet (m), slope of the walls
-_SPOUT, _GONE = 0.8, -0.6  # heights above the gate where grains are born, and below which they are taken away (m)
+_SPOUT, _GONE = 0.8, -0.6  # heights above the gate where grains are born, and below which they are removed (m)
 
 
 def _supply(t, x, state, z, u):
@@ -66,11 +66,13 @@ def grain_hopper(n=24, interval=0.07, opens=2.4, mu=0.3):
     >>> rows["grains"]["alive"].sum(axis=1)[[0, 36, 71, 150]].tolist()
     [1, 2, 3, 4]
     """
+    # 1. grains wait at the spout with the velocity of their birth, not yet alive
     grain, rng = sphere(_RADIUS), np.random.default_rng(1)
     mass = _DENSITY * 4 / 3 * math.pi * _RADIUS**3
     q, v = np.zeros((n, 7)), np.zeros((n, 6))
     q[:, 2], q[:, 3] = _SPOUT, 1.0
     v[:, :2], v[:, 2] = 0.2 * rng.normal(size=(n, 2)), -1.0
+    # 2. four inclined walls, as boxes whose upper faces are the surfaces of the funnel, and the gate below
     length, c, s = (_MOUTH - _OPENING) / 2 / math.cos(_SLOPE), math.cos(_SLOPE / 2), math.sin(_SLOPE / 2)
     middle, height = (_MOUTH + _OPENING) / 4, length * math.sin(_SLOPE) / 2
     lift = np.array([-math.sin(_SLOPE), math.cos(_SLOPE)]) * 0.01  # half the thickness lies behind the surface

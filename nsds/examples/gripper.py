@@ -60,10 +60,12 @@ def gripper(press=14.0, lift=2.0, mu=0.5):
     >>> rows["block"]["v"][-1, 2].round(2), rows["hand"]["v"][-1, 2].round(2)  # 0.4 s at 2 m/s²
     (np.float64(0.8), np.float64(0.8))
     """
+    # 1. places of hand and fingers, the fingers open on both sides of the block
     body, pad, at = box([_SIDE] * 3), box(_PAD), _SIDE / 2 + _OPEN + _PAD[0] / 2
     height, upright = 0.14, [1.0, 0, 0, 0]
     moved = HAND + 2 * FINGER
     q = np.array([[side * at, 0, _SIDE / 2 + 0.01, *upright] for side in (-1, 1)])
+    # 2. each finger slides along the hand and is pressed inwards
     drives = {}
     for i, inward in enumerate((1.0, -1.0)):
         on = (f"fingers[{i}]", "hand")

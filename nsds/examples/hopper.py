@@ -100,6 +100,7 @@ def hopper_thrusts(height=0.1):
 
     from nsds.analysis.gradients import gradient
 
+    # 1. one pass gives value and gradient: the two functions that the optimiser calls share it
     names, known = [f"hopper.z[{1 + j}]" for j in range(N)], {}
     target = hopper_apex(np.array([height + LENGTH, height, 0.0, 0.0]))
 
@@ -111,6 +112,7 @@ def hopper_thrusts(height=0.1):
             known.update(thrusts=thrusts.tobytes(), motion=motion)
         return known["motion"]
 
+    # 2. least squares of the thrusts, under the condition that the centre of mass comes as high as it was dropped from
     result = minimize(
         lambda u: (0.5 * u @ u, u), np.ones(N), jac=True, method="SLSQP", options={"ftol": 1e-12, "maxiter": 200},
         constraints={"type": "eq", "fun": lambda u: found(u)["value"] - target, "jac": lambda u: found(u)["gradient"][4:]},

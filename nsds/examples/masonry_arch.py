@@ -52,6 +52,7 @@ def masonry_arch(n=15, thickness=0.13, radius=2.0, mu=0.7):
     True
     False
     """
+    # 1. stones between radial joints, each in the frame of its centre of mass
     angles = np.pi * np.arange(n + 1) / n
     rays = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     shapes, centres = [], []
@@ -60,6 +61,7 @@ def masonry_arch(n=15, thickness=0.13, radius=2.0, mu=0.7):
         corners = np.stack([(1 - half) * one, (1 + half) * one, (1 + half) * other, (1 - half) * other])
         centres.append(centre_of_mass(polygon(corners))[:2])
         shapes.append([polygon(corners, position=-centres[-1])])
+    # 2. masses and moments of inertia from the areas
     mass = _DENSITY * np.array([volume(each) for (each,) in shapes])
     moment = np.array([inertia(each, m) for (each,), m in zip(shapes, mass, strict=True)])
     return system(

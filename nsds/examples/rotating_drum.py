@@ -49,11 +49,13 @@ def rotating_drum(n=200, spin=3.0, mu=0.3, e=0.3, filling=0.35):
     >>> rows["grains"]["q"].shape
     (11, 50, 7)
     """
+    # 1. grains on a lattice within the drum, with velocities that differ
     grain, mass = sphere(GRAIN), _DENSITY * 4 / 3 * math.pi * GRAIN**3
     radius = drum_radius(n, filling)
     q, v = np.zeros((n, 7)), np.zeros((n, 6))
     q[:, :3], q[:, 3] = _lattice(n, radius), 1.0
     v[:, :3] = np.random.default_rng(0).normal(scale=0.01, size=(n, 3))  # so that columns of the lattice do not stand
+    # 2. the drum as a tube about y between two planes
     wall = tube(radius, orientation=[math.sqrt(0.5), -math.sqrt(0.5), 0, 0])  # along y
     caps = [plane([0, side, 0], offset=-_WIDTH / 2) for side in (1, -1)]
     return system(

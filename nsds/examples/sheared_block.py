@@ -110,12 +110,14 @@ def draw(system, trajectory):
     """The lower face at the end: pressure, and where it sticks and slides; how many contacts do so in time."""
     import matplotlib.pyplot as plt
 
+    # 1. contacts that are open, stick and slide: those slide whose friction is on the cone
     m = round(np.sqrt(trajectory["floor"]["lambda"].shape[-1] / 3))
     impulse = trajectory["floor"]["lambda"].reshape(-1, m * m, 3)
     normal, tangential, mu = impulse[..., 0], np.hypot(impulse[..., 1], impulse[..., 2]), system["floor"]["mu"].reshape(-1)
     presses = normal > 0
     slides = presses & (tangential > (1 - 1e-6) * mu * normal)
     where = np.meshgrid(*(np.linspace(0, 1e3 * SIDE, m),) * 2)
+    # 2. pressure of the face at the end, with the status of its contacts, and their numbers in time
     drawing, (face, counts) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     h = trajectory["t"][-1] / max(int(trajectory["step"][-1]), 1)
     shown = face.pcolormesh(*where, 1e-3 * (normal[-1] / h).reshape(m, m) / _areas(m - 1), cmap="Blues", shading="gouraud")

@@ -12,7 +12,7 @@ JOINTS = ("waist", "shoulder", "elbow", "forearm_roll", "wrist_bend", "tool_roll
 START = dict(zip(JOINTS, (0.0, -0.6, 0.9, 0.0, 0.3, 0.0), strict=True))
 TARGET = dict(zip(JOINTS, (0.8, 0.4, 0.2, 1.0, -0.7, 2.0), strict=True))
 STIFFNESS = dict(zip(JOINTS, (2e4, 4e4, 2e4, 4e3, 3e3, 1e3), strict=True))  # of the servos (N m/rad)
-_TIME = 1.2  # of the way (s)
+_TIME = 1.2  # of the motion (s)
 URDF = """
 <robot name="six_axis_arm">
   <link name="pedestal"/>
@@ -83,7 +83,7 @@ URDF = """
 
 
 def servo(t, y, ydot, z, out):
-    """Stiffness z[0] and damping z[1] about a way of z[2] within the time z[3], which starts and ends at rest."""
+    """Stiffness z[0] and damping z[1] about a displacement of z[2] within the time z[3], which starts and ends at rest."""
     s = min(t / z[3], 1.0)
     y_wanted = z[2] * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
     rate = z[2] / z[3] * 30.0 * s**2 * (1.0 - s) ** 2

@@ -1,4 +1,4 @@
-"""A slider-crank in space: the crank turns across the way of the slider (Haug 1989)."""
+"""A slider-crank in space: the crank turns across the path of the slider (Haug 1989)."""
 
 import math
 
@@ -40,7 +40,7 @@ def slider_crank_3d(speed=6.0):
     Notes
     -----
     The dimensions and masses are those of Haug's mechanism (Computer Aided Kinematics and Dynamics of Mechanical Systems, 1989), a
-    benchmark of multibody codes; here the rod has a hinge at the slider, which is free to turn about its way. 18 coordinates, 17
+    benchmark of multibody codes; here the rod has a hinge at the slider, which is free to turn about its path. 18 coordinates, 17
     equations: one degree of freedom is left.
 
     Examples
@@ -50,12 +50,14 @@ def slider_crank_3d(speed=6.0):
     >>> rows["slider"]["q"][[0, 500], 0].round(3)
     array([0.2  , 0.185])
     """
+    # 1. positions: the crank up, the rod from its top to the slider
     top, slider = _CENTRE + np.array([0.0, 0.0, _CRANK]), np.array([0.2, 0.0, 0.0])
     along = (slider - top) / _ROD
     half = np.array([1 + along[0], 0.0, -along[2], along[1]])  # turns x to the direction of the rod
     rod_quaternion = half / np.linalg.norm(half)
     axis = np.cross([1.0, 0, 0], along)  # of the hinge at the slider
     axis /= np.linalg.norm(axis)
+    # 2. velocities which all joints allow
     crank_twist = np.array([speed, 0.0, 0.0])
     v_top = np.cross(crank_twist, top - _CENTRE)
     # The slider moves with (s, 0, 0) and turns by (a, 0, 0); the rod turns by that and by b about its hinge.
@@ -82,7 +84,7 @@ def slider_crank_3d(speed=6.0):
 
 
 def draw(system, trajectory):
-    """Way of the slider, angular velocity of the crank, and by how far the joints have opened."""
+    """Displacement of the slider, angular velocity of the crank, and by how far the joints have opened."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "slider.q[0]", ax=axes[0]).set_ylabel("slider (m)")
     time_series(trajectory, "crank.v[3]", ax=axes[1]).set_ylabel("crank (rad/s)")

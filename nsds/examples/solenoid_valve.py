@@ -11,7 +11,7 @@ from nsds.pictures.plotting import figure, time_series
 
 RUN = {"t_end": 0.2, "h": 2e-5}
 
-MASS, STROKE = 0.03, 3e-3  # of the plunger (kg), its way (m)
+MASS, STROKE = 0.03, 3e-3  # of the plunger (kg), its displacement (m)
 LEAST, MORE, REACH = 8e-3, 40e-3, 1e-3  # L(x) = LEAST + MORE REACH / (REACH + x) (H, H, m)
 RESISTANCE, VOLTAGE, OFF = 10.0, 12.0, 0.1  # of the coil (Ohm, V), when it is switched off (s)
 STIFFNESS, PRELOAD, DAMPING = 600.0, 0.4, 0.3  # of the spring where the valve is open (N/m, N, N s/m)

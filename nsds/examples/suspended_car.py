@@ -40,6 +40,7 @@ def suspended_car(speed=3.0):
     >>> rows["chassis"]["q"][[0, -1], 2].round(3)
     array([0.65, 0.65])
     """
+    # 1. positions of the wheels, and velocities with which they roll
     at = np.array([[x - AHEAD, y, 0] for x in (BASE / 2, -BASE / 2) for y in (TRACK / 2, -TRACK / 2)])
     body, tyre = box([2.2, 0.9, 0.3]), sphere(RADIUS)
     height = RADIUS + STRUT
@@ -47,6 +48,7 @@ def suspended_car(speed=3.0):
     upright = np.tile([1.0, 0, 0, 0], (4, 1))
     v = np.tile([speed, 0, 0, 0, 0, 0], (4, 1))
     rolling = v + np.array([0, 0, 0, 0, speed / RADIUS, 0])
+    # 2. of each wheel: guide, axle, and a spring whose free length carries its load at rest
     parts = {}
     for i, load in enumerate(loads()):
         mount, on = places[i] + [0, 0, STRUT], (f"hubs[{i}]", "chassis")

@@ -38,7 +38,7 @@ def weight(t, q, v, z, out):
 
 @kernel
 def circle(t):
-    """Where the tip is to be: position, velocity and acceleration."""
+    """Wanted position, velocity and acceleration of the tip."""
     c, s = -_RADIUS * math.cos(_SPEED * t), _RADIUS * math.sin(_SPEED * t)
     return _CENTRE[0] + c, _CENTRE[1] + s, _SPEED * s, -_SPEED * c, -(_SPEED**2) * c, -(_SPEED**2) * s
 
@@ -47,11 +47,14 @@ def control(t, q, v, z, out):
     """Computed torque: the acceleration of the tip becomes ``a + k_d (v - p') + k_p (p - tip)``; z = (mass, length, k_p, k_d)."""
     half, k_p, k_d = z[0] / 2.0, z[2], z[3]
     c0, s0, c1, s1 = z[1] * math.cos(q[0]), z[1] * math.sin(q[0]), z[1] * math.cos(q[1]), z[1] * math.sin(q[1])
+    # 1. acceleration of the tip that lets its error decay, the centripetal accelerations of the links subtracted
     p_x, p_y, v_x, v_y, a_x, a_y = circle(t)
     a_x += k_d * (v_x + s0 * v[0] + s1 * v[1]) + k_p * (p_x - c0 - c1) + c0 * v[0] ** 2 + c1 * v[1] ** 2
     a_y += k_d * (v_y - c0 * v[0] - c1 * v[1]) + k_p * (p_y - s0 - s1) + s0 * v[0] ** 2 + s1 * v[1] ** 2
+    # 2. inverse kinematics: angular accelerations of the links
     determinant = c0 * s1 - s0 * c1
     first, second = (c1 * a_x + s1 * a_y) / determinant, -(c0 * a_x + s0 * a_y) / determinant
+    # 3. inverse dynamics: torques of the motors
     inertia, coupling, twist = 2.0 / 3.0 * half * z[1] ** 2, half * (c0 * c1 + s0 * s1), half * (s0 * c1 - c0 * s1)
     on_first = 4.0 * inertia * first + coupling * second + twist * v[1] ** 2 + 3.0 * half * _GRAVITY * c0
     on_second = coupling * first + inertia * second - twist * v[0] ** 2 + half * _GRAVITY * c1
@@ -97,6 +100,7 @@ def two_link_manipulator(wall=1.3, e=0.5, mass=1.0, length=1.0, k_p=100.0, k_d=2
     >>> bool(abs(tip - 1.1 + 0.4 * np.cos(np.pi * rows["t"])).max() < 2e-5)
     True
     """
+    # inverse kinematics of the start: the tip on its circle, with its velocity
     x, y, v_x, v_y, _, _ = getattr(circle, "py_func", circle)(0.0)
     direction, half_opening = math.atan2(y, x), math.acos(math.hypot(x, y) / (2 * length))
     q = np.array([direction + half_opening, direction - half_opening])

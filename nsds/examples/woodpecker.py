@@ -40,12 +40,15 @@ def woodpecker(e=0.5, mu=0.3):
     >>> float(rows["toy"]["q"][-1, 0].round(4)), float((abs(rows["toy"]["v"][:, 0]) < 1e-9).mean().round(2))
     (-0.0414, 0.26)
     """
+    # 1. dimensions and masses
     pole, sleeve, half_height = 0.0025, 0.0031, 0.0058  # radii of pole and sleeve, half of the sleeve's height (m)
     arm, bird, beak, tip = 0.010, 0.015, 0.02, 0.0201  # sleeve to spring, spring to bird, beak above and in front of the bird (m)
     m_sleeve, m_bird, j_sleeve, j_bird, stiffness, gravity = 0.0003, 0.0045, 5.0e-9, 7.0e-7, 0.0056, 9.81
+    # 2. mass and stiffness in the height of the sleeve and the angles of sleeve and bird
     lever = np.array([1.0, arm, bird])
     M = m_bird * np.outer(lever, lever) + np.diag([m_sleeve, j_sleeve, j_bird])
     K = stiffness * np.array([[0, 0, 0], [0, 1, -1], [0, -1, 1]])
+    # 3. contacts with the pole: normal, tangent, gap at the start and restitution
     edges = {
         "beak": ([0, 0, -beak], [1, arm, bird - tip], arm + bird - tip - pole, e),
         "lower": ([0, half_height, 0], [1, sleeve, 0], sleeve - pole, 0.0),

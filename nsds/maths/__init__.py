@@ -1,1 +1,1 @@
-"""Vectors, rotations and times: kernels of their own that everything else may use."""
+"""Vectors, rotations, times, polynomials and sparse factors: kernels without dependencies on the rest."""

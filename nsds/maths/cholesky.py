@@ -25,15 +25,15 @@ import numpy as np
 from nsds._jit import kernel, tiny
 from nsds.maths.dissection import dissect
 
-_HEAD = 2  # words of the index before the positions: number of fronts, unknowns of the inverse that is kept
-_FRONT = 5  # words of a front: its first position, k, r, where its block lies, and where the positions of its r rows
+_HEAD = 2  # entries of the index before the positions: number of fronts, unknowns of the stored inverse
+_FRONT = 5  # entries of a front: its first position, k, r, offset of its block, offset of the positions of its r rows
 
 
-_WIDE = 64  # places between the diagonal and the farthest entry, at best: beyond that, factors in dense blocks are worth it
+_WIDE = 64  # bandwidth after reordering above which factors in dense blocks pay off
 
 
 def is_wide(pattern):
-    """Whether a symmetric matrix, a scipy.sparse one, is far from a band in whatever order (Cuthill, McKee)."""
+    """Whether a symmetric scipy.sparse matrix has a large bandwidth after reordering (Cuthill, McKee)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -44,7 +44,7 @@ def is_wide(pattern):
 
 
 class Plan(NamedTuple):
-    """What is known of a factor before its numbers: fronts, the positions of the rows below each, and how many numbers there will be."""
+    """Symbolic factor: fronts, the positions of the rows below each, and the number of entries."""
 
     fronts: list
     below: list
@@ -53,10 +53,11 @@ class Plan(NamedTuple):
 
 
 def plan(pattern, last):
-    """`Plan` of the factor of a symmetric matrix with the pattern of a scipy.sparse matrix, the unknowns ``last`` being eliminated last."""
-    pattern = (abs(pattern) + abs(pattern).T).tocsr()  # what cancels may be zero on one side of the diagonal only
+    """`Plan` of the factor of a symmetric matrix with the pattern of a scipy.sparse matrix, with the unknowns ``last`` eliminated last."""
+    pattern = (abs(pattern) + abs(pattern).T).tocsr()  # an entry that cancels may be stored on one side of the diagonal only
     fronts, below, end, size = dissect(pattern, last), [], 0, 0
     position, is_row = positions(fronts, pattern.shape[0]), np.zeros(pattern.shape[0], bool)
+    # rows below a front: neighbours of its unknowns, and rows of the fronts that end in it
     for front in fronts:
         end += front.unknowns.size
         rows = np.concatenate([position[pattern[front.unknowns].indices], *(below[i] for i in front.before)])
@@ -75,7 +76,7 @@ def positions(fronts, n):
 
 
 def factorise(A, planned, data):
-    """Write what `solve` needs of a symmetric positive definite matrix into ``data``, and return the index of it.
+    """Numeric factor of a symmetric positive definite matrix, written into ``data``; returns the index for `solve`.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def factorise(A, planned, data):
     planned : Plan
         Of a pattern that contains that of A.
     data : ndarray (plan.size,)
-        Out: blocks by rows, the inverse of the triangle on the diagonal, then the rows below. Of the unknowns ``last``, if there are any,
+        Out: blocks by rows, the inverse of the triangle on the diagonal, then the rows below. For the unknowns ``last``, if any,
         their rows and columns of the inverse of A instead.
 
     Returns
@@ -98,10 +99,12 @@ def factorise(A, planned, data):
     """
     from scipy.sparse import tril
 
+    # 1. lower triangle in the order of elimination
     n, fronts = A.shape[0], planned.fronts
     position = positions(fronts, n)
     order = np.argsort(position)
     lower = tril(A.tocsr()[order][:, order], format="csc")
+    # 2. each front: its entries of A, the updates of the fronts that end in it, elimination
     table, updates = np.zeros((len(fronts), _FRONT), np.int64), {}
     rows_at = _HEAD + n + planned.n_last + table.size
     first = at = 0
@@ -118,6 +121,7 @@ def factorise(A, planned, data):
         updates[i] = _eliminate(F, k, block)
         table[i] = first, k, r, at, rows_at
         first, at, rows_at = first + k, at + k * (k + r), rows_at + r
+    # 3. the last front stores the inverse itself: its columns are read one by one
     if planned.n_last:
         block[:] = block.T @ block
     last = fronts[-1].unknowns if planned.n_last else np.zeros(0, np.int64)
@@ -125,21 +129,22 @@ def factorise(A, planned, data):
 
 
 class _Rows(NamedTuple):
-    """Positions of the rows of a front: k behind one another, then those below."""
+    """Positions of the rows of a front: k consecutive ones, then those below."""
 
     first: int
     k: int
     below: np.ndarray
 
     def __call__(self, position):
-        """Which rows of the front have these positions."""
+        """Rows of the front with these positions."""
         return np.where(position < self.first + self.k, position - self.first, self.k + np.searchsorted(self.below, position))
 
 
 def _eliminate(F, k, block):
-    """Write the block of the first k unknowns of a front; returns what their elimination leaves of the others' matrix: lower triangles."""
+    """Writes the block of the first k unknowns of a front; returns the Schur complement of the others (lower triangles)."""
     from scipy.linalg import lapack
 
+    # the inverse of the triangle is stored, so that a solution is products only
     inverse, failed = lapack.dtrtri(np.linalg.cholesky(F[:k, :k]), lower=1)
     if failed or not np.isfinite(inverse).all():
         raise np.linalg.LinAlgError("not positive definite")
@@ -150,7 +155,7 @@ def _eliminate(F, k, block):
 
 @kernel
 def _add_lower(F, rows, update):
-    """The lower triangle of a matrix is added to chosen rows and columns of another."""
+    """Adds the lower triangle of a matrix to chosen rows and columns of another."""
     for i in range(rows.size):
         for j in range(i + 1):
             F[rows[i], rows[j]] += update[i, j]
@@ -160,12 +165,14 @@ def _add_lower(F, rows, update):
 def solve(n, data, index, work, iwork, b, x, y):
     """``x = A^-1 b`` with what `factorise` made of A, data in work and index in iwork: ``L y = b``, then ``L^T x = y``.
 
-    In: offsets data, index, b. Out: work[x:x + n]. Work: work[y:y + n]. Fronts whose y is zero are passed over in the first part.
+    In: offsets data, index, b. Out: work[x:x + n]. Work: work[y:y + n]. Fronts with zero y are skipped in the first part.
     """
+    # 1. b in the order of elimination
     n_fronts, kept, position = iwork[index], iwork[index + 1], index + _HEAD
     fronts = position + n + kept
     for i in range(n):
         work[y + iwork[position + i]] = work[b + i]
+    # 2. forward; the last front is the stored inverse, if there is one
     for f in range(n_fronts if kept == 0 else n_fronts - 1):
         _forward(fronts + _FRONT * f, data, index, y, work, iwork)
     if kept > 0:
@@ -173,6 +180,7 @@ def solve(n, data, index, work, iwork, b, x, y):
         _multiply(kept, block, begin, x, work)
         for i in range(kept):
             work[begin + i] = work[x + i]
+    # 3. backward, and back to the order of the unknowns
     for f in range(n_fronts - 1 if kept == 0 else n_fronts - 2, -1, -1):
         _backward(fronts + _FRONT * f, data, index, y, work, iwork)
     for i in range(n):
@@ -181,13 +189,13 @@ def solve(n, data, index, work, iwork, b, x, y):
 
 @tiny
 def keeps_inverse(index, iwork):
-    """Whether the inverse of the unknowns that were eliminated last is at hand."""
+    """Whether the inverse of the unknowns that were eliminated last is stored."""
     return iwork[index + 1] > 0
 
 
 @kernel
 def add_kept_column(n, data, index, unknown, factor, out, work, iwork):
-    """``out += factor A^-1 e``, at the unknowns of the inverse that is kept, with e the unit vector of one of them; out in work."""
+    """``out += factor A^-1 e``, at the unknowns of the stored inverse, with e the unit vector of one of them; out in work."""
     n_fronts, kept, position = iwork[index], iwork[index + 1], index + _HEAD
     last = position + n
     column = data + iwork[last + kept + _FRONT * n_fronts - 2] + (iwork[position + unknown] - n + kept) * kept
@@ -197,7 +205,7 @@ def add_kept_column(n, data, index, unknown, factor, out, work, iwork):
 
 @kernel
 def clear_kept(n, index, out, work, iwork):
-    """``out = 0`` at the unknowns of the inverse that is kept."""
+    """``out = 0`` at the unknowns of the stored inverse."""
     last = index + _HEAD + n
     for i in range(iwork[index + 1]):
         work[out + iwork[last + i]] = 0.0
@@ -207,14 +215,17 @@ def clear_kept(n, index, out, work, iwork):
 def _forward(front, data, index, y, work, iwork):
     """``y_k <- L_kk^-1 y_k``, ``y_r <- y_r - L_rk y_k`` of one front."""
     begin, k, r, block, rows = y + iwork[front], iwork[front + 1], iwork[front + 2], data + iwork[front + 3], index + iwork[front + 4]
+    # 1. sparse right-hand sides: most fronts have nothing to do
     size = 0.0
     for i in range(k):
         size = max(size, abs(work[begin + i]))
     if size == 0.0:
         return
+    # 2. from the last row up, in place: row i reads entries up to i only
     for i in range(k - 1, -1, -1):
         work[begin + i] = _dot(i + 1, block + i * k, begin, work)
     block += k * k
+    # 3. rows below, four at a time: each load of y_k serves four sums
     for i in range(0, r - 3, 4):
         a, at = 0.0, block + i * k
         b = c = d = a
@@ -236,6 +247,7 @@ def _forward(front, data, index, y, work, iwork):
 def _backward(front, data, index, y, work, iwork):
     """``y_k <- L_kk^-T (y_k - L_rk^T y_r)`` of one front."""
     begin, k, r, block, rows = y + iwork[front], iwork[front + 1], iwork[front + 2], data + iwork[front + 3], index + iwork[front + 4]
+    # 1. rows below, four at a time
     below = block + k * k
     for i in range(0, r - 3, 4):
         at, a, b = below + i * k, work[y + iwork[rows + i]], work[y + iwork[rows + i + 1]]
@@ -246,6 +258,7 @@ def _backward(front, data, index, y, work, iwork):
         a = work[y + iwork[rows + i]]
         for j in range(k):
             work[begin + j] -= a * work[below + i * k + j]
+    # 2. transposed triangle, in place from the first row down
     for i in range(k):
         a = work[begin + i]
         for j in range(i):

@@ -1,4 +1,4 @@
-"""Polynomials on [0, 1], in which flows and their guards are known: values, interpolation, the first root.
+"""Polynomials on [0, 1] that approximate flows and guards: values, interpolation, first root.
 
 A polynomial of degree d lies in the work memory as coefficients of theta^j at ``p + j stride``, ascending.
 """
@@ -9,12 +9,12 @@ import numpy as np
 
 from nsds._jit import kernel, tiny
 
-FORCE_DEGREE, GUARD_DEGREE = 14, 8  # of what forces and guards are interpolated by
+FORCE_DEGREE, GUARD_DEGREE = 14, 8  # degrees of interpolation of forces and guards
 NO_ROOT = 2.0
 _ROUNDING = 2.0**-52
 _MAX_ITER = 300
-_BLURS = 16.0  # slopes of a force in theta, over its range in a step, that are thought of
-_REACH = 4.0  # of the last step: how far the bound of the next one holds
+_BLURS = 16.0  # assumed slope of a force in theta, over its range in a step
+_REACH = 4.0  # multiple of the last step for which the bound of the next one is computed
 
 
 def _nodes(degree):
@@ -23,14 +23,14 @@ def _nodes(degree):
 
 
 def _chebyshev(degree):
-    """Matrix from values at the nodes to coefficients of Chebyshev's polynomials T_j(2 theta - 1)."""
+    """Matrix from values at the nodes to coefficients of Chebyshev polynomials T_j(2 theta - 1)."""
     weight = np.where(np.arange(degree + 1) % degree == 0, 0.5, 1.0)
     angle = np.pi * (degree - np.arange(degree + 1)) / degree  # of 2 theta - 1 = cos(angle)
     return 2 / degree * weight[:, None] * np.cos(np.outer(np.arange(degree + 1), angle)) * weight
 
 
 def _monomials(degree):
-    """Matrix from those to coefficients of powers; whole numbers, without rounding."""
+    """Matrix from Chebyshev coefficients to coefficients of powers; whole numbers, without rounding."""
     rows = [np.polynomial.Polynomial([1.0]), np.polynomial.Polynomial([-1.0, 2.0])]
     while len(rows) <= degree:
         rows.append(2 * rows[1] * rows[-1] - rows[-2])
@@ -63,7 +63,7 @@ def value_and_slope(degree, p, stride, theta, work):
 
 @kernel
 def evaluate(n, degree, p, theta, out, work):
-    """n polynomials that lie side by side (stride n) at theta, into work[out:]."""
+    """n polynomials stored side by side (stride n) at theta, into work[out:]."""
     for a in range(n):
         work[out + a] = value(degree, p + a, n, theta, work)
 
@@ -72,27 +72,31 @@ def evaluate(n, degree, p, theta, out, work):
 def interpolate_force(n, values, blur, p, spare, work):
     """Polynomials of degree FORCE_DEGREE through n quantities given at FORCE_NODES: quantity a at node j in work[values + j n + a].
 
-    blur: up to which theta, where they were evaluated, is rounded; in long runs their values differ by more than rounding of their own.
-    Out: coefficients, stride n, in work[p:]. Work: spare (FORCE_DEGREE + 1). Returns what may be missing: the largest, over the quantities,
-    of the last two coefficients of Chebyshev's polynomials relative to the largest value; what is rounding is left out of the polynomial.
+    blur: rounding of theta at the nodes; in long runs values of the force differ by more than their own rounding.
+    Out: coefficients, stride n, in work[p:]. Work: spare (FORCE_DEGREE + 1). Returns the truncation error: largest, over the quantities,
+    of the last two Chebyshev coefficients relative to the largest value; coefficients below rounding are dropped.
     """
     d, worst = FORCE_DEGREE, 0.0
     for a in range(n):
+        # 1. range of the values, and the size of coefficients that are rounding
         low, high = math.inf, -math.inf
         for j in range(d + 1):
             low, high = min(low, work[values + j * n + a]), max(high, work[values + j * n + a])
         largest = max(abs(low), abs(high))
         lost = 16.0 * _ROUNDING * largest + _BLURS * blur * (high - low)
+        # 2. Chebyshev coefficients
         for i in range(d + 1):
             work[spare + i] = work[p + i * n + a] = 0.0
         for j in range(d + 1):  # sums side by side: none waits for itself
             at_node = work[values + j * n + a]
             for i in range(d + 1):
                 work[spare + i] += _FORCE_CHEBYSHEV[j, i] * at_node
+        # 3. drop rounding: in powers of theta it would grow by the large coefficients of the polynomials
         for i in range(d + 1):
             work[spare + i] = work[spare + i] if abs(work[spare + i]) > lost else 0.0
         if largest > 0.0:
             worst = max(worst, (abs(work[spare + d]) + abs(work[spare + d - 1])) / largest)
+        # 4. powers of theta
         for j in range(d + 1):
             of_order = work[spare + j]
             for i in range(j + 1):
@@ -104,6 +108,7 @@ def interpolate_force(n, values, blur, p, spare, work):
 def interpolate_guard(values, p, spare, work):
     """The polynomial of degree GUARD_DEGREE through values at GUARD_NODES, into work[p:] (stride 1). Work: spare (GUARD_DEGREE + 1)."""
     d = GUARD_DEGREE
+    # values to Chebyshev coefficients, then to powers
     for i in range(d + 1):
         s = 0.0
         for j in range(d + 1):
@@ -118,30 +123,34 @@ def interpolate_guard(values, p, spare, work):
 
 @kernel
 def first_root(degree, p, zeros, begin, end, work):
-    """First theta in (begin, end] at which a polynomial, positive before, comes to zero or touches it; NO_ROOT where it stays positive.
+    """First theta in (begin, end] at which a polynomial, positive before, reaches or touches zero; NO_ROOT if it stays positive.
 
-    zeros: how many of its lowest coefficients are zero, up to rounding, where it starts on zero (then begin is 0): that root is no event,
-    and the rest is what is divided by theta^zeros. If that is not positive at begin, the root is begin itself.
+    zeros: number of its lowest coefficients that are zero up to rounding, if it starts at zero (then begin is 0): that root is no event,
+    and the polynomial is divided by theta^zeros. If the quotient is not positive at begin, the root is begin itself.
 
     From theta on, ``g + g' s - bound s^2 / 2`` lies below the polynomial, with a bound of ``-g''`` between theta and top. The march goes to
-    the root of that parabola, and on: it never passes a root, however close two of them are, and at a simple one it is Newton's iteration.
+    the root of that parabola, and on: it never passes a root, however close two of them are, and at a simple one it is Newton's method.
     """
     d = degree - zeros
     p += zeros
+    # 1. rounding of the values of the polynomial
     noise = 0.0
     for j in range(d + 1):
         noise += abs(work[p + j])
     noise *= _ROUNDING
     theta, reach = begin, end - begin
     for _ in range(_MAX_ITER if d >= 0 else 0):
+        # 2. at a root?
         g, slope = value_and_slope(d, p, 1, theta, work)
         if not g > (0.0 if slope < 0.0 or theta == begin else noise):  # what touches zero later is at rest there up to rounding
             return theta
+        # 3. root of the parabola below the polynomial, in the form that does not cancel
         top = min(theta + reach, end)
         bound = _bend(d, p, theta, top, work)
         root = math.sqrt(slope * slope + 2.0 * bound * g)
         above, below = (slope + root, bound) if slope > 0.0 else (2.0 * g, root - slope)
         s = above / below if below > 0.0 else math.inf
+        # 4. accept the step if the bound holds up to there, else continue from the end of the bound
         if theta + s <= top:
             if s <= 2.0 * _ROUNDING * theta:
                 return theta
@@ -157,7 +166,7 @@ def first_root(degree, p, zeros, begin, end, work):
 
 @tiny
 def _bend(degree, p, theta, top, work):
-    """Bound of ``-g''`` on [theta, top]: each term at the end where it is largest."""
+    """Upper bound of ``-g''`` on [theta, top]: each term at the end where it is largest."""
     s, power, power_top = 0.0, 1.0, 1.0
     for j in range(2, degree + 1):
         c = -j * (j - 1.0) * work[p + j]

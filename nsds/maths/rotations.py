@@ -219,7 +219,8 @@ def exp_rotation(w, out):
 @of_sizes(9, 4)
 @tiny
 def quaternion_of(R, out):
-    """A unit quaternion with ``Phi(out) = R``, from the largest of its components; R (9,) a rotation matrix by rows, out (4,)."""
+    """A unit quaternion with ``Phi(out) = R``, from its largest component; R (9,) a rotation matrix by rows, out (4,)."""
+    # four times the square of each component; the largest one as the divisor does not cancel
     s0, s1 = 1.0 + R[0] + R[4] + R[8], 1.0 + R[0] - R[4] - R[8]
     s2, s3 = 1.0 - R[0] + R[4] - R[8], 1.0 - R[0] - R[4] + R[8]
     a1, a2, a3 = R[7] - R[5], R[2] - R[6], R[3] - R[1]
@@ -284,7 +285,7 @@ def dexp_inverse(w, out):
 @of_sizes(4, 3, 4)
 @tiny
 def advance(p, w, out):
-    """``out = p . exp(w)``: what p becomes when the body turns by the rotation vector w, in axes of the body; p and out (4,), w (3,).
+    """``out = p . exp(w)``: the quaternion p after a rotation by the rotation vector w, in axes of the body; p and out (4,), w (3,).
 
     The step of the Lie group with ``w = h Omega`` ([Notes], eq. 11.171). The result is normalised: ``|out| = 1`` but for rounding.
     """
@@ -317,6 +318,7 @@ def moment_gradient(p, m, out):
 
     ``M = m - 2 p0 u x m + 2 u (u.m) - 2 |u|^2 m`` with u = (p1, p2, p3). [Notes], eq. 11.227 corrected: that is for Phi(p) m, with slips.
     """
+    # derivatives by p0 in column 0, then by p1 to p3, each written out
     p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
     m1, m2, m3 = m[0], m[1], m[2]
     s = p1 * m1 + p2 * m2 + p3 * m3

@@ -1,4 +1,4 @@
-"""Factors of sparse matrices by SuperLU, which is asked for none of a matrix that has none."""
+"""Factors of sparse matrices by SuperLU, with structurally singular ones refused before."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ import numpy as np
 def factorise(A, **options):
     """``scipy.sparse.linalg.splu(A, **options)``; RuntimeError where A is exactly singular.
 
-    If no permutation of the stored entries that are not 0 fills the diagonal, SuperLU finds a column without a pivot and uses an index
-    that was never written, which ends the process now and then. So that is looked at before.
+    If no permutation of the stored nonzero entries fills the diagonal, SuperLU finds a column without a pivot and uses an index
+    that was never written, which can end the process. So this is checked before.
     """
     from scipy.sparse.csgraph import structural_rank
     from scipy.sparse.linalg import splu

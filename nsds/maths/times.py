@@ -1,8 +1,8 @@
-"""Times that are equal up to rounding: one tolerance for rows, edges of sources, and times that are known in advance."""
+"""Comparison of times up to rounding: one tolerance for rows, edges of sources, and scheduled times."""
 
 from nsds._jit import tiny
 
-ROUNDED = 2.0**-46  # of a time, or of the time between rows: two times that are no further apart are one
+ROUNDED = 2.0**-46  # of a time, or of the time between rows: two times no further apart are equal
 
 
 @tiny
@@ -13,5 +13,5 @@ def is_later(t, than, h):
 
 @tiny
 def is_same(t, other, h):
-    """Whether t, which may be infinite, is another time up to rounding of times, or of steps of h."""
+    """Whether t, which may be infinite, equals another time up to rounding of times, or of steps of h."""
     return abs(t - other) <= ROUNDED * max(abs(other), h)

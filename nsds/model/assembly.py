@@ -1,4 +1,4 @@
-"""Assembly: named parts to one record."""
+"""Assembly: joins named parts to one record."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from nsds.model.validation import runnable
 
 
 def system(*, t=0.0, gravity=None, **parts):
-    """Join parts to one record: the whole state and description of a nonsmooth dynamical system.
+    """Joins parts to one record: the whole state and description of a nonsmooth dynamical system.
 
     Parameters
     ----------
@@ -50,6 +50,7 @@ def system(*, t=0.0, gravity=None, **parts):
     >>> system["floor"]["e"].item()
     0.9
     """
+    # 1. head of the record: clock and gravity
     for name, value in (("t", t), (GRAVITY, gravity)):
         if isinstance(value, dict):
             raise ValueError(_TAKEN.format(name))
@@ -58,6 +59,7 @@ def system(*, t=0.0, gravity=None, **parts):
         gravity = _checks.array("system", "gravity", gravity)
         if gravity.shape != (3,):
             raise ValueError(f"system: gravity must have shape (3,), got {gravity.shape}")
+    # 2. names and kinds of the parts; only a constructor's dict is accepted, since its values are checked
     for name, part in parts.items():
         if not name.isidentifier():
             raise ValueError(f"system: the name of a part must be an identifier, got {_checks.shortened(name)}")
@@ -68,6 +70,7 @@ def system(*, t=0.0, gravity=None, **parts):
             given = _checks.shortened(part)
             way = "; a relation becomes a part by nsds.interaction" if isinstance(part, dict) and "relation" in part else ""
             raise TypeError(f"system: part '{name}' must come from a constructor such as nsds.lagrangian_linear, got {given}{way}")
+    # 3. systems, all of one family: a scheme steps all of them
     kinds = {name: part["kind"] for name, part in parts.items() if part["kind"] in SYSTEMS}
     if not kinds:
         raise ValueError("system: at least one dynamical system is needed, got none")
@@ -80,6 +83,7 @@ def system(*, t=0.0, gravity=None, **parts):
     if gravity is not None and gravity[2] != 0 and flat:
         raise ValueError(f"system: gravity must lie in the plane z = 0 of the planar bodies '{flat[0]}', got {gravity.tolist()}")
 
+    # 4. record of each part, and its line in the model: name, kind, parts to which it refers
     model, records = [], {}
     for name, part in parts.items():
         if part["kind"] == "interaction":
@@ -94,6 +98,7 @@ def system(*, t=0.0, gravity=None, **parts):
             if part["kind"] == CONTROL:
                 words += _wired(name, part, parts, kinds)
         model.append(" ".join((name, *words)))
+    # 5. one structured record; runnable checks it once more, as any record that a user hands in
     _require_free(parts, records, systems)
     model = "\n".join(model)
     dtype = HEAD + [("model", *leaf(model, 0))] + ([] if gravity is None else [(GRAVITY, *leaf(gravity, 0))])
@@ -109,7 +114,7 @@ def system(*, t=0.0, gravity=None, **parts):
 
 
 def _require_free(parts, records, systems):
-    """Refuse forces, motors and friction on coordinates that cannot change."""
+    """Refuses forces, motors and friction on coordinates that joints constrain."""
     rows = {name: part for name, part in parts.items() if part["kind"] == "interaction" and part["relation"]["relation"] == "joint"}
     laws = {name: LAWS[part["law"]["law"]] for name, part in rows.items()}
     lines = [(name, law.form == "equality", law.is_given or law.is_bounded) for name, law in laws.items()]
@@ -128,7 +133,7 @@ def _places(part, record, systems):
     return places
 
 
-# What parts hold, by their kind.
+# Fields of parts, by their kind.
 _HELD = dict.fromkeys(SYSTEMS, ("record",)) | {
     "interaction": ("relation", "law", "sides", "enabled"),
     COLLISIONS: ("law", "margin", "shapes", "world", "pairs", "capacity", "enabled"),
@@ -145,19 +150,21 @@ def _is_record(record):
 
 
 def _switches(part):
-    """Flags that a part has."""
+    """Flags of a part."""
     if part.get("record") is not None:
         return [name for name in WRITABLE[1:] if name in part["record"].dtype.base.names]
     return [name for name in WRITABLE[1:] if part.get(name) is not None]
 
 
 def _wired(name, part, parts, kinds):
-    """What a controller writes, as one word, then what it reads."""
+    """Paths that a controller writes, as one word, then those that it reads."""
+    # 1. paths that it reads: a system, or a field of a part
     for path in part["reads"]:
         other, dot, _ = path.partition(".")
         if other not in (parts if dot else kinds):
             known = f"parts are: {', '.join(parts)}" if dot else f"systems are: {', '.join(kinds)}"
             raise ValueError(f"controller '{name}': there is no {'part' if dot else 'system'} '{other}'; the {known}")
+    # 2. paths that it writes: a constant control u, or a flag that was declared
     for path in part["writes"]:
         other, dot, field = path.partition(".")
         if dot and other in parts and field != "u":

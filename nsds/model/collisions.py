@@ -1,4 +1,4 @@
-"""Contacts that are detected while a simulation runs: shapes on bodies and in the world, and the law of their contacts."""
+"""Detected contacts: shapes on bodies and in the world, and the law of their contacts."""
 
 import itertools
 
@@ -21,7 +21,7 @@ _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
 def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, enabled=None, on_contact=None, z=None):
-    """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies, in space or in the plane.
+    """Contacts between shapes, detected in every step: a part for `nsds.system`, of rigid bodies, in space or in the plane.
 
     A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so ([Notes], eq. 11.203); its frame (normal, two
     tangents, [Notes], 12.0.3) is that of the start of the step. The normal points from b to a; a contact point between two bodies lies
@@ -33,12 +33,12 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     the other three legs of a table, the contact carries its share.
 
     Shapes that abut are as one, whether of one body or of several: a contact is left out where another one of the same body has a plane
-    that parts its shapes, above it the one and below it the other, to 1e-5 of the smaller; so nothing that slides is held up at a seam of
+    that parts its shapes, one above and one below it, to 1e-5 of the smaller; so that a sliding body is not caught at a seam of
     tiles or triangles which are flush. A contact that is open takes part only if the shapes meet within the forecast as they move, and then
     with the normal of where they meet: what passes above an edge is not struck. With on_contact contacts are those that are found.
     Where edges or corners of boxes, convex hulls or polygons touch, any normal between those of the faces that meet there is one of the
     contact; it is that in the middle, up to 1e-5 of the smaller one's half width beside the edge, so that what leans on an edge stays.
-    What moves in a step by more than half of the thinner of two shapes is followed on its way and stops where they touch, so that it passes
+    A body that moves in a step by more than half of the thinner of two shapes is followed along its path and stops at the touch, and passes
     nothing, however fast: the time that is left of the step is lost for it.
 
     Parameters
@@ -52,7 +52,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     world : shape or sequence of shapes
         Shapes that do not move.
     pairs : sequence of pairs of str, optional
-        Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
+        Pairs of parts tested for contact, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
         together too, whose shapes must not overlap then.
     margin : float
         Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
@@ -65,7 +65,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         Called, compiled, for each contact that is found, before anything knows of it: shapes (3,), numbers of the shapes a and b, and the
         feature; poses (14,), position and quaternion of both; contact (7,), its normal, its point on a and its gap, which the function may
         change. A normal is made a unit vector; a gap of infinity drops the contact. One that lessens gaps, as a coat does, wants a margin
-        of as much. Nothing that is fast is followed on its way then; a warning says what may have passed. `nsds.event_driven` and
+        of as much. Fast bodies are then not followed along their paths; a warning says what may have passed. `nsds.event_driven` and
         `nsds.d1_minus_linear`, which follow shapes as they are, refuse it.
     z : array_like, optional
         Parameters of this function.
@@ -97,17 +97,20 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     >>> float(rows["ball"]["q"][-1, 2].round(3)), float(rows["ball"]["v"][-1, 0].round(3))
     (0.1, 0.714)
     """
+    # 1. shapes of bodies and of the world
     owner = "collisions"
     if not isinstance(shapes, dict) or not shapes or not all(isinstance(name, str) for name in shapes):
         raise TypeError(f"{owner}: shapes must be a dict from names of parts to shapes, got {_checks.shortened(shapes)}")
     if _WORLD in shapes:
         raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
+    # 2. the law: one that contacts may have, with one value of each parameter
     detected = [name for name, row in LAWS.items() if row.is_detected]
     _checks.made(owner, "law", law, "law", {name: HELD[name] for name in detected}, [f"nsds.{name}" for name in detected])
     require_parameters("collisions", law["law"])
     for name in LAWS[law["law"]].parameters:
         if law[name].ndim:
             raise ValueError(f"{owner}: {name} must be one number for all contacts, got {law[name].tolist()}")
+    # 3. shapes in space or in the plane, and the dimension of friction that fits
     result = {"kind": COLLISIONS, "law": law, "margin": _checks.number(owner, "margin", margin, low=0.0)}
     result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
     result["world"] = _listed(owner, "world", world)
@@ -115,6 +118,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     if is_planar and law.get("dimension") == 3:
         raise ValueError(f"{owner}: contacts of shapes in the plane have one tangent; {law['law']} wants dimension=2, got 3")
     block_of(owner, law | {"dimension": None} if is_planar else law, NEWTON_EULER)
+    # 4. pairs, capacity, flags, callback
     names = [*shapes, _WORLD]
     result["pairs"] = None if pairs is None else _pairs(owner, pairs, names)
     result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
@@ -135,7 +139,7 @@ def _pairs(owner, pairs, names):
 
 
 def _is_planar(owner, part):
-    """Whether the shapes are in the plane, all of them; refuses some in the plane and some in space."""
+    """Whether all shapes are in the plane; refuses a mixture of shapes in the plane and in space."""
     found = {}
     for side, shapes in (*part["shapes"].items(), (_WORLD, part["world"])):
         for each in shapes:
@@ -148,7 +152,7 @@ def _is_planar(owner, part):
 
 
 def _listed(owner, name, value):
-    """A list of shapes, or of such lists, one for each body."""
+    """A list of shapes, or of lists of shapes, one for each body."""
     if not isinstance(value, (dict, list, tuple)) or (name != _WORLD and not value):
         raise TypeError(f"{owner}: the shapes of '{name}' must be one from nsds.shapes or a list of them, got {_checks.shortened(value)}")
     value = [value] if isinstance(value, dict) else list(value)
@@ -163,11 +167,13 @@ def _listed(owner, name, value):
 
 
 def collisions_record(name, part, systems):
-    """Record of collisions, once the systems of the model are known: shapes in flat arrays, and room for contacts."""
+    """Record of collisions, when the systems of the model are known: shapes in flat arrays, and room for contacts."""
+    # 1. number of the first body of each system
     first, n_bodies = {}, 0
     for side, system in systems.items():
         first[side] = n_bodies
         n_bodies += max(system["record"].size, 1)
+    # 2. rows of all shapes: kind, size, pose, body, group
     columns, names, known = [], [*part["shapes"], _WORLD], {}
     group_of, mask = _groups(part["pairs"], names)
     for side in names:
@@ -178,16 +184,19 @@ def collisions_record(name, part, systems):
     if not columns:
         raise ValueError(f"collisions '{name}': at least one shape is needed, got none")
     body, kind, size, pose, group = (np.concatenate(column) for column in zip(*columns, strict=True))
+    # 3. every pair of kinds that can meet must have a contact kernel
     for pair in sorted(kinds_that_meet(kind, body, group, mask) - SUPPORTED):
         try:
             require_supported(*pair)
         except ValueError as error:
             raise ValueError(f"collisions '{name}': {error}") from None
+    # 4. room for contacts: a few for each shape of a body, more for small scenes
     law = part["law"]
     d = LAWS[law["law"]].block(NEWTON_EULER)
     points = np.array([_POINTS.get(shape, _MOST_POINTS) for shape in NAMES])
     likely = int(points[kind[body != WORLD]].sum())
     capacity = part["capacity"] or max(4 * kind.size, min(64, likely))
+    # 5. fields: contacts first, then shapes, polyhedra once each, parameters of the law
     fields = {key: np.zeros((capacity,), np.int64) for key in ("a", "b", "feature")}
     fields |= {"normal": np.zeros((capacity, 3)), "point": np.zeros((capacity, 3)), "y": np.zeros(capacity)}
     fields["lambda"] = np.zeros((capacity, d))
@@ -203,7 +212,7 @@ def collisions_record(name, part, systems):
 
 
 def _groups(pairs, names):
-    """({part: number of its group}, mask): parts that are looked at with the same ones are a group; see `nsds.collision.groups`."""
+    """({part: number of its group}, mask): parts that are tested against the same ones form a group; see `nsds.collision.groups`."""
     if pairs is None:
         return dict.fromkeys(names, 0), mask_of(np.ones((1, 1), bool))
     place, meets = {side: i for i, side in enumerate(names)}, np.zeros((len(names), len(names)), bool)
@@ -214,7 +223,7 @@ def _groups(pairs, names):
 
 
 def _size_of(shape, known):
-    """Size of a shape in the record; the geometry of a polyhedron is noted in ``known``, with its first vertex, unless it is there."""
+    """Size of a shape in the record; the geometry of a new polyhedron is added to ``known``, with its first vertex."""
     if "vertices" not in shape:
         return shape["size"]
     key = shape["vertices"].tobytes(), shape["triangles"].tobytes()
@@ -224,7 +233,7 @@ def _size_of(shape, known):
 
 
 def _on_bodies(name, part, side, systems, first):
-    """(shapes of a part, or of the world; of each row of the record, which of these it has, and the number of its body)."""
+    """(shapes of a part, or of the world; for each row of the record the index of its shape, and the number of its body)."""
     if side == _WORLD:
         return part["world"], np.arange(len(part["world"])), np.full(len(part["world"]), WORLD)
     if side not in systems:
@@ -232,10 +241,12 @@ def _on_bodies(name, part, side, systems, first):
     if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
         raise ValueError(f"collisions '{name}': '{side}' is a {systems[side]['kind']}, expected rigid_bodies")
     count, shapes = max(systems[side]["record"].size, 1), part["shapes"][side]
+    # planar bodies take shapes in the plane only, and conversely
     for shape in itertools.chain.from_iterable(each if isinstance(each, (list, tuple)) else [each] for each in shapes):
         if SHAPES[shape["shape"]].is_planar != ("planar" in systems[side]["record"].dtype.names):
             given, wanted = ("a body in space", "planar_bodies") if SHAPES[shape["shape"]].is_planar else ("a planar body", "rigid_bodies")
             raise ValueError(f"collisions '{name}': shapes of '{side}': a {shape['shape']} is a shape of nsds.{wanted}, got {given}")
+    # a list for each body, or the same shapes for all
     if shapes and isinstance(shapes[0], (list, tuple)):
         if len(shapes) != count:
             raise ValueError(f"collisions '{name}': '{side}' has {count} bodies, got shapes for {len(shapes)}")
@@ -245,7 +256,7 @@ def _on_bodies(name, part, side, systems, first):
 
 
 def with_room(records, capacities):
-    """Records whose collisions have room for so many contacts, by part."""
+    """Records whose collisions have the given room for contacts, by part."""
     fields = []
     for name in records.dtype.names:
         dtype = records.dtype[name]

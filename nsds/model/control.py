@@ -1,4 +1,4 @@
-"""Controllers that act at their own period and hold their output in between."""
+"""Controllers that act at their own period, with constant output in between."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ NEVER = -1e300
 
 
 def sampled_control(control, *, reads, writes, start=None, period=None, state=None, z=None):
-    """Controller with its own clock: at its instants it reads parts, and sets the control u of systems until the next.
+    """Controller with its own clock: at its instants it reads parts, and sets the control u of systems until the next one.
 
     Parameters
     ----------

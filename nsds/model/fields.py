@@ -1,4 +1,4 @@
-"""What a field of a record may be, in the table by which records are checked: see `nsds.model.validation`."""
+"""Descriptions of fields of a record, for the table by which records are checked: see `nsds.model.validation`."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ LARGEST = np.finfo(np.float64).max
 
 
 class Leaf(NamedTuple):
-    """A field of numbers (kind f), whole numbers (i) or the name of a function (S); of what shape, and in what range.
+    """A field of numbers (kind f), whole numbers (i) or the name of a function (S), with its shape and range.
 
     Lengths and bounds are numbers, or names of lengths of the part, ``"n"`` or ``"n-1"``; a shape that is a name is a whole shape.
     """

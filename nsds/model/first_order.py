@@ -108,7 +108,7 @@ def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, c
 
 
 def _size_of_state(owner, x, A, count):
-    """A matrix says how long x is; without one x does, and with ``count`` a 1-D x of that length is one number for each element."""
+    """Number of states: of the matrix A if given, else of x; with ``count`` a 1-D x of that length is one number for each element."""
     if A is not None and not callable(A) and _checks.shape_of(owner, "A", A):
         return A.shape[-1] if is_sparse(A) else _checks.length(owner, "A", A)
     return 1 if count is not None and _checks.shape_of(owner, "x", x) == (count,) else _checks.length(owner, "x", x)

@@ -1,25 +1,27 @@
-"""What joints leave free: whether a coordinate on which a motor or a spring acts can change at all."""
+"""Coordinates that joints leave free: whether a motor or spring acts on one that can change at all."""
 
 import numpy as np
 
 from nsds.maths.rotations import turned
 from nsds.model.joints import ALIGN, ANGLE, POINT
 
-_HELD = 1e-9  # of a coordinate's gradient: what joints leave of it, where they hold it
+_HELD = 1e-9  # of a coordinate's gradient: part outside the span of the joints' gradients below which joints constrain it
 
 
 def require_free(records, lines, places):
-    """Refuse a force on a coordinate between two bodies which the joints of these bodies hold: it would do nothing.
+    """Refuses a force on a coordinate between two bodies that the joints of these bodies constrain: it would do nothing.
 
     records: of interactions, by name; lines: (name, whether it is a joint, whether it is a force) of those that are rows of `nsds.joints`;
-    places: name -> [(body of A, body of B or None, q of A, q of B or None), ...] of its elements, bodies by what tells them apart.
+    places: name -> [(body of A, body of B or None, q of A, q of B or None), ...] of its elements, bodies by hashable names.
     """
+    # 1. gradients of the joints of each ordered pair of bodies
     joints = {}
     for name, is_joint, _ in lines:
         for element, (a, b, q_a, q_b) in zip(np.atleast_1d(records[name]) if is_joint else (), places[name], strict=False):
             joints.setdefault((a, b), []).append((name, _gradients(element["geometry"], q_a, q_b)))
             if b is not None:
                 joints.setdefault((b, a), []).append((name, _seen_from_other(_gradients(element["geometry"], q_a, q_b), q_a, q_b)))
+    # 2. a force whose gradient is in their span acts on a coordinate that cannot change
     for name, _, is_force in lines:
         for element, (a, b, q_a, q_b) in zip(np.atleast_1d(records[name]) if is_force else (), places[name], strict=False):
             held = joints.get((a, b), [])
@@ -32,7 +34,7 @@ def require_free(records, lines, places):
 
 
 def _gradients(geometry, q_a, q_b):
-    """Gradients (rows, 6) of POINT, ALIGN and ANGLE rows by the velocity of A's centre and its angular velocity against B."""
+    """Gradients (rows, 6) of POINT, ALIGN and ANGLE rows by the velocity of A's centre and its angular velocity relative to B."""
     place = np.array([0.0, 0, 0, 1, 0, 0, 0]) if q_b is None else q_b
     rows = []
     for kind, a, u, w in zip(*(geometry[field] for field in ("row", "a", "u", "w")), strict=True):
@@ -47,6 +49,6 @@ def _gradients(geometry, q_a, q_b):
 
 
 def _seen_from_other(rows, q_a, q_b):
-    """The same rows by the velocities of B against A: ``v' = -v - omega × d``, ``omega' = -omega``, d from A's centre to B's."""
+    """The same rows by the velocities of B relative to A: ``v' = -v - omega × d``, ``omega' = -omega``, d from A's centre to B's."""
     d = q_b[:3] - q_a[:3]
     return -np.concatenate([rows[:, :3], rows[:, 3:] - np.cross(d, rows[:, :3])], axis=1)

@@ -1,6 +1,6 @@
 """User functions: compiled once to callbacks, known to records by name, called by kernels at their address.
 
-All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call them in one way.
+All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call all of them alike.
 """
 
 import dis
@@ -30,7 +30,7 @@ call_address = _jit.caller(_CALLBACK)
 
 @_jit.kernel
 def _nothing(t, x, lam, z, out):
-    """What is called where there is no function: the result is NaN, which shows."""
+    """Default callback of an empty slot: its result NaN makes a call noticeable."""
     for i in range(out.size):
         out[i] = np.nan
 
@@ -43,7 +43,7 @@ def no_functions():
 
 @_jit.tiny
 def call_function(functions, slot, arguments):
-    """The user's function at a slot; ``arguments = (t, x, lam, z, out)``. Where there is none, ABSENT, out is NaN: it shows."""
+    """Calls the user's function at a slot; ``arguments = (t, x, lam, z, out)``. At an empty slot, ABSENT, out becomes NaN."""
     call_address(functions[slot + 1], arguments)
 
 
@@ -76,24 +76,24 @@ _SHAPES = {
     "jac": "lam.size, x.size", "H": "lam.size, x.size",
 }  # fmt: skip
 
-_IN_PLACE = ("sampled_control", "collisions")  # whose functions get what there is as their last argument, and change it
+_IN_PLACE = ("sampled_control", "collisions")  # their functions modify their last argument in place
 
 CENTRAL_STEP = 2.0**-17  # of a central difference, relative to 1 or the variable
 
-_OF_THE_PACKAGE = ("nsds.examples.", "nsds.circuits.")  # modules with functions, which are loaded when they are asked for
+_OF_THE_PACKAGE = ("nsds.examples.", "nsds.circuits.")  # modules with functions, imported on demand
 
 _compiled, _offered = {}, {}
 
 
 @_jit.kernel
 def evaluate_at(address, t, x, lam, z, out):
-    """Rows ``out[k]`` of what the function that lives at ``address`` gives at ``t[k]``, ``x[k]`` and ``lam[k]``."""
+    """Rows ``out[k]``: results of the function at ``address`` for ``t[k]``, ``x[k]`` and ``lam[k]``."""
     for k in range(t.size):
         call_address(address, (t[k], x[k], lam[k], z, out[k]))
 
 
 def is_finite_at(address, t, x, lam, z, size):
-    """Whether a function gives numbers at arguments that are numbers; True at others, which are not its fault."""
+    """Whether a function gives finite numbers at finite arguments; True at others, which are not its fault."""
     out = np.zeros((1, size))
     if all(np.isfinite(argument).all() for argument in (x, lam, z)):
         evaluate_at(address, np.array([t]), x[None], lam[None], z, out)
@@ -101,17 +101,17 @@ def is_finite_at(address, t, x, lam, z, size):
 
 
 def nan_of(what, name):
-    """Words on a function that gave NaN, named as records do."""
+    """Message on a function that gave NaN, with its name as in records."""
     return f"{what}, {name.decode().partition('#')[0]}, returned NaN or infinity"
 
 
 def arguments_of(kind):
-    """Functions of a kind of part, and their arguments; the last one takes the result."""
+    """Functions of a kind of part, with their arguments; the last one receives the result."""
     return RELATIONS[kind].functions if kind in RELATIONS else _ARGUMENTS.get(kind, {})
 
 
 def wanted(kind, field):
-    """How a function is to be written, as ``fext(t, z, out)``."""
+    """Signature of a function as text, such as ``fext(t, z, out)``."""
     known = arguments_of(kind)
     if field not in known:
         raise ValueError(f"{kind}: no function {field} is said to belong to it, but {', '.join(known) or 'none'}")
@@ -119,7 +119,7 @@ def wanted(kind, field):
 
 
 def function_name(function, kind, field):
-    """Compile a user function and return the name under which records refer to it; what it leaves unwritten is 0.
+    """Compiles a user function and returns the name by which records refer to it; entries of out that it does not write are 0.
 
     The name is ``module:qualified_name#fingerprint``. The fingerprint covers the code, the constants that it reads and the functions
     that it calls, so one that was redefined in a notebook is a new function, and a saved record never runs with another one.
@@ -129,7 +129,7 @@ def function_name(function, kind, field):
     function : callable
         Plain Python function (or a numba dispatcher) with the arguments of `wanted`; it writes its result into the last one.
     kind, field : str
-        What it is used for: a kind of part and one of its functions.
+        Its use: a kind of part and one of its functions.
 
     Raises
     ------
@@ -157,13 +157,13 @@ def _require_signature(function, kind, field):
 
 
 def _keep(name, function, kind, field):
-    """Compile a function for the field of a kind of part, unless that was done."""
+    """Compiles a function for the field of a kind of part, unless that was done."""
     if (name, kind, field) not in _compiled:
         _compiled[name, kind, field] = _compile(function, kind, field), function, _globals_read(function)
 
 
 def function_address(name, kind, field):
-    """Address of the compiled function that a record names, as it was built here, passed by `offered`, or stands in a loaded module."""
+    """Address of the compiled function that a record names: built in this process, passed by `offered`, or found in a loaded module."""
     if (name, kind, field) not in _compiled:
         function = _found(name, field)
         _require_signature(function, kind, field)
@@ -172,12 +172,12 @@ def function_address(name, kind, field):
 
 
 def functions_named(names):
-    """The functions of these names that are compiled here, for another process, to which they are `offered`."""
+    """Functions of these names that are compiled in this process, to be `offered` in another one."""
     return list({function for (name, _, _), (_, function, _) in _compiled.items() if name in names})
 
 
 def offered(owner, functions):
-    """Make functions known to this process, for records that name them.
+    """Makes functions known to this process, for records that name them.
 
     Raises
     ------
@@ -196,20 +196,22 @@ def offered(owner, functions):
 
 
 def _identity(function):
-    """(qualified name, fingerprint), by which a record knows a function; where it is imported from may differ between processes."""
+    """(qualified name, fingerprint), by which a record identifies a function; its module may differ between processes."""
     return function.__qualname__, fingerprint(function, {})[:12]
 
 
 def _found(name, field):
-    """The function of a name: one that was passed, or that stands in a module which is loaded; but those of the package itself, nothing
-    is imported for a record.
+    """The function of a name: one that was offered, or one in a loaded module; nothing is imported for a record, except modules
+    of the package itself.
 
-    Attributes are read from the dictionaries of modules and classes alone: a module may import when it is asked for an attribute.
+    Attributes are read from the dictionaries of modules and classes only: a module may import when it is asked for an attribute.
     """
+    # 1. a function that was passed
     place, _, wanted = name.partition("#")
     module, _, qualified = place.partition(":")
     if (qualified, wanted) in _offered:
         return _offered[qualified, wanted]
+    # 2. its module, which a record must not import
     if module not in sys.modules and module.startswith(_OF_THE_PACKAGE):
         with suppress(ModuleNotFoundError):
             importlib.import_module(module)
@@ -218,6 +220,7 @@ def _found(name, field):
             f"{field}: the record names the user function {name!r}, and no module {module!r} is loaded: a record does not decide what is "
             f"imported; import the module first, or pass the function as functions=[...]"
         )
+    # 3. the function in it, with the same fingerprint
     found = sys.modules[module]
     for attribute in qualified.split("."):
         found = vars(found).get(attribute) if isinstance(found, (python_types.ModuleType, type)) else None
@@ -233,6 +236,7 @@ def _found(name, field):
 
 
 def _compile(function, kind, field):
+    # names of x and lam in the callback give the shapes of matrix results
     parameters = RELATIONS[kind].parameters if kind in RELATIONS else _PARAMETERS[kind]
     inner = arguments_of(kind)[field].replace("out", "cleared(out)")
     if field in _SHAPES:
@@ -244,10 +248,11 @@ def _compile(function, kind, field):
 
 
 def try_once(part, name, kind, field, t, x, lam, z, out):
-    """Run a function in Python, where an index out of range is an error and not a wild write; refuse it where it fails or gives NaN.
+    """Runs a function in Python, where an index out of range is an error and not a wild write; refuses it if it fails or gives NaN.
 
     out: its last argument, as it is before the call.
     """
+    # 1. run it on copies
     function_address(name, kind, field)
     function = _compiled[name, kind, field][1]
     arguments = t, x.copy(), lam.copy(), z.copy(), out.copy()
@@ -256,6 +261,7 @@ def try_once(part, name, kind, field, t, x, lam, z, out):
         result = _run(function, kind, field, arguments)
     except (ArithmeticError, IndexError, ValueError) as error:
         raise ValueError(f"{about} fails at the start, with the shapes {_shapes(kind, field, arguments)}: {error}") from None
+    # 2. the result must be in the last argument: not returned, not bound to the name, and written at all
     if result is not None:
         raise TypeError(f"{about} must write its result into its last argument and return nothing, got {_checks.shortened(result)}")
     last = _last_parameter(function)
@@ -267,6 +273,7 @@ def try_once(part, name, kind, field, t, x, lam, z, out):
             raise TypeError(f"{about} {how}; '{last} = ...' is lost")
     elif kind not in _IN_PLACE and not _uses(function, last):
         raise TypeError(f"{about} {how}, and never does")
+    # 3. finite results; bounds may be infinite
     is_wrong = np.isnan if field in ("bounds", "on_contact") else lambda out: ~np.isfinite(out)
     if is_wrong(arguments[-1]).any():
         raise ValueError(f"{about} gives NaN or infinity at the start")
@@ -277,7 +284,7 @@ def _last_parameter(function):
 
 
 def _uses(function, name):
-    """Whether a function reads one of its variables, as whoever writes into an array does."""
+    """Whether a function reads one of its variables, as writing into an array does."""
     return any(
         "LOAD" in instruction.opname and name in (instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,))
         for instruction in dis.get_instructions(function)
@@ -285,7 +292,7 @@ def _uses(function, name):
 
 
 def _binds(function, name):
-    """Whether a function gives a local variable another value, but by an operation in place."""
+    """Whether a function binds a local variable to another value, other than by an operation in place."""
     before = ""
     for instruction in dis.get_instructions(function):
         bound = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
@@ -296,7 +303,7 @@ def _binds(function, name):
 
 
 def _globals_read(function):
-    """[(names of a module, name, number)] that a function, or one that it calls, reads: compiled code keeps the values of its time."""
+    """[(namespace of a module, name, number)] that a function, or one that it calls, reads: compiled code keeps these values."""
     found, seen, waiting = [], set(), [function]
     while waiting:
         one = waiting.pop()
@@ -314,7 +321,7 @@ def _globals_read(function):
 
 
 def warn_of_globals(owner, names):
-    """Warn of functions, by the names that records have for them, which read numbers of their modules that have changed since."""
+    """Warns of functions, by their names in records, that read numbers of their modules which have changed since compilation."""
     for (named, _, field), (_, function, numbers) in _compiled.items():
         for namespace, name, value in numbers if named in names else ():
             new = namespace.get(name)
@@ -331,7 +338,7 @@ def _about(part, function, kind, field):
 
 
 def _run(function, kind, field, arguments):
-    """Call a function in Python with those of the arguments of callbacks, (t, x, lam, z, out), that it takes."""
+    """Calls a function in Python with its own selection of the arguments of callbacks, (t, x, lam, z, out)."""
     return function(*_taken(kind, field, arguments))
 
 
@@ -353,9 +360,9 @@ def _shapes(kind, field, arguments):
 
 
 class Watch:
-    """Checked callbacks: user functions run in Python, on views that know their lengths, and the first thing that goes wrong is kept.
+    """Checked callbacks: user functions run in Python, on arrays with known lengths, and the first error is kept.
 
-    After that all functions give NaN, so that the step ends. ``error``: what went wrong, in words, None where nothing did.
+    After that all functions give NaN, so that the step ends. ``error``: its message, None without one.
     """
 
     def __init__(self):
@@ -372,6 +379,7 @@ class Watch:
 
     def _call(self, part, function, kind, field, t, *vectors):
         *given, out = vectors
+        # run on copies, so that a write into an argument is found
         arguments = t, *(vector.copy() for vector in given), out
         if kind not in _IN_PLACE:
             out[:] = 0.0
@@ -398,11 +406,11 @@ class Watch:
 
 
 class Raised:
-    """While this context lasts, what compiled functions of users raise is kept, where numba would print and pass over it.
+    """Context that keeps exceptions of users' compiled functions, which numba would print and ignore.
 
     ``error``: the first exception, None without one.
 
-    It tells neither which function it was nor when: steps from before are to be made again with a `Watch`.
+    It knows neither the function nor the time: steps from before are to be repeated with a `Watch`.
     """
 
     def __enter__(self):
@@ -421,7 +429,7 @@ _listening, _before_raised = [], []
 
 
 def _note_raised(unraisable):
-    """Python's hook for exceptions that nobody can take: those of compiled code say that they are."""
+    """Hook for unraisable exceptions: those of compiled code carry its mark."""
     if _listening and isinstance(unraisable.object, str) and unraisable.object == _jit.AS_CALLED:
         for each in tuple(_listening):
             each.error = each.error or unraisable.exc_value
@@ -436,6 +444,6 @@ watch = ContextVar("watch", default=None)
 
 
 def address_for(part, name, kind, field):
-    """Address of the compiled function of a part, or of what checks it where the context says so."""
+    """Address of the compiled function of a part, or of its checked callback if the context asks for one."""
     watched = watch.get()
     return function_address(name, kind, field) if watched is None else watched.address(part, name, kind, field)

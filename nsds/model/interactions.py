@@ -14,7 +14,7 @@ _ELEMENTS = re.compile(r"(\w+)\[\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*\
 
 
 def interaction(relation, law, on, *, enabled=None):
-    """Join a relation and a law on the parts they act on.
+    """Joins a relation and a law on the parts on which they act.
 
     Parameters
     ----------
@@ -53,6 +53,7 @@ def interaction(relation, law, on, *, enabled=None):
     >>> neighbours = nsds.interaction(
     ...     nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]]), nsds.newton_impact(e=0.9), on=("beads[:-1]", "beads[1:]"))
     """
+    # relation and law must come from constructors; z of both would be ambiguous
     made = dict.fromkeys(RELATIONS, ("m", "n")) | {"joint": ("m", "n", "joint")}
     makers = ["nsds.joints" if name == "joint" else f"nsds.{name}" for name in RELATIONS]
     _checks.made("interaction", "relation", relation, "relation", made, makers)
@@ -94,7 +95,8 @@ def _side(on):
 
 
 def interaction_record(name, part, systems):
-    """Record array of an interaction, once the systems of the model are known."""
+    """Record array of an interaction, when the systems of the model are known."""
+    # 1. systems it acts on, and the elements that each side chooses
     kinds = {side: system["kind"] for side, system in systems.items()}
     counts = {side: system["record"].shape[0] if system["record"].ndim else None for side, system in systems.items()}
     sizes = {side: system["record"]["v" if "v" in system["record"].dtype.names else "x"].shape[-1] for side, system in systems.items()}
@@ -102,6 +104,7 @@ def interaction_record(name, part, systems):
     if any(_is_planar(systems.get(side)) for side, _ in part["sides"]):
         relation = _in_plane(name, relation, part["sides"], systems)
     elements = [_elements(name, side, chooser, counts) for side, chooser in part["sides"]]
+    # 2. number of constraints and columns, which must fit the systems
     family = _family(name, relation, law, part["sides"], kinds)
     m = block_of(f"interaction '{name}'", law, family) if relation["m"] is None else relation["m"]
     n_columns = sum(sizes[side] for side, _ in part["sides"])
@@ -113,6 +116,7 @@ def interaction_record(name, part, systems):
         raise ValueError(
             f"interaction '{name}': dofs must be below {n_columns}, the number of coordinates, got {relation['dofs'].tolist()}"
         )
+    # 3. pairs of elements: as many on both sides, and no body with itself
     lengths = {len(e) for e in elements} - {1}
     if len(lengths) > 1:
         raise ValueError(f"interaction '{name}': the two sides choose {len(elements[0])} and {len(elements[1])} elements")
@@ -121,7 +125,9 @@ def interaction_record(name, part, systems):
     single = all(counts[side] is None or (isinstance(chooser, np.ndarray) and chooser.size == 1) for side, chooser in part["sides"])
     count = None if single else max(len(e) for e in elements)
 
+    # 4. fields of the constraints
     fields = {key: np.zeros(() if m == 1 else (m,), np.int64 if key == "active" else np.float64) for key in _OF_CONSTRAINTS[family]}
+    # 5. a joint with a unilateral law, or two stops with a bilateral one, contradict their meaning
     is_joint = relation["relation"] == "joint"
     if is_joint and relation["joint"] in joints.HELD and LAWS[law["law"]].form == "unilateral":
         raise ValueError(
@@ -133,6 +139,7 @@ def interaction_record(name, part, systems):
             f"interaction '{name}': {law['law']} would hold {relation['joint']} at its lower and its upper stop at once; stops want "
             "nsds.newton_impact(e)"
         )
+    # 6. fields of relation and law, one set for each element
     fields |= {} if is_joint else _fields(relation)
     fields |= {key: fields[key].reshape(fields["y"].shape) for key in ("b", "e", "velocity") if isinstance(fields.get(key), np.ndarray)}
     fields |= _law_fields(name, law, family, m, fields["y"].shape)
@@ -142,6 +149,7 @@ def interaction_record(name, part, systems):
         if family != NEWTON_EULER:
             raise ValueError(f"interaction '{name}': enabled is for rigid bodies, but '{part['sides'][0][0]}' is {family}")
         fields["enabled"] = _checks.flags(f"interaction '{name}'", "enabled", part["enabled"], () if count is None else (count,))
+    # 7. geometry of joints from the initial configurations, and the chosen elements of arrays
     if is_joint:
         fields |= _geometry(relation, part["sides"], elements, count, systems)
     if any(counts[side] is not None for side, _ in part["sides"]):
@@ -156,7 +164,7 @@ def _is_planar(system):
 
 
 def _in_plane(name, relation, sides, systems):
-    """The relation of planar bodies: of a joint the rows in the plane."""
+    """Relation of planar bodies: for a joint, its rows in the plane."""
     for side, _ in sides:
         if side in systems and not _is_planar(systems[side]):
             raise ValueError(f"interaction '{name}': '{side}' must be planar bodies, as those that it is joined with, got bodies in space")
@@ -192,7 +200,7 @@ def _stacked(value, count):
 
 
 def _family(name, relation, law, sides, kinds):
-    """Family of the systems, which relation and law must be for."""
+    """Family of the systems, which must fit relation and law."""
     families = RELATIONS[relation["relation"]].families
     for side, _ in sides:
         if SYSTEMS[kinds[side]][0] not in families:
@@ -204,7 +212,7 @@ def _family(name, relation, law, sides, kinds):
 
 
 def _law_fields(name, law, family, m, per_constraint):
-    """What the record holds of the law."""
+    """Fields of the law in the record."""
     fields, block = {}, block_of(f"interaction '{name}'", law, family)
     if m % block:
         others = [f"{size} with dimension={one}" for one, size in LAWS[law["law"]].blocks[family].items() if size != block]
@@ -225,6 +233,7 @@ def _elements(name, side, chooser, counts):
     if side not in counts:
         known = ", ".join(counts) or "none"
         raise ValueError(f"interaction '{name}': there is no part '{side}'; the systems are: {known}")
+    # all, one, a slice or an index array, as in NumPy
     count = counts[side]
     if count is None:
         if chooser is not None:

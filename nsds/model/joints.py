@@ -1,4 +1,4 @@
-"""Joints: rows of equations between two bodies, or between a body and the world, and the coordinates that are left free.
+"""Joints: rows of equations between two bodies, or between a body and the world, and the coordinates that they leave free.
 
 The first part of an interaction is A, the second B; without a second part B is the world, at the origin with R_B = 1. With
 ``r = x_A + R_A a - x_B`` each row is one of
@@ -35,10 +35,10 @@ def __dir__():
 POINT, ALIGN, ANGLE, COUPLER, DISTANCE, GEAR = range(6)
 ANGULAR = (ANGLE, COUPLER, GEAR)  # rows with angles that change in time
 _FRAMES = ("world", "body")
-_ACROSS = 1e-9  # cosine of two axes that are across each other
+_ACROSS = 1e-9  # cosine of two axes that count as orthogonal
 _GEOMETRY = {"row": integers("m", low=0, high=GEAR), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
-# Joint -> (axes of B along which a point of A is held; pairs of an axis of A and one of B that stay across each other). e is the joint's
-# axis, s and t are across it, s along a second axis where there is one; without an axis they are those of the world. The gradients of
+# Joint -> (axes of B along which a point of A is constrained; pairs of an axis of A and one of B that stay orthogonal). e is the joint's
+# axis, s and t are orthogonal to it, s along a second axis if there is one; without an axis they are those of the world. The gradients of
 # three pairs are orthogonal at the start.
 HELD = {
     "ball_joint": ("est", ()),
@@ -49,7 +49,7 @@ HELD = {
     "cylindrical": ("st", ("es", "et")),
     "planar": ("e", ("es", "et")),
 }
-# The same between bodies that move in the plane z = 0: t is z, but where e is.
+# The same between bodies that move in the plane z = 0: t is z, unless e is.
 _HELD_IN_PLANE = {
     "ball_joint": ("es", ()),
     "hinge": ("st", ()),
@@ -168,8 +168,8 @@ def prismatic(axis, frame="world"):
     Returns
     -------
     dict
-        A relation with m = 5: the way of A's centre of mass across the axis, and three cosines of axes. The relative orientation is that
-        of the start.
+        A relation with m = 5: the displacement of A's centre of mass across the axis, and three cosines of axes. The relative
+        orientation is that of the start.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def cylindrical(point, axis, frame="world"):
     Returns
     -------
     dict
-        A relation with m = 4: the way of A's point across the axis, and two cosines of axes.
+        A relation with m = 4: the displacement of A's point across the axis, and two cosines of axes.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def planar(point, axis, frame="world"):
     Returns
     -------
     dict
-        A relation with m = 3: the way of A's point along the normal, and two cosines of axes.
+        A relation with m = 3: the displacement of A's point along the normal, and two cosines of axes.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def fixed_joint():
     Returns
     -------
     dict
-        A relation with m = 6: the way of A's centre of mass along three axes of B, and three cosines of axes.
+        A relation with m = 6: the displacement of A's centre of mass along three axes of B, and three cosines of axes.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def fixed_joint():
 def coupler(first, second, ratio):
     """A coordinate of B follows one of A, ``ratio first = second``: gears, racks and screws, one equation.
 
-    A coordinate is the angle by which a body has turned since the start about an axis that is fixed in the world, or the way of its centre
+    A coordinate is the angle by which a body has turned since the start about an axis that is fixed in the world, or the path of its centre
     of mass along such an axis. The coupler does not hold the axes: a body that has an angle needs a hinge or a cylindrical joint with the
     world. On one part only, both coordinates are its own, as of a screw.
 
@@ -277,7 +277,7 @@ def coupler(first, second, ratio):
         ``("angle", axis)`` or ``("translation", axis)`` with the axis (3,) in inertial coordinates, of any length but zero: of A, and of B.
     ratio : float
         Change of the second coordinate by change of the first, not zero. A pair of gears with r_A and r_B: ``-r_A / r_B``; a screw:
-        way per radian.
+        displacement per radian.
 
     Returns
     -------
@@ -308,7 +308,7 @@ def coupler(first, second, ratio):
 
 
 def hinge_angle(axis, lower=None, upper=None, frame="world"):
-    """The angle by which A has turned against B since the start, about an axis of B: a coordinate, or its stops.
+    """The rotation angle of A relative to B since the start, about an axis of B: a coordinate, or its stops.
 
     Parameters
     ----------
@@ -340,14 +340,14 @@ def hinge_angle(axis, lower=None, upper=None, frame="world"):
 
 
 def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
-    """The way of a point of A against B since the start, along an axis of B: a coordinate, or its stops.
+    """The displacement of a point of A relative to B since the start, along an axis of B: a coordinate, or its stops.
 
     Parameters
     ----------
     axis : array_like (3,)
         Direction at the start, of any length but zero.
     lower, upper : float, optional
-        Stops in metres: ``y = way - lower``, ``y = upper - way``. With both m = 2; with neither y is the way.
+        Stops in metres: ``y = displacement - lower``, ``y = upper - displacement``. With both m = 2; with neither y is the displacement.
     point : array_like (3,), optional
         The point of A at the start where the multiplier acts; A's centre of mass if not given.
     frame : {"world", "body"}
@@ -435,7 +435,7 @@ def gear(axis, radius, second_radius, frame="world"):
     -------
     dict
         A relation with m = 1: ``y = radius (angle_A - direction) + second_radius (angle_B - direction)``, with the direction of the line
-        of centres and angles since the start: the way that one circle slips on the other. Its multiplier under `nsds.equality` is the
+        of centres and angles since the start: the path by which one circle slips on the other. Its multiplier under `nsds.equality` is the
         impulse of the tooth force.
 
     Raises
@@ -514,6 +514,7 @@ def resolve(relation, q_a, q_b=None):
     >>> rows["a"][0], rows["b"][0]
     (array([0. , 0. , 0.5]), array([0., 0., 1.]))
     """
+    # 1. relation and configurations
     if not isinstance(relation, dict) or not {"joint", "m"} <= set(relation):
         raise TypeError(f"resolve: relation must come from a function of nsds.joints, got {_checks.shortened(relation)}")
     has_b = q_b is not None
@@ -522,6 +523,7 @@ def resolve(relation, q_a, q_b=None):
         shape = np.broadcast_shapes(q_a.shape[:-1], q_b.shape[:-1])
     except ValueError:
         raise ValueError(f"resolve: q_a and q_b must be of as many bodies, got shapes {q_a.shape} and {q_b.shape}") from None
+    # 2. rows in axes of both bodies; a coupler on one body has both coordinates on that body
     bodies = q_a[..., None, :3], q_a[..., None, 3:], q_b[..., None, :3], q_b[..., None, 3:]
     if relation["joint"] == "gear":
         rows = _geared(relation, *bodies)
@@ -529,6 +531,7 @@ def resolve(relation, q_a, q_b=None):
         rows = _coupled(relation, *(bodies if has_b else bodies[:2] * 2))
     else:
         rows = _placed(relation, *bodies)
+    # 3. one copy for each configuration, and the angles, which start at 0
     m = relation["m"]
     sizes = {"row": (m,), "a": (m, 3), "u": (m, 3), "b": (m, 3), "w": (m, 3), "offset": (m,)}
     result = {key: np.broadcast_to(rows[key], shape + size).copy() for key, size in sizes.items()}
@@ -564,9 +567,11 @@ def in_plane(relation):
     """
     if not isinstance(relation, dict) or not {"joint", "m"} <= set(relation):
         raise TypeError(f"in_plane: relation must come from a function of nsds.joints, got {_checks.shortened(relation)}")
+    # 1. joints that can move in the plane
     name = relation["joint"]
     if name in HELD and name not in _HELD_IN_PLANE:
         raise ValueError(f"{name} takes bodies out of the plane z = 0; between planar bodies are: {', '.join(_HELD_IN_PLANE)}")
+    # 2. axes: along z for rotations about it, in the plane for others; points in the plane
     axes = {"axis": (relation["axis"], name in _ABOUT_Z)} if "axis" in relation else {}
     if name == "coupler":
         axes = {f"the axis of {side}": (relation[side][1], relation[side][0] == "angle") for side in ("first", "second")}
@@ -577,6 +582,7 @@ def in_plane(relation):
     for field in ("point", "second"):
         if field in relation and not isinstance(relation[field], tuple) and relation[field][2] != 0:
             raise ValueError(f"{name}: {field} between planar bodies must be in the plane z = 0, got {relation[field].tolist()}")
+    # 3. the rows in the plane
     along, pairs = _HELD_IN_PLANE.get(name, ((), ()))
     return relation | {"planar": True, "m": len(along) + len(pairs) or relation["m"]}
 
@@ -592,7 +598,8 @@ def _configurations(name, q):
 
 
 def _placed(relation, x_a, p_a, x_b, p_b):
-    """Rows of what is given at the start, in axes of the bodies."""
+    """Rows of the geometry given at the start, in axes of the bodies."""
+    # 1. directions and points in inertial axes
     kinds, u, b, w, offset = (np.array(column) for column in zip(*_rows(relation), strict=True))
     given_in_body = relation["frame"] == "body"
     u, b, w = (turned(p_a, d) if given_in_body else d for d in (u, b, w))
@@ -600,6 +607,7 @@ def _placed(relation, x_a, p_a, x_b, p_b):
     second = relation.get("second", point)
     if given_in_body and "point" in relation:
         point, second = x_a + turned(p_a, point), x_a + turned(p_a, second)
+    # 2. in axes of each body, in which they are constant
     is_point = np.isin(kinds, (POINT, DISTANCE))[:, None]
     return {
         "row": kinds.astype(np.int64),
@@ -612,12 +620,14 @@ def _placed(relation, x_a, p_a, x_b, p_b):
 
 
 def _rows(relation):
-    """Rows (kind, u, b, w, offset), in the frame of what is given."""
+    """Rows (kind, u, b, w, offset), in the frame of the given geometry."""
+    # 1. axes of the joint
     none, name = np.zeros(3), relation["joint"]
     if "axis" in relation:
         e, s, t = _frame_in_plane(relation["axis"]) if "planar" in relation else _frame(relation["axis"], relation.get("second_axis"))
     else:
         e, s, t = np.eye(3)
+    # 2. coordinates: one row, or one for each stop
     if name == "hinge_angle":
         return [(ANGLE, s, s, sign * e, offset) for sign, offset in _signs(relation)]
     if name == "slide_along":
@@ -625,19 +635,20 @@ def _rows(relation):
     if name == "distance":
         line = _direction(name, "the line of the points", relation["point"] - relation["second"])
         return [(DISTANCE, none if sign > 0 else line, none, line, offset) for sign, offset in _signs(relation)]
+    # 3. joints: a row for each constrained axis, and for each pair of orthogonal axes
     axes, (along, pairs) = {"e": e, "s": s, "t": t}, (_HELD_IN_PLANE if "planar" in relation else HELD)[name]
     return [(POINT, none, none, axes[w], 0.0) for w in along] + [(ALIGN, axes[u], none, axes[w], 0.0) for u, w in pairs]
 
 
 def _signs(relation):
-    """(sign of the coordinate, offset) of each row: the coordinate, or what is left to its stops."""
+    """(sign of the coordinate, offset) of each row: the coordinate, or its distance to each stop."""
     stops = [(1.0, relation["lower"])] if "lower" in relation else []
     stops += [(-1.0, -relation["upper"])] if "upper" in relation else []
     return stops or [(1.0, relation.get("length", 0.0))]
 
 
 def _coupled(relation, x_a, p_a, x_b, p_b):
-    """The row of a coupler: ``a`` is A's axis times the ratio, ``w`` that of B; ``u`` and ``b`` mark what turns, zero for what slides."""
+    """Row of a coupler: ``a`` is A's axis times the ratio, ``w`` that of B; ``u`` and ``b`` mark rotations, zero for translations."""
     (kind_a, axis_a), (kind_b, w) = relation["first"], relation["second"]
     a = relation["ratio"] * axis_a
     u = turned_back(p_a, _across(a)) if kind_a == "angle" else np.zeros(3)
@@ -647,13 +658,15 @@ def _coupled(relation, x_a, p_a, x_b, p_b):
 
 
 def _geared(relation, x_a, p_a, x_b, p_b):
-    """The row of a gear: ``a`` has the radii; ``u`` of A and ``b`` of B mark the line of centres at the start, ``w`` is B's axis."""
+    """Row of a gear: ``a`` has the radii; ``u`` of A and ``b`` of B mark the line of centres at the start, ``w`` is B's axis."""
+    # 1. line of centres across the axis
     axis = relation["axis"] if relation["frame"] == "world" else turned(p_a, relation["axis"])
     line = x_a - x_b
     line = line - (line * axis).sum(axis=-1, keepdims=True) * axis
     size = np.linalg.norm(line, axis=-1, keepdims=True)
     if not (size > 0).all():
         raise ValueError("gear: the centres of the wheels must not lie on one axis, which has no pitch point")
+    # 2. marks in axes of both wheels, from which their angles count
     mark = line / size
     return {
         "row": np.array([GEAR]),
@@ -672,7 +685,7 @@ def _across(axis):
 
 
 def _frame_in_plane(axis):
-    """Of an axis along z, or in the plane, to which t is normal then."""
+    """Axes (e, s, t) of a joint along z, or along an axis in the plane, to which t is normal then."""
     z = np.array([0.0, 0.0, 1.0])
     return (axis, np.array([1.0, 0.0, 0.0]), np.array([0.0, axis[2], 0.0])) if axis[2] != 0 else (axis, np.cross(z, axis), z)
 

@@ -1,11 +1,11 @@
-"""What kinds of parts there are, and which go together: a new kind of system is one line here, a relation enters itself."""
+"""Kinds of parts, and their compatibility: a new kind of system is one line here, a relation registers itself."""
 
 from types import MappingProxyType
 from typing import NamedTuple
 
 LAGRANGIAN, FIRST_ORDER, NEWTON_EULER = "Lagrangian", "first-order", "Newton–Euler"
 
-# kind of system -> (family, its state, what of it changes in time)
+# kind of system -> (family, its state, fields that change in time)
 SYSTEMS = {
     "lagrangian_linear": (LAGRANGIAN, "q", ("q", "v")),
     "lagrangian": (LAGRANGIAN, "q", ("q", "v", "u")),
@@ -16,11 +16,11 @@ SYSTEMS = {
 
 
 class Relation(NamedTuple):
-    """What is said of a relation, by `relation_of` at its constructor; all others read it in `RELATIONS`.
+    """Description of a relation, registered by `relation_of` at its constructor; read from `RELATIONS` everywhere else.
 
-    families: of the systems that it joins. role: by which laws say what they go with. functions: those of users, with their arguments, the
-    last of which takes the result; needed: those without which there is none. parameters: names of the compiled function's parameters.
-    fields: those of numbers in a record, each a `nsds.model.fields.Leaf` or what else may stand there, besides the functions' z.
+    families: of the systems that it joins. role: by which laws say which relations they fit. functions: those of users, with their
+    arguments, the last of which receives the result; needed: required ones. parameters: names of the compiled function's parameters.
+    fields: number fields of a record, each a `nsds.model.fields.Leaf` or alternatives of it, besides the functions' z.
     """
 
     families: tuple
@@ -38,7 +38,7 @@ RELATIONS = {}
 
 
 def relation_of(*families, role, **said):
-    """Decorator of a constructor of relations: enters what is said of them under its name; the arguments are those of `Relation`."""
+    """Decorator of a constructor of relations: registers its description under its name; the arguments are those of `Relation`."""
 
     def entered(constructor):
         RELATIONS[constructor.__name__] = Relation(families, role, **said)
@@ -47,7 +47,7 @@ def relation_of(*families, role, **said):
     return entered
 
 
-# what changes in time of an interaction, by family
+# fields of an interaction that change in time, by family
 INTERACTION_STATE = {
     LAGRANGIAN: ("y", "ydot", "lambda", "active", "enabled"),
     FIRST_ORDER: ("y", "lambda", "mu"),
@@ -55,29 +55,29 @@ INTERACTION_STATE = {
 }
 CONTROL, CONTROL_STATE = "sampled_control", ("state", "t_last")
 WRITABLE = ("u", "alive", "enabled")  # by controllers
-NAMES = "names"  # a part without a state: how voltages and currents of a circuit follow from its record
+NAMES = "names"  # a part without a state: linear maps from a circuit's record to its voltages and currents
 COLLISIONS, COLLISIONS_STATE = "collisions", ("n", "a", "b", "feature", "normal", "point", "y", "lambda", "enabled")
 
 
 def split(model):
-    """(systems, interactions, controls): the lines of a model by what they are."""
+    """(systems, interactions, controls): the lines of a model by kind."""
     systems = [line for line in model if line[1] in SYSTEMS]
     interactions = [line for line in model if line[1] in RELATIONS]
     return systems, interactions, [line for line in model if line[1] == CONTROL]
 
 
 def collisions_of(model):
-    """The lines of a model that are collisions: contacts which are detected while the simulation runs."""
+    """The lines of a model that are collisions."""
     return [line for line in model if line[1] == COLLISIONS]
 
 
 def family(model):
-    """Family of the systems of a model; `nsds.system` lets no two families into one."""
+    """Family of the systems of a model; `nsds.system` allows one family only."""
     return SYSTEMS[split(model)[0][0][1]][0]
 
 
 def state_of(kind):
-    """Fields of a part of this kind that change in time, where it has them."""
+    """Fields of a part of this kind that change in time, if it has them."""
     if kind in SYSTEMS:
         return SYSTEMS[kind][2]
     if kind == COLLISIONS:
@@ -101,7 +101,7 @@ def wiring(model, line):
 
 
 def systems_of(model, name):
-    """Names of the systems that a part is, or acts on, or that it reads and writes."""
+    """Names of the systems that a part is, acts on, reads or writes."""
     line = next(line for line in model if line[0] == name)
     if line[1] != CONTROL:
         return [name] if line[1] in SYSTEMS else list(line[3:])

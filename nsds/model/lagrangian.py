@@ -59,9 +59,11 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
     """
     owner = "lagrangian"
     count = None if count is None else _checks.integer(owner, "count", count, low=1)
+    # 1. coordinates
     n = _n_coordinates(q, None if callable(mass) else mass, count)
     fields = {name: per_element(owner, name, value, n, count) for name, value in (("q", q), ("v", v))}
     fields["p"] = np.zeros_like(fields["q"])
+    # 2. mass and forces: functions or numbers
     if callable(mass):
         fields["mass"] = function_name(mass, owner, "mass")
     else:
@@ -77,7 +79,7 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
 
 
 def _n_coordinates(q, mass, count):
-    """A mass says how many coordinates there are; without one q does, and with ``count`` a 1-D q of that length is one for each element."""
+    """Number of coordinates: of the mass if given, else of q; with ``count`` a 1-D q of that length is one number for each element."""
     if mass is not None and _checks.shape_of("lagrangian", "mass", mass):
         return mass.shape[-1] if is_sparse(mass) else _checks.length("lagrangian", "mass", mass)
     return 1 if count is not None and _checks.shape_of("lagrangian", "q", q) == (count,) else _checks.length("lagrangian", "q", q)
@@ -115,6 +117,7 @@ def lagrangian_modal(omega, sigma=0.0, mass=1.0, fext=None, *, q, v, z=None, cou
     omega = _checks.array(owner, "omega", omega, at_least=1)
     if omega.ndim != 1 or omega.size == 0:
         raise ValueError(f"{owner}: omega must have shape (n,), n at least 1, got {omega.shape}")
+    # 1. one number for each mode
     values = {"omega": omega}
     for name, value in (("sigma", sigma), ("mass", mass)):
         value = _checks.array(owner, name, value)
@@ -124,5 +127,6 @@ def lagrangian_modal(omega, sigma=0.0, mass=1.0, fext=None, *, q, v, z=None, cou
     for name, value in values.items():
         if (value < 0).any() or (name == "mass" and (value == 0).any()):
             raise ValueError(f"{owner}: {name} must {'be positive' if name == 'mass' else 'not be negative'}, got {value.min():g}")
+    # 2. diagonal matrices of the modes
     mu, damping = values["mass"], 2 * values["mass"] * values["sigma"]
     return lagrangian_linear(mu, mu * omega**2, damping if damping.any() else None, fext, q=q, v=v, z=z, count=count)

@@ -1,4 +1,4 @@
-"""Nonsmooth laws: what holds between the output y and the multiplier lambda of an interaction.
+"""Nonsmooth laws: relations between the output y and the multiplier lambda of an interaction.
 
 A law is a small dict: its name in the table below and its parameters.
 """
@@ -16,7 +16,7 @@ from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
 
 
 def _one_sided(values, m):
-    """Zero and infinity."""
+    """Bounds zero and infinity."""
     return np.zeros((*values.shape, m)), np.full((*values.shape, m), np.inf)
 
 
@@ -32,12 +32,12 @@ def _equations_first(values, m):
 
 
 def _given(values, m):
-    """Those of the law."""
+    """Bounds of the law."""
     return values["lower"].reshape(*values.shape, m), values["upper"].reshape(*values.shape, m)
 
 
 def _strength(values, m):
-    """Minus and plus the limit of the law."""
+    """Bounds minus and plus the limit of the law."""
     limit = values["limit"].reshape(*values.shape, m)
     return -limit, limit
 
@@ -74,14 +74,14 @@ def _function_of(owner, law, m):
 
 
 class Law(NamedTuple):
-    """All that is said of a law: a new one is a row of `LAWS` and a constructor.
+    """Description of a law: a new one is a row of `LAWS` and a constructor.
 
-    roles: of the relations that it goes with, by family of systems. form: what a kernel takes it for, one of `FORMS`. parameters: the
+    roles: of the relations that it fits, by family of systems. form: its treatment by kernels, one of `FORMS`. parameters: the
     range of each, which is one number, or one for each contact. blocks: constraints of one contact, by family and dimension, the usual
     one first, where they are more than one. bounds: of lambda, from the parts of an array of interactions and their number m of
     constraints; of mechanical systems those of a force. restitution: parameters that are one, of each constraint of a block from the first
-    on. is_detected: whether detected contacts may have it. is_of_position: whether it holds for y where y depends on lambda, which then is
-    a force. held: what its constructor gives beside the parameters; fields: what a record holds of that, by a function of (owner, law, m);
+    on. is_detected: whether detected contacts may have it. is_of_position: whether it relates lambda to y if y depends on lambda, which
+    is then a force. held: entries of its constructor beside the parameters; fields: its fields in a record, a function of (owner, law, m);
     shapes: that of each, by lengths or as a whole, or for a whole number the largest that it may be.
     """
 
@@ -109,12 +109,12 @@ class Law(NamedTuple):
 
     @property
     def is_bounded(self):
-        """Whether lambda has two bounds of the law's own, and the constraint is never open, nor held."""
+        """Whether lambda has two bounds of the law's own: the constraint is neither open nor an equation."""
         return self.form in ("dry_friction", "bounded")
 
     @property
     def is_given(self):
-        """Whether lambda is that of a force which y and ydot give: nothing is to be solved for it."""
+        """Whether lambda is a force given by y and ydot: it is no unknown."""
         return self.form == "force"
 
     def block(self, family, dimension=None):
@@ -182,13 +182,13 @@ LAWS = {
     ),
     "force_law": Law({NEWTON_EULER: ("joint",)}, "force", bounds=_two_sided, held=("force", "z"), fields=_function_of),
 }  # fmt: skip
-# What the constructors give beside the name, and these.
+# Entries of the constructors' dicts beside the name.
 HELD = {name: (*law.parameters, *law.held) for name, law in LAWS.items()}
 MAKERS = tuple(f"nsds.{name}" for name in LAWS)
 
 
 def require_fitting(owner, law, relation, family):
-    """Refuse a law that does not go with a relation between systems of a family."""
+    """Refuses a law that does not fit a relation between systems of a family."""
     if family not in LAWS[law].families:
         known = ", ".join(name for name, row in LAWS.items() if family in row.families)
         raise ValueError(f"{owner}: {law} is not a law for {family} systems; these are: {known}")
@@ -199,19 +199,19 @@ def require_fitting(owner, law, relation, family):
 
 
 def require_parameters(owner, law):
-    """Refuse a law whose row lacks a parameter that kernels read of laws of its form."""
+    """Refuses a law whose row lacks a parameter that kernels read for laws of its form."""
     missing = [parameter for parameter in _READ.get(LAWS[law].form, ()) if parameter not in LAWS[law].parameters]
     if missing:
         raise ValueError(f"{owner}: laws of the form {LAWS[law].form!r} have a parameter {missing[0]}, which the row of {law} lacks")
 
 
 def fitting(relation, family):
-    """Names of the laws that go with a relation between systems of a family."""
+    """Names of the laws that fit a relation between systems of a family."""
     return [name for name, law in LAWS.items() if RELATIONS[relation].role in law.roles.get(family, ())]
 
 
 def block_of(owner, law, family):
-    """Constraints of one contact of a law that was made, on systems of a family."""
+    """Constraints of one contact of a given law, on systems of a family."""
     dimension, row = law.get("dimension"), LAWS[law["law"]]
     if dimension is not None and dimension not in row.blocks[family]:
         raise ValueError(f"{owner}: contacts of {family} systems are in space; {law['law']} wants dimension=3, got {dimension}")
@@ -219,14 +219,14 @@ def block_of(owner, law, family):
 
 
 def rows_of_contact(law, dtype):
-    """Constraints of one contact of a recorded interaction: y has so many for each coefficient of friction."""
+    """Constraints of one contact of a recorded interaction: length of y over number of coefficients of friction."""
     if not LAWS[law].blocks:
         return 1
     return math.prod(dtype["y"].shape) // math.prod(dtype["mu"].shape)
 
 
 def is_force(law, relation, has_D):
-    """Whether lambda of an interaction of Lagrangian systems is a force and its law one for y; else it is an impulse."""
+    """Whether lambda of an interaction of Lagrangian systems is a force and its law acts on y; else it is an impulse."""
     return LAWS[law].is_of_position and (has_D or "D" in RELATIONS[relation].functions)
 
 
@@ -414,7 +414,7 @@ def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):
     With ``u'_n = u_n+ + e_n u_n-`` and ``u'_t = u_t+ + e_t u_t-``, while ``y_n <= 0``: ``0 <= u'_n  ⟂  lambda_n >= 0``,
     ``||lambda_t|| <= mu lambda_n``, and ``lambda_t = -mu lambda_n u'_t / ||u'_t||`` where the contact slides.
 
-    Each contact has so many constraints as the dimension: the normal one, then the tangent, or two tangents at right angles. Of y only the
+    Each contact has as many constraints as the dimension: the normal one, then the tangent, or two tangents at right angles. Of y only the
     normal component counts.
 
     Parameters
@@ -513,7 +513,7 @@ def spring_damper(stiffness, damping=0.0):
     Parameters
     ----------
     stiffness, damping : float or array_like (m,) or (m, m)
-        Of each row of the relation, or of rows on each other: N/m and N s/m for ways, N m and N m s for angles and cosines.
+        Of each row of the relation, or of rows on each other: N/m and N s/m for displacements, N m and N m s for angles and cosines.
 
     Raises
     ------
@@ -543,12 +543,12 @@ def spring_damper(stiffness, damping=0.0):
 def force_law(force, z=None):
     """Force that a function gives of a coordinate y of two bodies and its rate: springs and dampers of any kind, motors and servos.
 
-    It acts along y on the first body, and the other way on the second; lambda is its impulse in the step.
+    It acts along y on the first body, and with the opposite sign on the second; lambda is its impulse in the step.
 
     Parameters
     ----------
     force : function ``force(t, y, ydot, z, out)``
-        Writes the force of each row of the relation into ``out`` (m,): N for ways, N m for angles.
+        Writes the force of each row of the relation into ``out`` (m,): N for displacements, N m for angles.
     z : array_like, optional
         Parameters passed to the function.
 
@@ -611,7 +611,7 @@ def _dimension(law, dimension):
 
 
 def _parameter(law, name, value):
-    """An array of numbers; a function is refused with what there is for parameters that vary."""
+    """An array of numbers; a function is refused with the alternative for parameters that vary."""
     if callable(value):
         raise TypeError(
             f"{law}: {name} must be numbers, got the function {_checks.shortened(value)}: what varies is set between steps by nsds.stepper "
@@ -711,6 +711,7 @@ def relay(lower=None, upper=None):
     >>> nsds.relay(0.0, 1.0)["upper"].item()
     1.0
     """
+    # 1. both bounds or neither
     if (lower is None) != (upper is None):
         given, missing, value = ("lower", "upper", lower) if upper is None else ("upper", "lower", upper)
         raise TypeError(
@@ -718,6 +719,7 @@ def relay(lower=None, upper=None):
             "both sides of 0, nsds.dry_friction(limit) those of a force that opposes motion"
         )
     lower, upper = (-1.0, 1.0) if lower is None else (lower, upper)
+    # 2. lower <= upper, with infinities that never act
     low, high = (_bounds(name, bound) for name, bound in (("lower", lower), ("upper", upper)))
     if low.ndim > 0 < high.ndim and low.shape != high.shape:
         raise ValueError(f"relay: lower and upper must have one length, got shapes {low.shape} and {high.shape}")

@@ -1,4 +1,4 @@
-"""Layout: where things lie in a record's memory, as tables of word offsets; what the tables of all families share.
+"""Layout: offsets of fields in a record's memory, as integer tables; common part of the tables of all families.
 
 Kernels take ``(mem, tables..., work)``; the tables have the same types for every model, so no model triggers a compilation.
 """
@@ -29,14 +29,14 @@ def table(*names):
 # Columns of the tables of constraints: their entries of C (or H), of B, and of D, are [entry, entry_end), [input, input_end), [coupling,
 # coupling_end).
 RANGES = ("entry", "entry_end", "input", "input_end", "coupling", "coupling_end")
-# One row per nonzero of C: y += work[coefficient] * mem[q]; of Lagrangian systems the velocity is n words behind q, the impulse 2 n.
+# One row per nonzero of C: y += work[coefficient] * mem[q]; for Lagrangian systems the velocity is at q + n, the impulse at q + 2 n.
 ENTRY = table("coefficient", "q", "n", "dof", "body")
 # One row per entry of D: y += sign * work[coefficient] * lambda[constraint].
 COUPLING = table("coefficient", "constraint", "sign")
 
 
 def state_fields(records):
-    """[(part, (fields...)), ...]: what changes in time, in the order of the record."""
+    """[(part, (fields...)), ...]: fields that change in time, in the order of the record."""
     result = []
     for name, kind, *_ in model_of(records):
         dtype = records.dtype[name].base
@@ -47,7 +47,7 @@ def state_fields(records):
 
 
 def count_and_stride(dtype):
-    """Elements of a part, and words from one to the next."""
+    """Number of elements of a part, and entries from one to the next."""
     return (dtype.shape[0] if dtype.shape else 1), dtype.base.itemsize // 8
 
 
@@ -59,7 +59,7 @@ def storage(dtype):
 
 
 def addresses(names, part, kind, field):
-    """Addresses (members, elements) of the functions that a text field names."""
+    """Addresses (members, elements) of the functions named by a text field."""
     flat = names.reshape(names.shape[0], -1)
     found, which = np.unique(flat, return_inverse=True)
     try:
@@ -70,7 +70,7 @@ def addresses(names, part, kind, field):
 
 
 class FunctionSlots:
-    """Collects the addresses (members, 1 + slots) of user functions, behind that of `no_functions`."""
+    """Collects the addresses (members, 1 + slots) of user functions, after that of `no_functions`."""
 
     def __init__(self, records):
         self.records, self.addresses = records, np.repeat(no_functions(), records.size, axis=0)
@@ -87,7 +87,7 @@ class FunctionSlots:
 
 
 def attach(constraints, column, tables, dtype):
-    """Join tables of (rows, owner of each row), sorted by owner, and note each owner's range."""
+    """Joins tables of (rows, owner of each row), sorted by owner, and records each owner's range."""
     rows = np.concatenate([np.zeros(0, dtype)] + [rows for rows, _ in tables], dtype=dtype)  # else NumPy may forget that they are `Row`
     owner = np.concatenate([np.zeros(0, np.int64)] + [owner for _, owner in tables])
     order = np.argsort(owner, kind="stable")
@@ -97,7 +97,7 @@ def attach(constraints, column, tables, dtype):
 
 
 def join(pieces, dtype):
-    """Tables (constraints, entries, inputs, couplings) of all interactions, their constraints numbered one behind the other.
+    """Tables (constraints, entries, inputs, couplings) of all interactions, with consecutive numbers of constraints.
 
     pieces: dicts with these of one interaction each, the last three with the owner of each row, numbered from 0; and number, its size.
     """
@@ -111,7 +111,7 @@ def join(pieces, dtype):
 
 
 def elements_of(records, name, n_sides):
-    """Elements (count, sides) that an interaction acts on, the same in all members."""
+    """Elements (count, sides) on which an interaction acts, the same in all members."""
     dtype = words(records.dtype, name)[1]
     count = count_and_stride(dtype)[0]
     if "element" not in dtype.base.names:
@@ -127,6 +127,7 @@ def entries_at(parts, sides, elements, row, column, coefficient, number):
 
     sides: indices of the parts; coefficient: offsets (elements, entries); number: constraints (elements, m).
     """
+    # part of each column: columns of all sides are counted through
     first = np.cumsum([0] + [parts["n"][side] for side in sides])
     side_of = np.searchsorted(first, column, side="right") - 1
     chosen, part = elements[:, side_of], parts[np.array(sides)[side_of]]

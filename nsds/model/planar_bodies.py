@@ -1,11 +1,11 @@
-"""Rigid bodies that move in a plane: three coordinates each are stated, and kept in a record of rigid bodies."""
+"""Rigid bodies that move in a plane: stated by three coordinates each, stored in a record of rigid bodies."""
 
 import numpy as np
 
 from nsds import _checks
 from nsds.model.rigid_bodies import rigid_bodies
 
-_Z = [0, 1, 5]  # of a velocity or wrench in space: what lies in the plane
+_Z = [0, 1, 5]  # components of a velocity or wrench that lie in the plane
 
 
 def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, u_frame="body", alive=None, z=None, count=None):
@@ -48,7 +48,7 @@ def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, 
     Raises
     ------
     TypeError, ValueError
-        As `nsds.rigid_bodies`. In `nsds.system`: gravity that leaves the plane, shapes in space on planar bodies or the other way round,
+        As `nsds.rigid_bodies`. In `nsds.system`: gravity that leaves the plane, shapes in space on planar bodies or conversely,
         joints with bodies in space or about axes that do not fit the plane.
 
     Examples
@@ -68,11 +68,13 @@ def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, 
     (1.0, True)
     """
     owner = "planar_bodies"
+    # 1. coordinates and moments in the plane
     count = _count(owner, q, v, count)
     q, v = (_rows(owner, name, value, count) for name, value in (("q", q), ("v", v)))
     moment = _checks.array(owner, "inertia", inertia)
     if moment.ndim > 1 or moment.shape not in ((), (count,)):
         raise ValueError(f"{owner}: inertia must be a number about the normal, or have shape {(count or 1,)}, got shape {moment.shape}")
+    # 2. forces, moments and weight of the control, as vectors in space
     force = fext if fext is None or callable(fext) else _in_space(_rows(owner, "fext", fext, count, 2), [0, 1], 3)
     couple = mext if mext is None or callable(mext) else _in_space(_scalars(owner, "mext", mext, count)[..., None], [2], 3)
     if u is not None and T is None:
@@ -82,6 +84,7 @@ def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, 
         if T.shape[-2] != 3 or T.ndim > 2 + (count is not None):
             raise ValueError(f"{owner}: T must have shape (3, n_u), got {T.shape}")
         T = _in_space(T.swapaxes(-1, -2), _Z, 6).swapaxes(-1, -2)
+    # 3. the record of rigid bodies, with one more field that marks planar ones
     part = _as_own(
         owner, rigid_bodies, mass, moment[..., None, None] * np.eye(3), _coordinates(q), _in_space(v, _Z, 6), force, couple, T=T, u=u,
         u_frame=u_frame, alive=alive, z=z, count=count,
@@ -137,7 +140,7 @@ def in_plane(bodies):
 
 
 def _count(owner, q, v, count):
-    """Number of bodies, None for one that is not an array."""
+    """Number of bodies, None for a single one that is not an array."""
     if count is not None:
         return _checks.integer(owner, "count", count, low=1)
     shapes = (_checks.shape_of(owner, name, value) for name, value in (("q", q), ("v", v)))
@@ -162,20 +165,20 @@ def _scalars(owner, name, value, count):
 
 
 def _in_space(values, places, size):
-    """Vectors (..., size) in space whose components at the places are given."""
+    """Vectors (..., size) in space with given components at the places, else 0."""
     result = np.zeros((*values.shape[:-1], size))
     result[..., places] = values
     return result
 
 
 def _coordinates(q):
-    """(..., 7) of (..., 3)."""
+    """Coordinates (..., 7) from those in the plane (..., 3)."""
     half = q[..., 2:] / 2
     return _in_space(np.concatenate([q[..., :2], np.cos(half), np.sin(half)], axis=-1), [0, 1, 3, 6], 7)
 
 
 def _as_own(owner, constructor, *given, **options):
-    """What a constructor makes, which names this one where it refuses something."""
+    """Result of a constructor whose errors are renamed to the given owner."""
     try:
         return constructor(*given, **options)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
 """Records: a system is one NumPy record whose dtype is nested and named, every leaf 8 bytes wide.
 
-The head of a record holds the clock and the outcome of the last step; ``model`` says in words what the parts are, one part a line;
-``gravity`` is there where it was given.
+The head of a record holds the clock and the outcome of the last step; ``model`` lists the parts as text, one part a line;
+``gravity`` is a field if it was given.
 """
 
 from functools import lru_cache
@@ -11,9 +11,9 @@ import numpy as np
 from nsds._checks import shortened
 
 HEAD = [("t", "<f8"), ("t0", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
-T, T0, STEP, STATUS, N_ITER, RESIDUAL = range(6)  # words of the head
+T, T0, STEP, STATUS, N_ITER, RESIDUAL = range(6)  # entries of the head
 _TEXT = 128  # bytes: room for the name of another function, or of a longer model
-GRAVITY = "gravity"  # behind the model in records that have it: an acceleration in space (3,)
+GRAVITY = "gravity"  # field after the model, optional: an acceleration in space (3,)
 RESERVED = {name for name, _ in HEAD} | {"model", GRAVITY}
 
 
@@ -47,7 +47,7 @@ def _fill(record, fields):
 
 
 def model_of(records):
-    """[(name, word, word, ...), ...]: what the parts of a record, or of an ensemble of equal models, are."""
+    """[(name, kind, further words...), ...] of the parts of a record, or of an ensemble of equal models."""
     dtype = getattr(records, "dtype", None) if isinstance(records, (np.ndarray, np.void)) else None
     if dtype is None or "model" not in (dtype.names or ()) or dtype["model"].kind != "S":
         given, way = type(records).__name__, ""
@@ -66,7 +66,7 @@ def model_of(records):
 
 @lru_cache(maxsize=64)
 def lines_of(model):
-    """The lines of a model, in words: names and kinds of parts."""
+    """The lines of a model, split into words: names and kinds of parts."""
     try:
         lines = tuple(tuple(line.split()) for line in model.decode().split("\n"))
     except UnicodeDecodeError:
@@ -84,12 +84,12 @@ def copied(records):
 
 
 def memory(records):
-    """The records as a float64 matrix (members, words) that shares their memory."""
+    """The records as a float64 matrix (members, entries) that shares their memory."""
     return records.reshape(-1).view(np.float64).reshape(records.size, -1)
 
 
 def widened(array, dtype):
-    """A copy of a structured array in a dtype with the same fields in other, mostly larger, shapes; what is new is zero.
+    """A copy of a structured array in a dtype with the same fields in other, mostly larger, shapes; new entries are zero.
 
     Fields are matched by name at every depth, and entries from the start of each axis.
     """
@@ -110,14 +110,14 @@ def _copy_overlap(source, target):
 
 
 def stored_sparse(stored, n):
-    """The scipy.sparse matrix, of n columns, of a nested record with indptr, indices and data."""
+    """The scipy.sparse matrix with n columns of a nested record with indptr, indices and data."""
     from scipy.sparse import csr_array
 
     return csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=(stored["indptr"].size - 1, n))
 
 
 def words(dtype, *path):
-    """(offset in 8-byte words, dtype) of a nested field; the dtype of an array field keeps its shape."""
+    """(offset in 8-byte entries, dtype) of a nested field; the dtype of an array field keeps its shape."""
     offset = 0
     for name in path:
         dtype, start = (dtype.base if dtype.subdtype else dtype).fields[name][:2]

@@ -1,4 +1,4 @@
-"""Relations of first-order systems: the output y of an interaction as a function of the state, and the input r it gives back."""
+"""Relations of first-order systems: the output y of an interaction as a function of the state, and its input r to the system."""
 
 from nsds import _checks
 from nsds.model.fields import PER_ROW, floats
@@ -49,6 +49,7 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, bounds=None, z=
     1
     """
     owner = "first_order_linear_relation"
+    # 1. operators as functions or arrays
     given = {"C": C, "B": B, "D": D, "e": e, "F": F}
     fields = {}
     for name, value in given.items():
@@ -63,6 +64,7 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, bounds=None, z=
         fields["bounds"] = function_name(bounds, owner, "bounds")
     z = None if z is None else _checks.array(owner, "z", z, at_least=1, n_dims=1)
     m = None if m is None else _checks.integer(owner, "m", m, low=1)
+    # 2. lengths m, n and n_z from whichever array has them, then the shapes of all
     sizes = {"C": (0, 1), "B": (1, 0), "D": (0, 0), "e": (0,), "F": (0, 2)}  # of (m, n, n_z)
     known = [m, None, None if z is None else z.size]
     for name, shape in sizes.items():
@@ -201,7 +203,7 @@ def first_order_relation(h, g, *, m, C=None, D=None, K=None, B=None, z=None):
 
 
 def nonlinear(owner, m, z, functions):
-    """A relation of functions, of which only h and g must be given."""
+    """A relation of functions, of which h and g are required."""
     fields = {name: function_name(function, owner, name) for name, function in functions.items() if function is not None or name in "hg"}
     if z is not None:
         fields["z"] = _checks.array(owner, "z", z, at_least=1, n_dims=1)

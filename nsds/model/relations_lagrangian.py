@@ -40,6 +40,7 @@ def lagrangian_linear_relation(H, b=None, D=None):
     array([[1., 0., 0.]])
     """
     owner = "lagrangian_linear_relation"
+    # 1. H by compressed rows, without duplicates, or dense
     if is_sparse(H):
         rows = H.tocsr(copy=True)
         rows.sum_duplicates()
@@ -54,6 +55,7 @@ def lagrangian_linear_relation(H, b=None, D=None):
         if jacobian.ndim != 2 or jacobian.size == 0:
             raise ValueError(f"{owner}: H must have shape (m, n), got {jacobian.shape}")
         m = jacobian.shape[0]
+    # 2. constant gap and compliance
     relation = {"relation": owner, "m": m, "n": H.shape[1] if is_sparse(H) else jacobian.shape[1], "H": jacobian}
     if b is not None:
         relation["b"] = _checks.array(owner, "b", b, shape=(m,), at_least=1)
@@ -239,11 +241,13 @@ def prescribed_velocity(dofs, velocity=0.0, *, amplitude=None, omega=None, phase
     >>> float(rows["chain"]["v"][-1, 0].round(6)) == round(0.1 * math.cos(20.0), 6)
     True
     """
+    # 1. degrees of freedom
     owner = "prescribed_velocity"
     dofs = np.atleast_1d(_checks.whole_numbers(owner, "dofs", dofs))
     if dofs.ndim != 1 or dofs.size == 0 or (dofs < 0).any() or np.unique(dofs).size < dofs.size:
         raise ValueError(f"{owner}: dofs must be different whole numbers, not negative, got {dofs.tolist()}")
     relation = {"relation": owner, "m": dofs.size, "n": None, "dofs": dofs}
+    # 2. a harmonic velocity is a function whose parameters are its waves
     if (amplitude is None) != (omega is None):
         raise ValueError(f"{owner}: amplitude and omega go together")
     if callable(velocity) and amplitude is not None:
@@ -252,6 +256,7 @@ def prescribed_velocity(dofs, velocity=0.0, *, amplitude=None, omega=None, phase
         waves = [_per_dof(owner, name, value, dofs.size) for name, value in
                  (("velocity", velocity), ("amplitude", amplitude), ("omega", omega), ("phase", phase))]  # fmt: skip
         velocity, z = _harmonic, np.concatenate(waves)
+    # 3. a function, or numbers
     if callable(velocity):
         relation["velocity"] = function_name(velocity, owner, "velocity")
         if z is not None:
@@ -271,7 +276,7 @@ def _per_dof(owner, name, value, m):
 
 
 def _harmonic(t, z, out):
-    """Mean, amplitude, angular frequency and phase of each degree of freedom in z."""
+    """Velocity from mean, amplitude, angular frequency and phase of each degree of freedom in z."""
     m = out.size
     for i in range(m):
         out[i] = z[i] + z[m + i] * math.cos(z[2 * m + i] * t + z[3 * m + i])

@@ -9,9 +9,9 @@ from nsds.model.functions import function_name
 from nsds.model.records import pack
 from nsds.model.systems import control_fields
 
-_UNIT = 1e-6  # how far from 1 the norm of a quaternion may be
-_SYMMETRIC = 1e-9  # how far from symmetric an inertia may be, relative to its largest entry
-_PLATE = 1e-6  # of the largest moment: by how much more it may exceed the sum of the others, as files with six digits have it of a plate
+_UNIT = 1e-6  # accepted deviation of the norm of a quaternion from 1
+_SYMMETRIC = 1e-9  # accepted asymmetry of an inertia, relative to its largest entry
+_PLATE = 1e-6  # of the largest moment: accepted excess over the sum of the others, as in files with six digits for a plate
 
 
 def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
@@ -53,7 +53,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         Axes of both the force and the moment ``T u``: those of a thruster on the body, or of a push in the room.
     alive : bool or array_like of bool (count,), optional
         Which bodies are there, where that may change: between steps, in the record, or in a run, by a `nsds.sampled_control` that writes
-        ``"grains.alive"``. One that is not is held where it is, with its velocity; nothing touches it, no force acts on it, and what joins
+        ``"grains.alive"``. A disabled one stays where it is, with its velocity; nothing touches it, no force acts on it, and what joins
         it to others is left out. It begins from there when it becomes 1. All bodies are there for good if this is not given.
     z : array_like, optional
         Parameters passed to the functions; with ``count``, of shape (count, n_z) for one set each.
@@ -75,7 +75,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     Warns
     -----
     UserWarning
-        An inertia that no body can have: its largest principal moment is larger than the sum of the others. It is taken as it is.
+        An inertia that no body can have: its largest principal moment is larger than the sum of the others. It is used as given.
 
     Examples
     --------
@@ -94,12 +94,14 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     >>> float(rows["drone"]["q"][-1, 2].round(12))
     1.0
     """
+    # 1. state, mass and inertia of each body
     owner = "rigid_bodies"
     count = _count(owner, q, v, count)
     fields = {"q": _per_body(owner, "q", q, (7,), count), "v": _per_body(owner, "v", v, (6,), count)}
     fields["p"] = np.zeros_like(fields["v"])
     fields["mass"] = _masses(owner, mass, count)
     fields["inertia"] = _inertias(owner, inertia, count)
+    # 2. forces and moments: numbers or functions
     is_inertial = _is_inertial(owner, "frame", frame)
     for name, value in (("fext", fext), ("mext", mext)):
         if callable(value):
@@ -113,6 +115,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
             fields[name] = function_name(function, owner, name)
     if fint is None and mint is None and (jac_q is not None or jac_v is not None):
         raise ValueError(f"{owner}: jac_q and jac_v are derivatives of fint and mint, which are missing")
+    # 3. linear internal wrench, control, flags, parameters
     for name, matrix, shape in (("C", C, (6, 6)), ("K", K, (6, 7))):
         if matrix is not None:
             fields[name] = _per_body(owner, name, matrix, shape, count)
@@ -127,6 +130,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     if z is not None:
         z = np.atleast_1d(_checks.array(owner, "z", z))
         fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)
+    # 4. checks of the values; quaternions are normalised, and the inertia of infinite masses, which is not used, is made regular
     record = pack(fields, count)
     require_values(owner, "", record)
     _warn_of_moments(owner, record)
@@ -142,7 +146,7 @@ def _is_inertial(owner, name, frame):
 
 
 def _count(owner, q, v, count):
-    """Number of bodies, None for one that is not an array: told by count, else by the shapes of q and v."""
+    """Number of bodies, None for a single one: from count, else from the shapes of q and v."""
     if count is not None:
         return _checks.integer(owner, "count", count, low=1)
     shapes = (_checks.shape_of(owner, name, value) for name, value in (("q", q), ("v", v)))
@@ -179,14 +183,16 @@ def _inertias(owner, inertia, count):
 
 
 def require_values(owner, part, bodies, n_members=1):
-    """Raise a ValueError unless quaternions are unit, masses positive, and inertias of finite masses symmetric and positive definite.
+    """Raises a ValueError unless quaternions are unit, masses positive, and inertias of finite masses symmetric and positive definite.
 
-    part: what stands before the names of fields. bodies: their records, of so many members of an ensemble.
+    part: prefix of the names of fields. bodies: their records, for n_members members of an ensemble.
     """
+    # 1. quantities to check; the inertia of an infinite mass is not used
     q, mass, inertia = (bodies[name].reshape(n_members, -1, *shape) for name, shape in (("q", (7,)), ("mass", ()), ("inertia", (3, 3))))
     inertia = np.where(np.isinf(mass)[..., None, None], np.eye(3), inertia)
     norm, least = _norm(q), _principal_moments(inertia).min(axis=-1)
     skew = abs(inertia - inertia.swapaxes(-1, -2)).max(axis=(-1, -2))
+    # 2. the first body that violates one of them is named
     for holds, field, want, got, values in (
         (abs(norm - 1.0) <= _UNIT, "q[3:]", "a unit quaternion, scalar first", "norm", norm),
         (mass > 0.0, "mass", "positive", "value", mass),
@@ -201,7 +207,7 @@ def require_values(owner, part, bodies, n_members=1):
 
 
 def _warn_of_moments(owner, bodies):
-    """Warn of principal moments A + B < C, which no distribution of mass has: the equations of motion can be solved, of no body."""
+    """Warns of principal moments A + B < C, which no distribution of mass has, though the equations of motion have a solution."""
     mass, moments = bodies["mass"].reshape(-1), _principal_moments(bodies["inertia"]).reshape(-1, 3)
     largest = moments.max(axis=-1)
     excess = 2.0 - (moments / largest[:, None]).sum(axis=-1)  # of the largest
@@ -217,7 +223,7 @@ def _warn_of_moments(owner, bodies):
 
 
 def _principal_moments(inertia):
-    """Principal moments of each body, in any order; most inertias are given by their principal axes."""
+    """Principal moments of each body, in any order; diagonal inertias, the usual case, need no eigenvalues."""
     off_diagonal = inertia[..., ~np.eye(3, dtype=bool)]
     return np.linalg.eigvalsh(inertia) if off_diagonal.any() else np.diagonal(inertia, axis1=-2, axis2=-1)
 

@@ -30,7 +30,7 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
 
     Links that fixed joints join are one rigid body, under the name of the first of them that has a mass; its origin is their common centre
     of mass, its axes are those of that link. Under the name of a joint is what holds it, under that name with ``_stops``, ``_damping``,
-    ``_friction`` and ``_motor`` what acts on its coordinate. Angles and ways count from the start: y of a motor is q less the one given
+    ``_friction`` and ``_motor`` what acts on its coordinate. Coordinates count from the start: y of a motor is q less the one given
     here. A joint that has the name of a link gets ``_joint`` behind it, and what may not stand in a Python name becomes ``_``.
 
     Parameters
@@ -42,7 +42,7 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     position, orientation : array_like (3,) and (4,)
         Of the root link, in the world (m; unit quaternion, scalar first).
     fixed : bool
-        Whether the root link is held in the world; else it floats.
+        Whether the root link is fixed in the world; else it floats.
     motors : dict of str to law, optional
         Joint -> law of its coordinate, as `nsds.force_law` of a servo, `nsds.spring_damper`, `nsds.relay`.
     e : float
@@ -50,7 +50,7 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     law : dict, optional
         Of contacts, as for `nsds.collisions`: makes the part ``contacts`` of all collision shapes. A robot without it touches nothing.
     world : shape or sequence of shapes
-        What does not move besides the root. A body that a joint holds to the root is not looked at with the world.
+        Shapes that do not move, besides the root. A body that a joint connects to the root is not tested against the world.
     self_contacts : bool
         Whether bodies of the robot that no joint joins touch each other.
     folder : path, optional
@@ -97,24 +97,29 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     >>> rows["rod"]["q"][-1, :3].round(4)
     array([ 0.1645,  0.    , -0.4722])
     """
+    # 1. fixed shapes, and the tree of links and joints
     world = [world] if isinstance(world, dict) else world
     if not isinstance(world, (list, tuple)):
         raise TypeError(f"{_OWNER}: world must be a shape from nsds.shapes or a list of them, got {_checks.shortened(world)}")
     for k, shape in enumerate(world):
         shapes.require_shape(f"{_OWNER}: world[{k}]", shape)
     tree = _tree(*_read(urdf, folder))
+    # 2. initial pose and velocity of each link
     q, v = (_by_joint(tree, name, values) for name, values in (("q", q), ("v", v)))
     motors, e = _motors(tree, motors), _checks.number(_OWNER, "e", e, low=0.0, high=1.0)
     frames = _frames(tree, q, v, *_root_pose(position, orientation))
+    # 3. bodies: links that fixed joints connect are one
     bodies, holder = _bodies(tree, frames, _checks.flag(_OWNER, "fixed", fixed))
     names, labels = _names(tree, bodies)
     parts = {names[body.link]: body.part for body in bodies}
+    # 4. interactions of each joint: the joint itself, stops, damping, friction, motor
     for joint in tree.joints:
         if joint.type != "fixed":
             on = [names[holder[link]] for link in (joint.child, joint.parent) if holder[link] != _WORLD]
             on = on[0] if len(on) == 1 else tuple(on)
             for ending, relation, own in _rows(joint, frames[joint.child], q[joint.name], e, motors):
                 parts[labels[joint.name] + ending] = interaction(relation, own, on=on)
+    # 5. contacts of the collision shapes
     if law is not None:
         parts[_CONTACTS] = _contacts(tree, frames, bodies, holder, names, law, world, _checks.flag(_OWNER, "self_contacts", self_contacts))
     return parts
@@ -141,7 +146,7 @@ class _Tree(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """Where the axes of a link are at the start, and how they move, in the world."""
+    """Pose of the axes of a link at the start, and its velocity, in the world."""
 
     R: np.ndarray
     x: np.ndarray
@@ -149,7 +154,7 @@ class _Frame(NamedTuple):
     v: np.ndarray
 
     def at(self, origin):
-        """(R, x) of a frame that is given in the axes of this one, (4, 4)."""
+        """(R, x) of a frame given in the axes of this one, (4, 4)."""
         return (self.R, self.x) if origin is None else (self.R @ origin[:3, :3], self.x + self.R @ origin[:3, 3])
 
 
@@ -160,7 +165,8 @@ class _Body(NamedTuple):
 
 
 def _read(urdf, folder):
-    """(description as yourdfpy has it, finder of meshes)."""
+    """(description as yourdfpy reads it, finder of meshes)."""
+    # 1. text of the file, as XML: errors of the file are told apart from those of the reader
     if not isinstance(urdf, (str, os.PathLike)) or not str(urdf):
         raise TypeError(f"{_OWNER}: urdf must be the name of a file, or its text, got {_checks.shortened(urdf)}")
     folder = None if folder is None else _checks.path(_OWNER, "folder", folder)
@@ -172,10 +178,12 @@ def _read(urdf, folder):
         raise ValueError(f"{_OWNER}: urdf cannot be read: {error}") from None
     if root.tag != "robot":
         raise ValueError(f"{_OWNER}: urdf must have the root element <robot>, got <{_checks.shortened(root.tag)[1:-1]}>")
+    # 2. names, which yourdfpy does not check
     _require_named(root)
     _checks.require_package("yourdfpy", "yourdfpy trimesh", f"{_OWNER}: descriptions are read by yourdfpy")
     from yourdfpy import urdf as library
 
+    # 3. description, with whatever errors the reader raises on one that is incomplete
     try:
         description = library.URDF.load(io.BytesIO(text), build_scene_graph=False).robot
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -185,7 +193,7 @@ def _read(urdf, folder):
 
 
 def _require_named(root):
-    """Refuse links and joints that cannot be referred to."""
+    """Refuses links and joints without a unique name."""
     root.attrib.setdefault("name", "")
     for tag in ("link", "joint"):
         seen = set()
@@ -202,7 +210,8 @@ def _require_named(root):
 
 
 def _tree(description, find):
-    """`_Tree` of a description whose links hang together, each by one joint."""
+    """`_Tree` of a description whose links are connected, each by one joint."""
+    # 1. the joint above each link: two would close a loop
     links = {link.name: link for link in description.links}
     known = [_joint(joint, links) for joint in description.joints]
     above = {}
@@ -213,10 +222,12 @@ def _tree(description, find):
                 "description is a tree, which an nsds.interaction of two of its links closes"
             )
         above[joint.child] = joint
+    # 2. one root
     roots = [name for name in links if name not in above]
     if len(roots) != 1:
         what = f"{', '.join(map(repr, roots))} have none" if roots else f"each of {', '.join(map(repr, above))} has one: a loop"
         raise ValueError(f"{_OWNER}: urdf must have one root, a link that is no joint's child, but {what}")
+    # 3. order from the root outwards; joints that are not reached form a loop of their own
     ordered, reached = [], [roots[0]]
     for link in reached:
         below = [joint for joint in known if joint.parent == link]
@@ -229,6 +240,7 @@ def _tree(description, find):
 
 
 def _joint(joint, links):
+    # 1. ends and type
     where = f"{_OWNER}: joint '{joint.name}'"
     for end in ("parent", "child"):
         if getattr(joint, end) not in links:
@@ -240,6 +252,7 @@ def _joint(joint, links):
             f"{where} mimics '{joint.mimic.joint}', and there is no relation between the coordinates of two joints; without <mimic> it "
             "moves on its own, or follows by a motor"
         )
+    # 2. axis and stops
     axis = _checks.array(where, "axis", joint.axis, shape=(3,))
     if joint.type not in ("fixed", "floating") and not axis.any():
         raise ValueError(f"{where}: axis must not be zero")
@@ -250,6 +263,7 @@ def _joint(joint, links):
         lower, upper = (_checks.number(where, end, getattr(joint.limit, end) or 0.0) for end in ("lower", "upper"))
         if not lower < upper:
             raise ValueError(f"{where}: lower must be below upper, got {lower} and {upper}")
+    # 3. losses, which only joints with a coordinate have
     losses = [0.0, 0.0]
     if joint.dynamics is not None and joint.type in _WITH_COORDINATE:
         for k, name in enumerate(("damping", "friction")):
@@ -260,7 +274,7 @@ def _joint(joint, links):
 
 
 def _number(where, name, text):
-    """A number that is not negative, of an attribute that yourdfpy leaves as it is."""
+    """A nonnegative number from an attribute that yourdfpy leaves as text."""
     try:
         value = 0.0 if text is None else float(text)
     except ValueError:
@@ -304,7 +318,7 @@ def _root_pose(position, orientation):
 
 
 def _frames(tree, q, v, R, x):
-    """{link: `_Frame`} at the start, from the root on."""
+    """{link: `_Frame`} at the start, from the root outwards."""
     frames, turn = {tree.root: _Frame(R, x, np.zeros(3), np.zeros(3))}, np.empty(9)
     for joint in tree.joints:
         parent = frames[joint.parent]
@@ -320,13 +334,15 @@ def _frames(tree, q, v, R, x):
 
 
 def _bodies(tree, frames, fixed):
-    """([`_Body`, ...], {link: the link whose name its body has, or `_WORLD`})."""
+    """([`_Body`, ...], {link: the link that gives its body the name, or `_WORLD`})."""
+    # 1. groups of links connected by fixed joints, by their first link
     above = {joint.child: joint for joint in tree.joints}
     groups, first = {}, {}
     for link in (tree.root, *(joint.child for joint in tree.joints)):
         joined = link in above and above[link].type == "fixed"
         first[link] = first[above[link].parent] if joined else link
         groups.setdefault(first[link], []).append(link)
+    # 2. one body for each group; a fixed root belongs to the world
     bodies, holder = [], {}
     for head, links in groups.items():
         if fixed and head == tree.root:
@@ -339,12 +355,14 @@ def _bodies(tree, frames, fixed):
 
 
 def _body(tree, frames, links, joint):
-    """The links of one body: ``J = sum R I R^T + m (|d|^2 1 - d d^T)`` about the common centre of mass."""
+    """Body of connected links: ``J = sum R I R^T + m (|d|^2 1 - d d^T)`` about the common centre of mass."""
+    # 1. links with mass
     masses = [(link, *_inertia(link, tree.links[link].inertial, frames[link])) for link in links]
     masses = [each for each in masses if each[1] > 0]
     if not masses:
         moves = "the root floats (fixed=False)" if joint is None else f"joint '{joint.name}' lets it move"
         raise ValueError(f"{_OWNER}: link '{links[0]}' has no inertia, and {moves}")
+    # 2. common centre and inertia (parallel axes)
     name, mass = masses[0][0], sum(m for _, m, *_ in masses)
     centre, J = sum(m * c for _, m, c, _ in masses) / mass, np.zeros((3, 3))
     for _, m, c, own in masses:
@@ -353,6 +371,7 @@ def _body(tree, frames, links, joint):
     least = np.linalg.eigvalsh(J)[0]
     if not least > 0:
         raise ValueError(f"{_OWNER}: link '{name}': inertia must be positive definite, got the least eigenvalue {least:.6g}")
+    # 3. the body in the axes of its first link with mass
     frame, p = frames[name], np.empty(4)
     quaternion_of(frame.R.ravel(), p)
     velocity = frame.v + np.cross(frame.omega, centre - frame.x)
@@ -362,7 +381,7 @@ def _body(tree, frames, links, joint):
 
 
 def _inertia(link, inertial, frame):
-    """(mass, centre of mass, inertia about it) of a link, in the world; nothing of one that has none."""
+    """(mass, centre of mass, inertia about it) of a link, in the world; zero for a link without inertia."""
     if inertial is None:
         return 0.0, frame.x, np.zeros((3, 3))
     where = f"{_OWNER}: link '{link}'"
@@ -374,7 +393,7 @@ def _inertia(link, inertial, frame):
 
 
 def _names(tree, bodies):
-    """({link of a body: the name of its part}, {joint: that of its own})."""
+    """({link of a body: name of its part}, {joint: name of its part})."""
     names = {body.link: _identifier(body.link) for body in bodies}
     labels = {joint.name: _identifier(joint.name) for joint in tree.joints if joint.type != "fixed"}
     labels = {joint: f"{label}_joint" if label in names.values() else label for joint, label in labels.items()}
@@ -391,7 +410,8 @@ def _identifier(name):
 
 
 def _rows(joint, frame, start, e, motors):
-    """(ending of the name, relation, law) of what holds a joint and what acts on its coordinate."""
+    """(ending of the name, relation, law) of a joint, and of the laws on its coordinate."""
+    # 1. the joint itself
     axis = frame.R @ joint.axis
     if joint.type == "planar":
         yield "", joints.planar(frame.x, axis), equality()
@@ -399,6 +419,7 @@ def _rows(joint, frame, start, e, motors):
         return
     turns = joint.type in _TURNING
     yield "", joints.hinge(frame.x, axis) if turns else joints.prismatic(axis), equality()
+    # 2. its coordinate, counted from the start: stops, damping, friction, motor
     coordinate = joints.hinge_angle if turns else joints.slide_along
     if joint.lower is not None:
         beyond = max(joint.lower - start, start - joint.upper)
@@ -417,7 +438,8 @@ def _rows(joint, frame, start, e, motors):
 
 
 def _contacts(tree, frames, bodies, holder, names, law, world, self_contacts):
-    """The part of all collision shapes."""
+    """Part of all collision shapes."""
+    # 1. shapes in the axes of their bodies, or of the world
     found, centres = {}, {body.link: body for body in bodies}
     for link, description in tree.links.items():
         for collision in description.collisions:
@@ -430,6 +452,7 @@ def _contacts(tree, frames, bodies, holder, names, law, world, self_contacts):
     fixed = found.pop(_WORLD, [])
     if not found:
         raise ValueError(f"{_OWNER}: law is given, and no link that moves has a <collision>")
+    # 2. pairs: bodies with the world and with each other, unless a joint connects them
     joined = {frozenset((holder[joint.parent], holder[joint.child])) for joint in tree.joints}
     pairs = [(names[body], _WORLD) for body in found if frozenset((body, _WORLD)) not in joined]
     if self_contacts:

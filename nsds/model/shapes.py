@@ -28,7 +28,7 @@ def __dir__():
 
 
 def sphere(radius, *, position=(0, 0, 0)):
-    """Ball of a radius.
+    """Ball of given radius.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
 def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Surface of triangles, closed or open, as of terrain; it meets planes, solids and other meshes.
 
-    What meets it is held off on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
+    Other shapes are kept on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
     is wholly inside does not touch it. A body of this shape touches planes with its vertices.
 
     Parameters
@@ -341,7 +341,7 @@ def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
 
 
 def _mesh(where, vertices, triangles, position, orientation):
-    """`mesh`; where: what warnings begin with."""
+    """`mesh`; where: prefix of warnings."""
     vertices = _vertices("mesh", vertices, 3)
     triangles = _checks.whole_numbers("mesh", "triangles", triangles)
     if triangles.ndim != 2 or triangles.shape[1:] != (3,) or not len(triangles):
@@ -357,7 +357,7 @@ def _mesh(where, vertices, triangles, position, orientation):
 
 
 def _right_side_out(where, vertices, triangles):
-    """The triangles, those of closed surfaces that are inside out turned; warns of these, and of some turned against their neighbours."""
+    """The triangles with inside-out closed surfaces turned; warns of these, and of triangles turned against their neighbours."""
     is_turned = turned(vertices, triangles)
     is_out = is_inside_out(vertices, np.where(is_turned[:, None], triangles[:, ::-1], triangles))
     if is_turned.any():
@@ -378,7 +378,7 @@ def _right_side_out(where, vertices, triangles):
 def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Mesh, or its convex hull, from a file: STL, OBJ, PLY, OFF, and what else the library trimesh reads (extra ``meshes``).
 
-    Meshes are taken as they come, see `mesh`: STL has vertices anew for each triangle, scanners and CAD leave triangles without area.
+    Meshes are used as stored, see `mesh`: STL repeats the vertices for each triangle, scanners and CAD leave triangles without area.
 
     Parameters
     ----------
@@ -418,11 +418,13 @@ def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1
     >>> shape["shape"], round(shapes.volume(shape), 12)
     ('mesh', 4.5)
     """
+    # 1. arguments
     path = _checks.path("from_file", "path", path)
     scale = _checks.array("from_file", "scale", scale)
     if scale.shape not in ((), (3,)) or not scale.all():
         raise ValueError(f"from_file: scale must be a number or three, not zero, got {scale.tolist()}")
     hull = _checks.flag("from_file", "hull", hull)
+    # 2. read the file; readers of formats raise errors of all kinds
     if not os.path.isfile(path):
         raise ValueError(f"from_file: path: there is no file '{path}'")
     _checks.require_package("trimesh", "trimesh", "from_file: files of meshes are read by trimesh")
@@ -435,6 +437,7 @@ def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1
         raise ValueError(f"from_file: path: trimesh cannot read '{path}': {type(error).__name__}: {error}") from error
     if not len(triangles):
         raise ValueError(f"from_file: path: '{path}' has no triangles")
+    # 3. hull or mesh; a mirror image is inside out until its triangles are turned
     try:
         if hull:
             return convex(vertices[np.unique(triangles)], position=position, orientation=orientation)
@@ -475,6 +478,7 @@ def height_map(heights, lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)
     >>> valley["triangles"].shape
     (800, 3)
     """
+    # 1. heights and lengths
     heights = _checks.array("height_map", "heights", heights, n_dims=2)
     lengths = _checks.array("height_map", "lengths", lengths, shape=(2,))
     n, m = heights.shape
@@ -482,6 +486,7 @@ def height_map(heights, lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)
         raise ValueError(f"height_map: heights must have shape (n, m), both at least 2, got {heights.shape}")
     if not (lengths > 0).all():
         raise ValueError(f"height_map: lengths must be positive, got {lengths.tolist()}")
+    # 2. grid of vertices, two triangles in each rectangle
     x, y = (np.linspace(-0.5, 0.5, count) * length for count, length in zip((n, m), lengths, strict=True))
     vertices = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
     corner = (np.arange(n - 1)[:, None] * m + np.arange(m - 1)).ravel()
@@ -625,7 +630,7 @@ def polygon(vertices, *, position=(0, 0), angle=0.0):
     return shape | {"vertices": hull, "triangles": np.stack([0 * last, last - 1, last], axis=1)}
 
 
-_STRAIGHT = 1e-12  # of the extent: corners that lie no farther off the line of their neighbours are none
+_STRAIGHT = 1e-12  # of the extent: distance from the line of their neighbours below which corners are dropped
 
 
 def _hull_in_plane(points):
@@ -633,6 +638,7 @@ def _hull_in_plane(points):
     points = np.unique(points, axis=0)
     least = _STRAIGHT * np.ptp(points, axis=0).max() ** 2
     chains = []
+    # lower and upper chain: a point that makes no left turn is dropped
     for way in (points, points[::-1]):
         chain = []
         for point in way:
@@ -793,7 +799,7 @@ def inertia(shape, mass):
 
 
 def require_shape(where, shape):
-    """Raise a TypeError unless a shape is one that a constructor of this module makes."""
+    """Raises a TypeError unless a shape comes from a constructor of this module."""
     kind = shape.get("shape") if isinstance(shape, dict) else None
     known = isinstance(kind, str) and kind in SHAPES
     if not known or not {"size", "pose", *(("vertices", "triangles") if SHAPES[kind].is_polyhedron else ())} <= set(shape):
@@ -801,7 +807,7 @@ def require_shape(where, shape):
 
 
 def _unit(vector):
-    """A vector that is not 0 at length 1, also where its square over- or underflows."""
+    """A nonzero vector at length 1, also if its square over- or underflows."""
     length = np.linalg.norm(vector)
     return vector / length if 1e-150 < length < 1e150 else _unit(vector / abs(vector).max())
 
@@ -827,7 +833,7 @@ def _vertices(owner, vertices, least):
 
 
 def _polyhedron(kind, vertices, triangles, position, orientation):
-    """The shape without the vertices that no triangle has."""
+    """The shape without vertices that no triangle uses."""
     used, triangles = np.unique(triangles, return_inverse=True)
     vertices = vertices[used]
     size = [np.linalg.norm(vertices, axis=1).max(), 0, len(vertices)]
@@ -836,12 +842,13 @@ def _polyhedron(kind, vertices, triangles, position, orientation):
 
 
 def _moments(owner, shape):
-    """(volume, centre, second moments about it (3, 3)) of what triangles enclose: tetrahedra from one point, with signs.
+    """(volume, centre, second moments about it (3, 3)) of the volume within triangles: signed tetrahedra from one point.
 
     Of a polygon (area, centre, second moments) of its triangles.
     """
     if SHAPES[shape["shape"]].is_planar:
         return _moments_in_plane(shape)
+    # 1. closed, with consistent orientation
     edges = Edges(shape["triangles"])
     n_open, n_against = np.count_nonzero(edges.count == 1), np.count_nonzero((edges.balance != 0) & (edges.count > 1))
     if n_open:
@@ -849,12 +856,14 @@ def _moments(owner, shape):
     if n_against:
         wanted = "the mesh must be closed, with triangles that pass each edge as often in one sense as in the other"
         raise ValueError(f"{owner}: {wanted}, got {n_against} edges where some are turned, or three meet")
+    # 2. tetrahedra from the mean of the vertices, which keeps cancellation small far from the origin
     middle = shape["vertices"].mean(axis=0)
     corners = (shape["vertices"] - middle)[shape["triangles"]]
     weight = np.linalg.det(corners) / 6
     whole = weight.sum()
     if whole <= 0:
         raise ValueError(f"{owner}: the triangles of the mesh must be counterclockwise from outside, got the volume {whole:.6g}")
+    # 3. moments of tetrahedra, shifted to the centre
     total = corners.sum(axis=1)
     centre = weight @ total / (4 * whole)
     second = (np.einsum("t,tci,tcj->ij", weight, corners, corners) + np.einsum("t,ti,tj->ij", weight, total, total)) / 20

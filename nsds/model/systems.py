@@ -49,9 +49,11 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
     owner = "lagrangian_linear"
     if count is not None:
         count = _checks.integer(owner, "count", count, low=1)
+    # 1. state
     n = _order(owner, M)
     fields = {name: per_element(owner, name, value, n, count) for name, value in (("q", q), ("v", v))}
     fields["p"] = np.zeros_like(fields["q"])
+    # 2. matrices and force
     fields["M"] = mass_field(owner, "M", M, n, count, regular=False)
     for name, matrix in (("K", K), ("C", C)):
         if matrix is not None:
@@ -67,29 +69,30 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
 
 
 def _require_symmetric(where, matrix, transpose):
-    """Only a mass must be symmetric: circulatory forces make K unsymmetric, gyroscopic ones C."""
+    """Raises unless a mass is symmetric; K and C need not be: circulatory and gyroscopic forces make them unsymmetric."""
     difference = abs(matrix - transpose).max()
     if difference > _ROUNDING * abs(matrix).max():
         raise ValueError(f"{where} must be symmetric, got a difference of {difference:.3g} from its transpose")
 
 
-_ROUNDING = 1e-9  # of the largest entry of a mass: what its symmetry and its least eigenvalue may be off by
+_ROUNDING = 1e-9  # of the largest entry of a mass: accepted asymmetry, and magnitude of a negative eigenvalue
 
 
 def require_mass(where, M, is_dense, regular):
-    """Raise a ValueError unless masses are symmetric and positive definite; semidefinite will do where they need not be regular.
+    """Raises a ValueError unless masses are symmetric and positive definite, or semidefinite if they need not be regular.
 
     Parameters
     ----------
     where : str
         What the error names.
     M : ndarray (..., n) or (..., n, n), or records of compressed rows
-        Masses. Of compressed rows only what the diagonal tells is looked at: the constructor has looked at the rest.
+        Masses. Of compressed rows only the diagonal is checked: the constructor has checked the rest.
     is_dense : bool
         Whether these are matrices.
     regular : bool
         Whether no eigenvalue may be zero.
     """
+    # 1. compressed rows: diagonal entries only
     if M.dtype.names:
         indptr = M["indptr"].reshape(-1, M["indptr"].shape[-1])
         rows = np.stack(
@@ -97,6 +100,7 @@ def require_mass(where, M, is_dense, regular):
         )
         least = np.where(M["indices"].reshape(len(indptr), -1) == rows, M["data"].reshape(len(indptr), -1), 0.0).min(initial=0.0)
         regular = False
+    # 2. dense: symmetric, and a Cholesky factor is quicker than eigenvalues, which decide where it fails
     elif is_dense:
         if (M.swapaxes(-1, -2) != M).any():
             _require_symmetric(where, M, M.swapaxes(-1, -2))
@@ -106,6 +110,7 @@ def require_mass(where, M, is_dense, regular):
         except np.linalg.LinAlgError:
             least = np.linalg.eigvalsh(M).min()
             least = 0.0 if abs(least) <= _ROUNDING * abs(M).max() else least
+    # 3. diagonal
     else:
         least = M.min()
     if least < 0 or (regular and least == 0):
@@ -126,7 +131,7 @@ def _order(owner, M):
 
 
 def per_element(owner, name, value, n, count):
-    """Vector (n,), or (count, n) where the part is an array."""
+    """Vector (n,), or (count, n) for an array part."""
     vector = _checks.array(owner, name, value)
     if vector.ndim == 0 and n == 1:
         vector = vector.reshape(1)
@@ -141,7 +146,7 @@ def per_element(owner, name, value, n, count):
 
 
 def mass_field(owner, name, matrix, n, count, regular):
-    """`matrix_field` of a mass, which is symmetric and positive definite, or semidefinite where it need not be regular."""
+    """`matrix_field` of a mass, which is symmetric and positive definite, or semidefinite if it need not be regular."""
     field = matrix_field(owner, name, matrix, n, count)
     if isinstance(field, dict):
         _require_sparse_mass(f"{owner}: {name}", matrix.tocsc(copy=True))
@@ -151,11 +156,13 @@ def mass_field(owner, name, matrix, n, count, regular):
 
 
 def _require_sparse_mass(where, M):
-    """By Sylvester's law of inertia: pivots on the diagonal of a symmetric matrix have the signs of its eigenvalues."""
+    """Semidefiniteness by Sylvester's law of inertia: diagonal pivots of a symmetric matrix have the signs of its eigenvalues."""
     from scipy.sparse import eye_array
 
+    # 1. symmetry and diagonal, cheap
     _require_symmetric(where, M, M.T)
     least = M.diagonal().min()
+    # 2. a wide matrix by dense blocks, shifted by its rounding, as a semidefinite one has no Cholesky factor
     if least >= 0 and cholesky.is_wide(M):
         shifted = (M + _ROUNDING * abs(M).max() * eye_array(M.shape[0])).tocsr()
         plan = cholesky.plan(shifted, np.zeros(0, np.int64))
@@ -163,6 +170,7 @@ def _require_sparse_mass(where, M):
             cholesky.factorise(shifted, plan, np.zeros(plan.size))
         except np.linalg.LinAlgError:
             raise ValueError(f"{where} must be positive semidefinite, and has a negative eigenvalue") from None
+    # 3. a narrow one by SuperLU with pivots on the diagonal
     elif least >= 0:
         try:
             factors = superlu.factorise(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
@@ -174,7 +182,7 @@ def _require_sparse_mass(where, M):
 
 
 def matrix_field(owner, name, matrix, n, count):
-    """Diagonal (n,), dense (n, n) or the arrays of compressed rows; stacked where the part is an array."""
+    """Diagonal (n,), dense (n, n) or the arrays of compressed rows; stacked for an array part."""
     if is_sparse(matrix):
         return _compressed_rows(owner, name, matrix, n, count)
     dense = _checks.array(owner, name, matrix)
@@ -203,7 +211,8 @@ def _compressed_rows(owner, name, matrix, n, count):
 
 
 def control_fields(owner, n, T, u, n_u, z, count):
-    """Fields T, u, z of a controlled part, and n_u where nothing else tells it."""
+    """Fields T, u, z of a controlled part, and n_u if it does not follow from them."""
+    # 1. length of u, from each argument that tells it
     fields = {}
     if T is not None and u is None:
         raise ValueError(f"{owner}: T is the weight of u, which is missing; give u=numpy.zeros(n_u) for one that is set later")
@@ -218,6 +227,7 @@ def control_fields(owner, n, T, u, n_u, z, count):
     if u is not None and not callable(u):
         is_one_each = _checks.shape_of(owner, "u", u) == (count,) and count not in known.values()
         known["u"] = 1 if is_one_each else _checks.length(owner, "u", u)
+    # 2. they must agree
     if u is not None:
         if not known:
             raise ValueError(f"{owner}: T and u are both functions: n_u, the length of u, must be given")
@@ -226,6 +236,7 @@ def control_fields(owner, n, T, u, n_u, z, count):
                 f"{owner}: the length of u is not clear: " + ", ".join(f"{value} from {name}" for name, value in known.items())
             )
         n_u = next(iter(known.values()))
+        # 3. fields; n_u is stored only where T and u are functions
         if callable(T):
             fields["T"] = function_name(T, owner, "T")
         fields["u"] = function_name(u, owner, "u") if callable(u) else per_element(owner, "u", u, n_u, count)

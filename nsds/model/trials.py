@@ -1,4 +1,4 @@
-"""User functions are tried once, in Python, before a system is computed with: a wrong shape is an error there, not a wild write later."""
+"""Trial calls of user functions in Python before a run: a wrong shape is an error here, not a wild write later."""
 
 from functools import lru_cache
 
@@ -13,21 +13,23 @@ _tried = set()
 
 
 def try_functions(owner, records):
-    """Run the user functions of checked records at their state, unless records of the same structure were tried with the same functions.
+    """Runs the user functions of checked records at their state, unless records of the same structure were tried with the same functions.
 
-    Of array parts and ensembles, one element of those that have the same functions.
+    In array parts and ensembles, one element for each set of functions.
 
     Raises
     ------
     ValueError, TypeError
         A function that this process does not know, fails, gives NaN or infinity, or returns something.
     """
+    # 1. functions in the records
     paths = _functions_of(records.dtype)
     if not paths:
         return
     members = records.reshape(-1)
     columns = [members[part][field] for part, field in paths]
     model = members["model"][0]
+    # 2. one member, or all that have other functions than those tried before
     same = members.size == 1 or all((column == column[0]).all() for column in columns)
     for m in range(1 if same else members.size):
         key = (records.dtype, model, *(column[m].tobytes() for column in columns))
@@ -42,14 +44,14 @@ def try_functions(owner, records):
 
 @lru_cache(maxsize=256)
 def _functions_of(dtype):
-    """Fields (part, field) that name functions, and lengths which they alone have."""
+    """Fields (part, field) that name functions, and lengths that follow from nothing else."""
     parts = [(part, dtype[part].base) for part in dtype.names if dtype[part].base.names]
     found = [(part, field) for part, base in parts for field in base.names if base[field].kind == "S"]
     return found + [(part, "n_u") for part, base in parts if found and "n_u" in base.names]
 
 
 def has_functions(records):
-    """Whether something in records names a function."""
+    """Whether a record names a function."""
     return bool(_functions_of(records.dtype))
 
 
@@ -60,6 +62,7 @@ def function_names(records):
 
 
 def _try_all(system):
+    # 1. systems: state, velocity, sizes of the results
     t = system["t"].item()
     systems, interactions, controls = split(model_of(system))
     states = {name: system[name].reshape(-1)[SYSTEMS[kind][1]] for name, kind in systems}
@@ -71,6 +74,7 @@ def _try_all(system):
             if kind == "rigid_bodies":
                 sizes = dict.fromkeys(("fext", "mext", "fint", "mint"), 3) | {"jac_q": 42, "jac_v": 36}
             _try_part(name, kind, part, t, x, part["v"] if "v" in part.dtype.names else _NOTHING, sizes, x.size)
+    # 2. interactions: coordinates of all sides, and functions of relation and law
     for name, kind, law, *sides in interactions:
         parts = system[name].reshape(-1)
         for e in _with_other_functions(parts):
@@ -94,6 +98,7 @@ def _try_all(system):
             _try_part(name, kind, part, t, x, lam, sizes, m)
             if arguments_of(law):
                 _try_part(name, law, part, t, np.atleast_1d(part["y"]), np.atleast_1d(part["ydot"]), {}, m)
+    # 3. contact callbacks and controllers
     for name, *_ in collisions_of(model_of(system)):
         _try_on_contact(name, system[name])
     for name, *words in controls:
@@ -106,7 +111,7 @@ def _try_all(system):
 
 
 def _try_on_contact(name, part):
-    """Try what is called for contacts on one that might be: of the first shape with itself, as it lies on its body."""
+    """Tries the contact callback on a possible contact: the first shape with itself, as it lies on its body."""
     if "on_contact" in part.dtype.names:
         pose, z = part["shape_pose"][0], part["z"] if "z" in part.dtype.names else _NOTHING
         contact = np.concatenate([[0.0, 0.0, 1.0], pose[:3], [0.0]])
@@ -115,7 +120,7 @@ def _try_on_contact(name, part):
 
 
 def _with_other_functions(parts):
-    """The first of the elements that have the same functions, of each such set."""
+    """First element of each set of elements that have the same functions."""
     fields = [field for field in parts.dtype.names if parts.dtype[field].kind == "S"]
     first = {}
     for e in range(parts.size if any((parts[field] != parts[field][0]).any() for field in fields) else min(len(fields), 1)):

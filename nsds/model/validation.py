@@ -1,9 +1,9 @@
-"""What a record holds and what its values may be: the table by which every record is checked, once, before it is computed with.
+"""Table of the fields of all parts and their ranges, by which every record is checked once before a run.
 
-Records are arrays that anyone may edit, save and load, and kernels index memory by what they hold: nothing in them is trusted. The table
-below states each field of each kind of part: its type, its shape in lengths that have to agree, and the range of its values. A field
-without a row is an error, also for `nsds.system`, which checks what it makes. The structure is checked once for a dtype and a model; of the
-values of all members, ranges are compared in a few operations for the whole record.
+Records are arrays that anyone may edit, save and load, and kernels index memory by their contents: nothing in them is trusted. The table
+below states each field of each kind of part: its type, its shape in lengths that must agree, and the range of its values. A field
+without a row is an error, also for `nsds.system`, which checks its own result. The structure is checked once for a dtype and a model; the
+ranges of all members are compared in a few operations for the whole record.
 """
 
 import math
@@ -29,9 +29,9 @@ from nsds.model.trials import try_functions
 from nsds.status import ADVICE, EVENT
 
 _WHOLE = np.iinfo(np.int64)
-_SMALL = 4096  # words: parts that are not larger are checked together
+_SMALL = 4096  # entries: smaller parts are checked together
 _MOST_CONTROLS = 10000
-_UNIT = 1e-6  # how far from 1 the norm of a quaternion or of a direction may be
+_UNIT = 1e-6  # accepted deviation of the norm of a quaternion or direction from 1
 
 
 def _matrix(name, required=False):
@@ -46,7 +46,7 @@ _Q = {"q": floats("n", required=True), "v": floats("n", required=True), "p": flo
 _X = {"x": floats("n", required=True), "r": floats("n", required=True)}
 _TEXT = (FUNCTION,)
 _FORCE = (floats(3), FUNCTION)
-# kind of system -> its fields, those that lie at its start, in this order, first
+# kind of system -> its fields, first those at its start, in this order
 SYSTEM_FIELDS = {
     "lagrangian_linear": _Q
     | {"M": _matrix("M", required=True), "K": _matrix("K"), "C": _matrix("C"), "fext": (floats("n"), FUNCTION), "z": floats("n_z")},
@@ -80,7 +80,7 @@ SYSTEM_FIELDS = {
     }
     | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), FUNCTION),
 }  # fmt: skip
-_LEADING = {LAGRANGIAN: 3, FIRST_ORDER: 2, NEWTON_EULER: 5}  # fields at the start of a system, which kernels read behind one another
+_LEADING = {LAGRANGIAN: 3, FIRST_ORDER: 2, NEWTON_EULER: 5}  # number of fields at the start of a system, which kernels read by offset
 # fields of interactions by the family of their systems; per_row and per_contact are whole shapes
 _ROW = Leaf("f", "per_row", -LARGEST, LARGEST, True)
 _MECHANICAL_ROWS = {"y": _ROW, "ydot": _ROW, "lambda": _ROW, "active": Leaf("i", "per_row", 0, 1, True)}
@@ -136,7 +136,7 @@ _HEAD = {
 
 
 class _Range(NamedTuple):
-    """Words of a field of one element, and what they must lie between; of a field whose words all have the same range."""
+    """Entries of a field of one element, and their range; scalars if all entries have the same one."""
 
     field: str
     kind: str
@@ -147,18 +147,18 @@ class _Range(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Words that are checked together: of each of ``count`` elements of ``stride`` words, from word ``start`` on."""
+    """Entries that are checked together: of each of ``count`` elements of ``stride`` entries, from entry ``start`` on."""
 
     start: int
     count: int
     stride: int
-    checks: tuple  # (kind, words of an element, least, largest)
+    checks: tuple  # (kind, entries of an element, least, largest)
 
 
 class _Rules(NamedTuple):
     groups: tuple
     parts: dict  # name -> (start, count, stride, ranges)
-    more: tuple  # (function, name), which look at values that have to fit one another
+    more: tuple  # (function, name): checks of values that depend on one another
 
 
 def runnable(owner, system):
@@ -169,7 +169,7 @@ def runnable(owner, system):
 
 
 def valid(owner, system):
-    """The record, or ensemble, if it can be computed with; a copy where its memory is not laid out as that of `nsds.system`.
+    """The record, or ensemble, if a run can use it; a copy if its memory has another layout than that of `nsds.system`.
 
     Numbers of another byte order or precision are converted.
 
@@ -180,6 +180,7 @@ def valid(owner, system):
     ValueError
         A field that is unknown, missing or of the wrong shape, a value out of its range; the error names part, field, expected and given.
     """
+    # 1. layout: packed, little-endian, 8 bytes
     records, dtype = _named(owner, _record_array, system), _named(owner, _converted_dtype, system.dtype)
     if dtype is not None:
         converted = np.empty(records.shape, dtype)
@@ -187,11 +188,13 @@ def valid(owner, system):
         records = converted
     elif not records.flags.c_contiguous or not records.flags.aligned:
         records = copied(records)
+    # 2. structure, once for a dtype and model, and ranges of all values at once
     rules = _named(owner, _rules, records.dtype, records["model"].reshape(-1)[0])
     mem = memory(records)
     for group in rules.groups:
         if not _within(group, mem):
             _raise_range(owner, rules, mem)
+    # 3. values that depend on each other
     flat = records.reshape(-1)
     for check, name in rules.more:
         check(owner, name, flat[name], flat.size)
@@ -220,7 +223,8 @@ def _within(group, mem):
 
 
 def _raise_range(owner, rules, mem):
-    """Name the first value that is out of its range."""
+    """Raises an error that names the first value out of its range."""
+    # the check of all at once has failed: search part by part, field by field
     for name, (start, count, stride, ranges) in rules.parts.items():
         values = mem[:, start : start + count * stride].reshape(mem.shape[0], count, stride)
         for field, kind, first, size, low, high in ranges:
@@ -254,7 +258,7 @@ def _wanted_range(kind, low, high):
 
 @lru_cache(maxsize=256)
 def _converted_dtype(dtype):
-    """A dtype laid out as `nsds.system` does it: packed, little-endian, leaves of 8 bytes; None where this one is."""
+    """A dtype with the layout of `nsds.system`: packed, little-endian, leaves of 8 bytes; None if the given one has it."""
     made = _packed(dtype, "")
     return None if _same_layout(dtype, made) else made
 
@@ -294,13 +298,14 @@ def _convert(source, target):
 
 @lru_cache(maxsize=256)
 def _rules(dtype, model):
-    """Ranges of all words of a record, and what else is to be checked, once its structure is known to be that of its model.
+    """Ranges of all entries of a record, and further checks, after its structure was compared with its model.
 
     Raises
     ------
     ValueError
         The model does not say how the record is made up, or not as its dtype does.
     """
+    # 1. fields in the order of head and model
     model = lines_of(model)
     head = [name for name, _ in HEAD] + ["model"] + [GRAVITY] * (GRAVITY in dtype.names)
     names = [line[0] for line in model]
@@ -309,11 +314,13 @@ def _rules(dtype, model):
     for name, kind in HEAD:
         if dtype[name] != np.dtype(kind):
             raise ValueError(f"{name} must be one number of type {kind}, got {dtype[name]}")
+    # 2. head, and sizes of the systems, on which other parts depend
     parts = {"": (0, 1, dtype.itemsize // 8, _ranges_of_fields("", _head_dtype(dtype), _HEAD, {}, dtype))}
     sizes = _sizes_of_systems(dtype, model)
     for name, (family, _, _) in sizes.items() if GRAVITY in dtype.names else ():
         if family != NEWTON_EULER:
             raise ValueError(f"gravity is an acceleration in space of rigid bodies; '{name}' is {family}: give it its weight as a force")
+    # 3. each part: one record or an array of them, with fields of its kind
     more = []
     for line in model:
         name, kind = line[:2]
@@ -328,7 +335,7 @@ def _rules(dtype, model):
 
 
 def bounds_of_words(dtype, model):
-    """{part: (first word, elements, words of an element, ranges of its fields)} of the records of a model; the head is the part ""."""
+    """{part: (first entry, elements, entries of an element, ranges of its fields)} of the records of a model; the head is the part ""."""
     return _rules(dtype, model).parts
 
 
@@ -337,7 +344,7 @@ def _head_dtype(dtype):
 
 
 def _groups(parts, n_words):
-    """Small parts in one group, larger ones each in one of its own."""
+    """Small parts in one group, larger ones each in its own."""
     together, groups = {"f": [], "i": []}, []
     for start, count, stride, ranges in parts.values():
         own = {kind: [each for each in ranges if each.kind == kind] for kind in "fi"}
@@ -363,7 +370,8 @@ def _joined(kind, ranges):
 
 
 def _sizes_of_systems(dtype, model):
-    """{system: (family, coordinates, elements or None)}; refuses a model that names what is not there."""
+    """{system: (family, coordinates, elements or None)}; refuses a model that names missing parts."""
+    # 1. systems, with a vector as state
     sizes = {}
     for line in model:
         name, kind, *others = line if len(line) > 1 else (*line, "")
@@ -376,13 +384,15 @@ def _sizes_of_systems(dtype, model):
             if part.base.names is None or state not in part.base.names or len(part.base[state].shape) != 1 or len(part.shape) > 1:
                 raise ValueError(f"{name} is a {kind} and must have a vector {state}, got {part}")
             sizes[name] = SYSTEMS[kind][0], part.base[state].shape[0], part.shape[0] if part.shape else None
+    # 2. one family
     families = {family for family, _, _ in sizes.values()}
     if len(families) != 1:
         raise ValueError(f"the model must have systems of one family, got {', '.join(sorted(families)) or 'none'}")
+    # 3. sides of interactions and collisions
     for name, kind, *others in model:
         if kind in SYSTEMS or kind == NAMES_OF_CIRCUIT:
             continue
-        if kind == CONTROL and others:  # `_require_wired` looks at these
+        if kind == CONTROL and others:  # checked by `_require_wired`
             continue
         sides, most = others[1:], len(sizes) if kind == COLLISIONS else 2
         if not 1 <= len(sides) <= most or not set(sides) <= set(sizes):
@@ -392,18 +402,20 @@ def _sizes_of_systems(dtype, model):
 
 
 def _require_wired(dtype, model):
-    """Refuse controllers that read or write what is not there, or what another one writes."""
+    """Refuses controllers that read or write missing fields, or fields that another one writes."""
     writer = {}
     for line in model:
         if line[1] != CONTROL:
             continue
         name, (written, read) = line[0], wiring(model, line)
+        # 1. fields exist, and are numbers or, if written, controls or flags
         places = [(part, field, "reads", "fi") for part, fields in read for field in fields]
         places += [(part, field, "writes", "f" if field == "u" else "i" if field in WRITABLE else "") for part, field in written]
         for part, field, does, kinds in places:
             fields = dtype[part].base.names if part in dtype.names else None
             if fields is None or field not in fields or dtype[part].base[field].base.kind not in kinds:
                 raise ValueError(f"controller '{name}' {does} {part}.{field}, which is not there or not of numbers")
+        # 2. one writer for each field
         for place in written:
             if writer.setdefault(place, name) != name:
                 raise ValueError(f"controllers '{writer[place]}' and '{name}' both write {'.'.join(place)}")
@@ -415,6 +427,7 @@ def _fields_of(line, part, sizes):
     """(fields, lengths, further checks) of a part."""
     name, kind, *others = line
     names = part.base.names
+    # 1. systems: leading fields in the order in which kernels read them, alternatives, length of the control
     if kind in SYSTEMS:
         family, n, _ = sizes[name]
         leading = tuple(SYSTEM_FIELDS[kind])[: _LEADING[family]]
@@ -431,10 +444,12 @@ def _fields_of(line, part, sizes):
         elif "n_u" not in names and "u" in names and part.base["T"].base.kind == "S":
             raise ValueError(f"{name} must have the field n_u, because T and u are functions")
         return SYSTEM_FIELDS[kind], lengths, _system_checks(name, kind, part, family)
+    # 2. controllers and names of circuits
     if kind == CONTROL:
         return CONTROL_FIELDS, {}, []
     if kind == NAMES_OF_CIRCUIT:
         return NAMES_FIELDS, {}, []
+    # 3. collisions, with the parameters of their law
     law, *sides = others
     family = sizes[sides[0]][0]
     if kind == COLLISIONS:
@@ -444,6 +459,7 @@ def _fields_of(line, part, sizes):
         lengths = {"block": LAWS[law].block(NEWTON_EULER), "n_bodies": n_bodies}
         parameters = {field: floats(low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()}
         return COLLISION_FIELDS | parameters, lengths, [_shapes_check]
+    # 4. interactions
     if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind].families:
         raise ValueError(f"the model says that interaction '{name}' is a {kind} with the law {law} on {family} systems")
     require_fitting(f"interaction '{name}'", law, kind, family)
@@ -455,13 +471,14 @@ def _finite(bound):
 
 
 def _block(law, family, dtype):
-    """Constraints of one contact: as many as y has for each coefficient of friction, where the law has such contacts; else the usual."""
+    """Constraints of one contact: length of y over number of coefficients of friction, if the law has such contacts; else the usual."""
     sizes = LAWS[law].blocks.get(family, {}).values()
     found = rows_of_contact(law, dtype) if sizes and {"y", "mu"} <= set(dtype.names) and math.prod(dtype["mu"].shape) else 0
     return found if found in sizes else LAWS[law].block(family)
 
 
 def _fields_of_interaction(name, kind, law, sides, part, sizes):
+    # 1. number of constraints, a multiple of those of a contact
     family, n = sizes[sides[0]][0], sum(sizes[side][1] for side in sides)
     y = part.base["y"].shape if "y" in part.base.names else (0,)
     m, block = (y[0] if y else 1), _block(law, family, part.base)
@@ -469,6 +486,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
         raise ValueError(f"{name}.y must be a number or a vector, {block} for each contact, got shape {y}")
     lengths = {"m": m, "n": n, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else (),
                "per_pair": 2 * y}  # fmt: skip
+    # 2. fields of the family, of the relation's functions and numbers, of the law
     fields = dict(ROWS[family])
     if family == NEWTON_EULER:
         fields["enabled"] = integers(low=0, high=1)
@@ -485,6 +503,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     for field, shape in LAWS[law].shapes.items():
         is_number = isinstance(lengths.get(shape), int)
         fields[field] = Leaf("i", (), 0, shape, True) if is_number else Leaf("f", shape, -LARGEST, LARGEST, True)
+    # 3. checks of values that depend on each other
     checks = [_bounds_check] if "lower" in LAWS[law].parameters else []
     if "dofs" in RELATIONS[kind].fields:
         checks.append(_dofs_check)
@@ -492,6 +511,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
         checks.append(_geometry_check)
     if "H" in part.base.names and part.base["H"].names:
         checks.append(_sparse_check("H"))
+    # 4. elements of array parts
     if any(sizes[side][2] is not None for side in sides):
         last = np.array([(sizes[side][2] or 1) - 1 for side in sides])
         fields["element"] = Leaf("i", (len(sides),), 0, last, True)
@@ -505,11 +525,13 @@ def _function_too(kind, field):
 
 
 def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
-    """Ranges of the words of one element; refuses fields that are unknown, missing, or have another type or shape."""
+    """Ranges of the entries of one element; refuses fields that are unknown, missing, or have another type or shape."""
     lengths, ranges = dict(lengths), []
+    # 1. unknown fields
     unknown = [field for field in dtype.names if field not in fields]
     if unknown:
         raise ValueError(f"{name} has no field '{unknown[0]}'; its fields are: {', '.join(fields)}")
+    # 2. known fields, in the order of the table, as lengths follow from earlier ones
     for field, known in fields.items():
         alternatives = known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)
         path = f"{name}.{field}" if name else field
@@ -525,7 +547,8 @@ def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
 
 
 def _ranges_of(path, field, leaf, start, alternatives, lengths):
-    """Ranges of a field, which is like one of the alternatives; lengths that become known are noted."""
+    """Ranges of a field that fits one of the alternatives; adds lengths that become known."""
+    # the first alternative whose type and shape fit; nested records recursively
     for each in alternatives:
         if isinstance(each, dict):
             if leaf.names and set(leaf.names) == set(each):
@@ -544,7 +567,7 @@ def _ranges_of(path, field, leaf, start, alternatives, lengths):
 
 
 def _fitted(wanted, shape, lengths):
-    """Lengths that a shape makes known, or None where it does not fit."""
+    """Lengths that follow from a shape, or None if it does not fit."""
     if isinstance(wanted, str):
         return {} if shape == lengths[wanted] else None
     if len(wanted) != len(shape):
@@ -560,7 +583,7 @@ def _fitted(wanted, shape, lengths):
 
 
 def _bound(value, lengths, unknown=0):
-    """A number, or what a name such as ``"n"``, ``"n+1"`` or ``"n-1"`` stands for."""
+    """A number, or the value of a name such as ``"n"``, ``"n+1"`` or ``"n-1"``."""
     if not isinstance(value, str):
         return value
     name, step = value.removesuffix("+1").removesuffix("-1"), value.endswith("+1") - value.endswith("-1")
@@ -588,7 +611,7 @@ def _system_checks(name, kind, part, family):
 
 
 def _planar_check(owner, name, bodies, n_members):
-    """Bodies that move in the plane z = 0 are in it, turned about its normal, and have no gyroscopic moments."""
+    """Checks that planar bodies are in the plane z = 0, rotated about its normal, without gyroscopic moments."""
     for field, out in (("q", [2, 4, 5]), ("v", [2, 3, 4])):
         off = bodies[field][..., out]
         if off.any():
@@ -629,14 +652,16 @@ def _dofs_check(owner, name, values, n_members):
 
 
 def _geometry_check(owner, name, values, n_members):
-    """Directions of joints are unit vectors, where a kind of row has them; a coupler's u and b are zero for what slides."""
+    """Checks that directions of joints are unit vectors, for kinds of rows that have them; u and b of a coupler are 0 for translations."""
     geometry = values["geometry"]
     row = geometry["row"]
+    # 1. kinds of rows that need angles, or stand alone
     alone = np.isin(row, (joints.COUPLER, joints.GEAR))
     if (np.isin(row, joints.ANGULAR).any() and "angle" not in values.dtype.names) or (alone.any() and row.shape[-1] > 1):
         raise ValueError(f"{owner}: {name}.geometry.row has kinds that want the field angle, or one row alone, got {row[0].tolist()}")
     if ((row == joints.COUPLER) & (geometry["a"] == 0).all(axis=-1)).any():
         raise ValueError(f"{owner}: {name}.geometry.a of a coupler must not be zero: it is an axis times the ratio")
+    # 2. unit vectors; squares are clipped, so that they do not overflow
     for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE, joints.GEAR)), ("b", (joints.ANGLE, joints.GEAR))):
         squares = (np.clip(geometry[field], -2.0, 2.0) ** 2).sum(axis=-1)
         concerned = np.isin(row, kinds) if kinds else True
@@ -647,14 +672,15 @@ def _geometry_check(owner, name, values, n_members):
             raise ValueError(f"{owner}: {name}.geometry.{field} must be unit vectors, got {geometry[field][wrong][0].tolist()}")
 
 
-# kind of shape -> how many of its sizes are lengths, which are positive
+# kind of shape -> number of its sizes that are positive lengths
 _LENGTHS, _IS_ENDLESS, _IS_OF_WORLD = (
     np.array([getattr(shape, what) for shape in SHAPES.values()]) for what in ("lengths", "is_endless", "is_of_world")
 )
 
 
 def _shapes_check(owner, name, part, n_members):
-    """Sizes of shapes are such as their kinds have, and polyhedra find their vertices."""
+    """Checks the sizes, poses and vertices of shapes, and that contacts of all pairs can be found."""
+    # 1. positive lengths, as many as the kind has
     kind, size, pose, body = (part[f"shape_{field}"] for field in ("kind", "size", "pose", "body"))
     n_lengths = _LENGTHS[kind]
     for i in range(3):
@@ -664,6 +690,7 @@ def _shapes_check(owner, name, part, n_members):
             raise ValueError(
                 f"{owner}: {name}.shape_size must be positive lengths of a {NAMES[kind[at]]}, got {size[at].tolist()} for shape {at[-1]}"
             )
+    # 2. vertices of polyhedra within the list, groups within the mask
     solid = np.isin(kind, POLYHEDRA)
     if solid.any():
         n_vertices = part.dtype["vertices"].shape[0] if "vertices" in part.dtype.names and "triangles" in part.dtype.names else 0
@@ -672,6 +699,7 @@ def _shapes_check(owner, name, part, n_members):
             raise ValueError(f"{owner}: {name}.shape_size must hold first vertex and number of vertices, of {n_vertices}, of polyhedra")
     if not has_groups(part["mask"], last := part["group"].max().item()):
         raise ValueError(f"{owner}: {name}.mask must have bits for all pairs of groups up to group {last}")
+    # 3. poses: unit quaternions, and shapes in the plane there
     if (abs(np.linalg.norm(pose[..., 3:], axis=-1) - 1) > _UNIT).any():
         raise ValueError(f"{owner}: {name}.shape_pose[3:] must be unit quaternions, scalar first")
     if (flat := np.isin(kind, PLANAR)).any():
@@ -680,6 +708,7 @@ def _shapes_check(owner, name, part, n_members):
         z = abs(pose[..., [2, 4, 5]]).max()
         if z > 0:
             raise ValueError(f"{owner}: {name}.shape_pose must be in the plane z = 0 and turned about z, got one that is {z:.3g} off")
+    # 4. planes in the world only; pairs without contact kernel only where they cannot meet
     misplaced = _IS_OF_WORLD[kind] & (body >= 0)
     if misplaced.any():
         raise ValueError(f"{owner}: {name}.shape_body must be -1, the world, for {NAMES[kind[misplaced][0]]}s")

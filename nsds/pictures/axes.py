@@ -1,4 +1,4 @@
-"""New axes, and those that a user gives."""
+"""Matplotlib axes: new ones, or those of a user."""
 
 from nsds import _checks
 from nsds.pictures.scenes import require_matplotlib
@@ -23,14 +23,14 @@ def figure(rows=1, *, sharex=False, height=2.6):
 
 
 def own_or_new(owner, ax):
-    """The axes that a user gives, or new ones."""
+    """The axes given by a user, or new ones."""
     if ax is not None and not hasattr(ax, "plot"):
         raise TypeError(f"{owner}: ax must be matplotlib axes, got {_checks.shortened(ax)}")
     return figure()[1] if ax is None else ax
 
 
 def legend_beside(ax):
-    """The legend to the right of the axes, off the curves, where the figure's layout makes room for it; else where it covers least."""
+    """Legend to the right of the axes, off the curves, if the figure's layout makes room for it; else where it covers least."""
     if ax.figure.get_layout_engine() is None:
         return ax.legend()
     return ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, fontsize="small", frameon=False)

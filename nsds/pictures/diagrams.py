@@ -1,4 +1,4 @@
-"""Pictures of what `nsds.analysis` finds: diagrams and charts of sweeps, branches of orbits, multipliers, basins of attraction."""
+"""Pictures of results of `nsds.analysis`: diagrams and charts of sweeps, branches of orbits, multipliers, basins of attraction."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from nsds import _checks
 from nsds.pictures.axes import legend_beside, own_or_new
 from nsds.status import CONVERGED
 
-_ON_CIRCLE = 1e-6  # by how much a multiplier may be outside: special points have one there
+_ON_CIRCLE = 1e-6  # tolerance of the unit circle: special points have a multiplier on it
 _MARKS = {
     "fold": "s",
     "period_doubling": "o",
@@ -22,8 +22,8 @@ _MARKS = {
     "lost": "x",
 }
 _PALETTE, _N_COLOURS = "tab20", 20
-_PLAIN, _BLANK = "0.6", "1.0"  # greys of what does not repeat, and of what was not computed
-_MOST_PERIODS = 12  # that have colours of their own
+_PLAIN, _BLANK = "0.6", "1.0"  # greys of motions that do not repeat, and of values not computed
+_MOST_PERIODS = 12  # periods with colours of their own
 
 
 def _rows(owner, rows, maker, *fields):
@@ -76,7 +76,7 @@ def diagram(rows, coordinate=0, *, ax=None):
 
 
 def _chart(owner, rows, ax):
-    """Periods over two parameters: of each a colour, up to some; motions that do not repeat are grey."""
+    """Chart of periods over two parameters: a colour for each, up to a number; motions that do not repeat are grey."""
     if rows.ndim != 2:
         raise ValueError(f"{owner}: rows of two parameters must have two axes, got the shape {rows.shape}")
     ax, periods = own_or_new(owner, ax), np.minimum(rows["n_periods"], _MOST_PERIODS)
@@ -101,7 +101,7 @@ def _coloured(ax, x, y, labels, names):
 
 
 def basin_map(found, grid, *, ax=None):
-    """Draw basins of attraction over two initial values: of each attractor a colour; grey is what does not repeat, white what has ended.
+    """Draws basins of attraction over two initial values: a colour for each attractor; grey: no repetition, white: the run ended.
 
     Parameters
     ----------
@@ -180,9 +180,11 @@ def branch(rows, coordinate=0, *, ax=None):
     owner = "branch"
     _rows(owner, rows, "nsds.continue_orbit", "parameter", "x", "multipliers", "branch", "kind")
     coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=rows["x"].shape[-1] - 1)
+    # 1. parts between points are stable if both neighbours are; special points have a multiplier on the circle
     ax, x = own_or_new(owner, ax), rows["x"][:, coordinate]
     unstable = (abs(rows["multipliers"]) > 1.0 + _ON_CIRCLE).any(axis=1)
     between = unstable[1:] | unstable[:-1]  # of special points the multipliers lie on the circle: their neighbours decide
+    # 2. one line for the stable parts and one for the others, with gaps between branches
     for wanted, style, name in ((False, "-", "stable"), (True, "--", "unstable")):
         chosen = np.flatnonzero((between == wanted) & (rows["branch"][1:] == rows["branch"][:-1]))
         gaps = np.full(chosen.size, np.nan)
@@ -234,7 +236,7 @@ def bifurcation_curve(rows, *, ax=None):
 
 
 def _mark(ax, kinds, x, y):
-    """Mark special points, and tell of them beside the picture."""
+    """Marks special points, with a legend beside the picture."""
     for kind, mark in _MARKS.items():
         here = kinds == kind
         if here.any():

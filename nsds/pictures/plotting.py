@@ -35,7 +35,7 @@ _LABELS = {
     "u": "control",
 }
 _MOST_POINTS = 1e8
-_LEAST = {"time": 1e-9, "n_iter": 1.0, "residual": 1e-16, "res_q": 1e-16, "res_rho": 1e-16}  # what counts as equally good in comparisons
+_LEAST = {"time": 1e-9, "n_iter": 1.0, "residual": 1e-16, "res_q": 1e-16, "res_rho": 1e-16}  # smaller values count as equal in comparisons
 _FIRST_ORDER_LABELS = _LABELS | {"y": "output", "lambda": "multiplier"}
 
 
@@ -54,7 +54,7 @@ def _time(owner, field, value):
 
 
 def values(trajectory, name):
-    """Columns (rows, k) of what a name such as ``"ball.q"``, ``"ball.q[0]"`` or ``"floor.lambda"`` means.
+    """Columns (rows, k) of a name such as ``"ball.q"``, ``"ball.q[0]"`` or ``"floor.lambda"``.
 
     Raises
     ------
@@ -105,6 +105,7 @@ def time_series(trajectory, *names, ax=None):
     >>> nsds.plotting.time_series(trajectory, "ball.q[0]").get_xlabel()
     't (s)'
     """
+    # 1. columns
     trajectory = require_rows("time_series", trajectory, (1,))
     if not names:
         raise TypeError('time_series: names of columns are wanted, as "ball.q", got none')
@@ -112,6 +113,7 @@ def time_series(trajectory, *names, ax=None):
     ax = own_or_new("time_series", ax)
     t = trajectory["t"]
     mechanical = is_mechanical(trajectory)
+    # 2. impulses as needles, everything else as lines; multipliers begin with the first step
     for name in names:
         columns, field = columns_of[name], _NAME.fullmatch(name)[2]
         first = int(not mechanical and field in ("lambda", "y") and trajectory["step"][0] == 0 and t.size > 1)
@@ -125,6 +127,7 @@ def time_series(trajectory, *names, ax=None):
                 ax.autoscale_view()
             else:
                 ax.plot(t[first:], columns[first:, i], label=label, linewidth=1.0)
+    # 3. labels
     if ax.xaxis.get_tick_params().get("labelbottom", True):
         ax.set_xlabel("t (s)")
     kinds = {_NAME.fullmatch(name)[2] for name in names}
@@ -168,6 +171,7 @@ def phase_plane(trajectory, part, coordinate=0, *, other=None, after=-np.inf, ax
     'ball.v[0]'
     """
     trajectory, owner = require_rows("phase_plane", trajectory, (1,)), "phase_plane"
+    # 1. a first-order system: one state against another
     rows = trajectory[trajectory["t"] >= _time(owner, "after", after)]
     if isinstance(part, str) and part in trajectory.dtype.names and "x" in (trajectory.dtype[part].base.names or ()):
         size = trajectory[part]["x"][0].size
@@ -177,6 +181,7 @@ def phase_plane(trajectory, part, coordinate=0, *, other=None, after=-np.inf, ax
         ax.plot(values(rows, f"{part}.x[{i}]"), values(rows, f"{part}.x[{j}]"), linewidth=0.8)
         ax.set(xlabel=f"{part}.x[{i}]", ylabel=f"{part}.x[{j}]")
         return ax
+    # 2. a mechanical system: velocity against coordinate, with gaps at impacts
     _part(owner, trajectory, "part", part, "q", "v")
     if other is not None:
         raise ValueError(
@@ -322,6 +327,7 @@ def bifurcation(parameter, points, *, ax=None):
     3
     """
     owner = "bifurcation"
+    # one set of points for each value
     parameter = _checks.array(owner, "parameter", parameter, at_least=1, n_dims=1)
     is_sequence = isinstance(points, (list, tuple)) or (isinstance(points, np.ndarray) and points.ndim > 0)
     if not is_sequence or len(points) != parameter.size:
@@ -335,7 +341,7 @@ def bifurcation(parameter, points, *, ax=None):
 
 
 def performance_ratios(profile, measure="time"):
-    """How many times more than the best method each method needed, by problem.
+    """Cost of each method relative to the best one, by problem.
 
     Parameters
     ----------
@@ -367,7 +373,7 @@ def performance_ratios(profile, measure="time"):
 
 
 def performance_profile(profile, measure="time", *, ax=None):
-    """Draw for each method the share of problems that it solves within a factor of the best method (Dolan, Moré 2002).
+    """Draws for each method the fraction of problems solved within a factor of the best method (Dolan, Moré 2002).
 
     Parameters
     ----------
@@ -391,9 +397,11 @@ def performance_profile(profile, measure="time", *, ax=None):
     'share of problems'
     """
     ax = own_or_new("performance_profile", ax)
+    # 1. problems that some method has solved
     ratios = performance_ratios(profile, measure)
     ratios = ratios[~np.isnan(ratios).any(axis=1)]
     largest = 2 * ratios[ratios < np.inf].max(initial=1.0)
+    # 2. a step function for each method
     for k in range(profile.shape[1]):
         reached = np.sort(ratios[ratios[:, k] < np.inf, k])
         x = np.concatenate([[1.0], reached, [largest]])

@@ -1,4 +1,4 @@
-"""Pictures of rigid bodies, in space or in the plane (extra ``plot``): shapes of collisions, and others, where the bodies are at a row."""
+"""Pictures of rigid bodies, in space or in the plane (extra ``plot``): shapes of collisions, and others, at the poses of a row."""
 
 import itertools
 
@@ -48,6 +48,7 @@ def placed_shapes(system, shapes=None):
     >>> [kind for kind, *_ in placed_shapes(nsds.examples.sliding_ball())]
     ['sphere', 'plane']
     """
+    # 1. shapes of collisions
     record = valid("scene", system)
     if record.size != 1:
         raise ValueError(f"scene: system must be one record, got an ensemble of shape {record.shape}")
@@ -58,6 +59,7 @@ def placed_shapes(system, shapes=None):
         for kind, size, pose, body in zip(*columns, strict=True):
             surface = surface_of(size, part["vertices"], part["triangles"]) if kind in POLYHEDRA else None
             result.append((NAMES[kind], size, pose, surface, int(body)))
+    # 2. bodies of each part
     first, n_bodies = {}, 0
     for name, kind, *_ in split(model)[0]:
         if SYSTEMS[kind][0] == NEWTON_EULER:
@@ -66,6 +68,7 @@ def placed_shapes(system, shapes=None):
     if not first:
         parts = ", ".join(name for name, *_ in split(model)[0])
         raise ValueError(f"scene: system must have rigid bodies, which have shapes, and its parts are {parts}")
+    # 3. further shapes, one for each body of their part
     if not isinstance(shapes, (dict, type(None))):
         raise TypeError(f"scene: shapes must be a dict from names of parts to shapes, got {_checks.shortened(shapes)}")
     for name, given in (shapes or {}).items():
@@ -82,7 +85,7 @@ def placed_shapes(system, shapes=None):
 def positions(system, rows):
     """Coordinates (..., bodies, 7) of all rigid bodies at rows of a trajectory, or in a record: parts one after the other.
 
-    NaN of bodies that are not alive, which then are not drawn.
+    NaN for bodies that are not alive, which then are not drawn.
     """
     parts = [name for name, *_ in split(model_of(system))[0]]
     missing = [name for name in parts if name not in rows.dtype.names or "q" not in rows.dtype[name].base.names]
@@ -139,7 +142,7 @@ def mesh(kind, size, extent, surface=None):
 
 
 def radius_about(kind, size):
-    """Radius of the smallest ball about its position that holds a shape; that of a tube without end, and 0 for a plane."""
+    """Radius of the smallest ball about its position that contains a shape; the radius of an unbounded tube, and 0 for a plane."""
     radius = bound(np.array([NAMES.index(kind)]), size, 0)
     return radius if np.isfinite(radius) else size[0]
 
@@ -161,7 +164,7 @@ def colours(placed):
 
 
 def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=None, azim=None):
-    """Draw the shapes of a system of rigid bodies where its bodies are.
+    """Draws the shapes of a system of rigid bodies at the poses of its bodies.
 
     Parameters
     ----------
@@ -198,6 +201,7 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=None, azim=N
     >>> len(ax.collections)
     1
     """
+    # 1. shapes, row, direction of view
     placed = placed_shapes(system, shapes)
     if not placed:
         raise ValueError("scene: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")
@@ -208,6 +212,7 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=None, azim=N
     box = None if box is None else _checks.array("scene", "box", box, shape=(2, 3))
     if ax is not None and not hasattr(ax, "set_box_aspect"):
         raise TypeError(f"scene: ax must be matplotlib axes in space, got {_checks.shortened(ax)}")
+    # 2. poses of the shapes, and the axes
     at = poses(placed, positions(system, rows))
     if ax is None:
         ax = _figure(1)[1][0]
@@ -216,8 +221,8 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=None, azim=N
 
 
 _MOST, _MOST_FRAMES = 100, 100000
-_FPS = 0.01, 50.0  # of a GIF: a frame lasts hundredths of a second, in 16 bits, and viewers slow down what is less than 2
-_MANY = 30  # balls, from which on they are drawn as disks
+_FPS = 0.01, 50.0  # of a GIF: a frame lasts hundredths of a second, in 16 bits, and viewers slow down frames shorter than 2
+_MANY = 30  # number of balls above which they are drawn as disks
 
 
 def _look(ax, box, elev, azim):
@@ -231,9 +236,10 @@ def _look(ax, box, elev, azim):
 
 
 def _draw(ax, placed, at):
-    """Surfaces as one collection, which sorts them by depth, and many balls as disks."""
+    """Draws surfaces as one collection, which sorts them by depth, and many balls as disks."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
+    # 1. shapes that are drawn as surfaces, with flat shading
     extent = np.ptp(_box_of(ax), axis=0).max() / 2
     balls = [i for i, (kind, *_) in enumerate(placed) if kind == "sphere"]
     as_disks = set(balls) if len(balls) > _MANY else set()
@@ -250,6 +256,7 @@ def _draw(ax, placed, at):
         polygons += list(corners[faces])
         alpha = 0.15 if kind in SEE_THROUGH else 1.0
         shades += [[*(s * colour[i]), alpha] for s in light]
+    # 2. one collection for all polygons; disks for many balls
     if polygons:
         ax.add_collection3d(Poly3DCollection(polygons, facecolors=np.array(shades), edgecolors="none"))
     if as_disks:
@@ -258,7 +265,7 @@ def _draw(ax, placed, at):
 
 
 def _within(corners, ax, kind):
-    """A plane's square, or the part of a half plane, moved along itself to the middle of the picture."""
+    """The square of a plane, or the part of a half plane, moved along itself to the middle of the picture."""
     middle = _box_of(ax).mean(axis=0)
     if kind == "half_plane":
         line = corners[1] - corners[0]
@@ -270,7 +277,7 @@ def _within(corners, ax, kind):
 
 
 def _disks(ax, centres, radii, colour):
-    """Balls as disks of their size: with parallel projection one length has the same number of points everywhere."""
+    """Draws balls as disks of their size: in parallel projection one length is the same number of points everywhere."""
     from mpl_toolkits.mplot3d import proj3d
 
     ax.apply_aspect()
@@ -285,7 +292,7 @@ def _disks(ax, centres, radii, colour):
 
 
 def _box_of(ax):
-    """Smallest and largest coordinates (2, 3) that are shown."""
+    """Smallest and largest coordinates (2, 3) of the axes."""
     return np.reshape(ax.get_w_lims(), (3, 2)).T
 
 
@@ -300,7 +307,7 @@ def _rgb(colour):
 
 
 def _figure(columns, size=4.8):
-    """A figure of its own, with nothing on the screen, and its axes in space, side by side."""
+    """A figure off the screen, and its axes in space, side by side."""
     require_matplotlib()
     import matplotlib.pyplot as plt
 
@@ -309,7 +316,7 @@ def _figure(columns, size=4.8):
 
 
 def require_matplotlib():
-    """Raise an ImportError with the command that installs it, where matplotlib is not installed."""
+    """Raises an ImportError with the command that installs matplotlib, if it is not installed."""
     _checks.require_package("matplotlib", "matplotlib", "pictures need matplotlib")
 
 
@@ -440,11 +447,13 @@ def animate_plane(trajectory, lines, path, *, fps=25, speed=1.0, box=None, inche
     ...     nsds.plotting.animate_plane(trajectory, lines, os.path.join(folder, "ball.gif"), fps=20)
     5
     """
+    # 1. lines of each frame
     owner = "animate_plane"
     if not callable(lines):
         raise TypeError(f"{owner}: lines must be a function lines(row), got {_checks.shortened(lines)}")
     shown, size = _film(owner, trajectory, path, fps, speed, inches, dpi)
     drawn = [_lines_at(owner, lines(row)) for row in shown]
+    # 2. box about all of them, with a margin
     if box is None:
         points = np.concatenate([line for each in drawn for line in each])
         box = np.stack([points.min(axis=0), points.max(axis=0)]) + 0.06 * np.ptp(points, axis=0).max() * np.array([[-1.0], [1.0]])
@@ -462,7 +471,7 @@ def animate_plane(trajectory, lines, path, *, fps=25, speed=1.0, box=None, inche
 
 
 def _lines_at(owner, given):
-    """What a function of lines returned, as arrays."""
+    """Result of a function of lines, as arrays."""
     if not isinstance(given, (list, tuple)) or not given:
         raise TypeError(f"{owner}: lines must return a list of arrays of shape (points, 2), got {_checks.shortened(given)}")
     result = [_checks.array(owner, f"lines()[{i}]", line, n_dims=2) for i, line in enumerate(given)]
@@ -472,7 +481,7 @@ def _lines_at(owner, given):
 
 
 def _film(owner, trajectory, path, fps, speed, inches, dpi):
-    """(rows of the frames, edge in inches), of arguments that are checked."""
+    """(rows of the frames, edge in inches), with all arguments checked."""
     require_matplotlib()
     if not _checks.path(owner, "path", path).endswith(".gif"):
         raise ValueError(f"{owner}: path must end in .gif, got {_checks.shortened(str(path))}")
@@ -488,7 +497,7 @@ def _film(owner, trajectory, path, fps, speed, inches, dpi):
 
 
 def _write_film(path, shown, draw, fps, dpi, size, **axes):
-    """Draw each frame onto the axes of one figure, and write all; returns their number."""
+    """Draws each frame onto the axes of one figure, and writes all; returns their number."""
     from matplotlib.animation import PillowWriter
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -20,7 +20,7 @@ def view(system, trajectory=None, *, port=8080, shapes=None, fps=30.0, host="127
     trajectory : numpy.ndarray (rows,), optional
         From `nsds.simulate`, with q of all bodies; the state of the record alone by default.
     port : int
-        Where it is served; the next free one where this is taken.
+        Port of the server; the next free one if it is taken.
     shapes : dict of str to shape, optional
         Shapes for pictures only, of parts, as of bodies that never touch: one from `nsds.shapes`, or a list.
     fps : float
@@ -48,11 +48,13 @@ def view(system, trajectory=None, *, port=8080, shapes=None, fps=30.0, host="127
     >>> viewer = nsds.view(system, trajectory)  # doctest: +SKIP
     >>> viewer.wait()  # doctest: +SKIP
     """
+    # 1. arguments
     port, fps = _checks.integer("view", "port", port, low=0, high=65535), _checks.number("view", "fps", fps, above=0.0)
     host = _checks.text("view", "host", host)
     if trajectory is not None:
         trajectory = require_rows("view", trajectory, (1,))
     _checks.require_package("viser", "viser", "the view in a browser needs viser")
+    # 2. shapes and their poses at all rows
     placed = placed_shapes(system, shapes)
     if not placed:
         raise ValueError("view: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")
@@ -66,14 +68,17 @@ class Viewer:
     def __init__(self, placed, t, world_poses, port, fps, host):
         import viser
 
+        # 1. scene: shapes of one kind and size as one batch
         self._t, self._poses, self._fps = t.copy(), world_poses, fps
         self.server = viser.ViserServer(host=host, port=port, verbose=False)
         self.server.scene.set_up_direction("+z")
         self._batches = [_batch(self.server.scene, placed, chosen, world_poses) for chosen in _alike(placed)]
+        # 2. camera, so that all rows are in view
         middle = limits(placed, world_poses)
         size = max(np.ptp(middle, axis=0).max(), 1e-9)
         self.server.initial_camera.look_at = middle.mean(axis=0)
         self.server.initial_camera.position = middle.mean(axis=0) + size * np.array([0.8, -1.4, 0.7])
+        # 3. controls, and the thread that plays
         gui = self.server.gui
         self._row = gui.add_slider("row", min=0, max=max(t.size - 1, 1), step=1, initial_value=0)
         self._time = gui.add_text("t (s)", initial_value="", disabled=True)
@@ -87,7 +92,7 @@ class Viewer:
 
     @property
     def port(self):
-        """Where it is served."""
+        """Port of the server."""
         return self.server.get_port()
 
     @property
@@ -108,11 +113,11 @@ class Viewer:
         self._playing.value = True
 
     def pause(self):
-        """Stay where it is."""
+        """Pause at the present row."""
         self._playing.value = False
 
     def stop(self):
-        """End the server."""
+        """Stop the server."""
         self._stopped.set()
         self._thread.join()
         self.server.stop()
@@ -134,7 +139,7 @@ class Viewer:
         self._time.value = f"{self._t[row]:.4g}"
 
     def _run(self):
-        """Go on by the time that has passed; after the last row begin again."""
+        """Advances by the elapsed time; restarts after the last row."""
         before, at, last = time.monotonic(), self._t[0], 0
         while not self._stopped.wait(1.0 / self._fps):
             now = time.monotonic()
@@ -148,7 +153,7 @@ class Viewer:
 
 
 def _alike(placed):
-    """Numbers of shapes of the same kind and size, which are sent as one."""
+    """Numbers of shapes of the same kind and size, which are sent as one batch."""
     groups = {}
     for i, (kind, size, _, surface, body) in enumerate(placed):
         geometry = () if surface is None else tuple(array.tobytes() for array in surface)
@@ -158,6 +163,7 @@ def _alike(placed):
 
 def _batch(scene, placed, chosen, world_poses):
     """(numbers of the shapes, handle of their meshes)."""
+    # one mesh, drawn at the poses of all shapes that are alike
     kind, size, _, surface, _ = placed[chosen[0]]
     box = limits(placed, world_poses)
     corners, faces = mesh(kind, size, max(np.ptp(box, axis=0).max(), 1e-9), surface)

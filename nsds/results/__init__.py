@@ -1,1 +1,1 @@
-"""Trajectories, their files, and what is read off them."""
+"""Trajectories, their files, and evaluations of them."""

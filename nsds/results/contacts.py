@@ -1,4 +1,4 @@
-"""When contacts press: intervals between closing and lift-off, with the impulse that begins each and the force that follows."""
+"""Contact intervals: from closing to lift-off, with the impulse at the start and the force that follows."""
 
 import numpy as np
 
@@ -14,21 +14,21 @@ INTERVAL = np.dtype([("contact", "<i8"), ("begin", "<f8"), ("end", "<f8"), ("imp
 
 
 def contact_intervals(system, trajectory, name):
-    """Intervals during which the contacts of an interaction press, from closing to lift-off.
+    """Intervals during which the contacts of an interaction carry load, from closing to lift-off.
 
     Parameters
     ----------
     system : numpy.ndarray, shape ()
         The record that was simulated.
     trajectory : numpy.ndarray (rows,)
-        From `nsds.simulate`, with lambda of the interaction. Where not all steps were saved, what happens between rows is not seen.
+        From `nsds.simulate`, with lambda of the interaction. If not all steps were saved, events between rows are not seen.
     name : str
         The interaction: a unilateral one of a mechanical system.
 
     Returns
     -------
     numpy.ndarray (intervals,)
-        In the order of time: contact, its number; begin and end (s), the first and the last row in which it presses, equal for an impact of
+        In the order of time: contact, its number; begin and end (s), the first and the last row with load, equal for an impact of
         a single step; impulse of the first row (N s), which is the impact's, NaN where the interval begins with the trajectory or lambda is
         a force; force (N), the largest of the rows after that, lambda / h, NaN where there are none; approach, the velocity ``-ydot``
         before (m/s), NaN where ydot was not recorded. Where y is an angle, moments and angular velocities.
@@ -46,11 +46,13 @@ def contact_intervals(system, trajectory, name):
     >>> [float(intervals[key][0].round(3)) for key in ("begin", "end", "approach", "force")]
     [0.455, 1.0, 4.414, 9.81]
     """
+    # 1. record and rows of one system
     owner = "contact_intervals"
     system, trajectory = valid(owner, system), require_rows(owner, trajectory, (1,))
     if system.size != 1:
         raise ValueError(f"{owner}: system must be one record, got an ensemble of shape {system.shape}")
     trajectory = of_system(owner, system, trajectory)
+    # 2. the interaction: one with a unilateral law, whose lambda was recorded
     known = [line[0] for line in model_of(system) if _is_unilateral(line, system)]
     if _checks.text(owner, "name", name) not in known:
         listed, got = ", ".join(known) or "none", f"{_checks.shortened(name)}{_checks.meant(name, known)}"
@@ -72,9 +74,11 @@ def _is_unilateral(line, system):
 
 def intervals_of(rows, name, size, holds_forces):
     """`contact_intervals` of an interaction whose contacts have ``size`` constraints each; holds_forces: lambda is a force."""
+    # 1. intervals of nonzero lambda
     part, at_events = rows[name], is_event(rows["status"])
     lam = np.nan_to_num(part["lambda"].reshape(rows.size, -1)[:, ::size])
     contact, first, last = _runs(lam != 0)
+    # 2. forces: lambda itself, or the impulse over the step; the first row of an interval is an impact
     if holds_forces:
         forces, is_struck = lam, np.zeros(first.size, bool)
     elif at_events.any():
@@ -82,6 +86,7 @@ def intervals_of(rows, name, size, holds_forces):
         forces, is_struck = np.where(jumps[:, None], 0.0, lam), jumps[first]
     else:
         forces, is_struck = lam / step_sizes(rows)[:, None], first > 0
+    # 3. table
     result = np.zeros(first.size, INTERVAL)
     result["contact"], result["begin"], result["end"] = contact, rows["t"][first], rows["t"][last]
     result["impulse"] = np.where(is_struck, lam[first, contact], np.nan)
@@ -94,7 +99,7 @@ def intervals_of(rows, name, size, holds_forces):
 
 
 def step_sizes(rows):
-    """Size of the step that ends at each row; of the first row that of the second."""
+    """Size of the step that ends at each row; for the first row that of the second."""
     h = np.diff(rows["t"]) / np.maximum(np.diff(rows["step"]), 1)
     return np.concatenate([h[:1], h]) if h.size else np.full(rows.size, np.inf)
 

@@ -1,4 +1,4 @@
-"""What a record, a trajectory or a result holds, in a table that a person reads."""
+"""Tables that describe a record, a trajectory or a result to a person."""
 
 import html
 import inspect
@@ -14,7 +14,7 @@ from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, require_rows
 from nsds.status import advice, has_failed
 
-_MOST = 7  # numbers of an array that are shown
+_MOST = 7  # shown numbers of an array
 _STATES = ("q", "v", "x", "u", "state")
 _TABLES = ("p", "geometry", "element", "shape_size", "shape_pose", "shape_body", "group", "mask", "vertices", "triangles")
 
@@ -47,7 +47,7 @@ class Description:
 
 
 def describe(what):
-    """What a system, a trajectory, a part, a scheme or a result holds: parts, laws, sizes and values, in a table.
+    """Table of a system, a trajectory, a part, a scheme or a result: parts, laws, sizes and values.
 
     Parameters
     ----------
@@ -84,6 +84,7 @@ def describe(what):
     field  value
     e      0.8
     """
+    # by the fields: records, rows of a trajectory, dicts of constructors, records of options and results, named tuples
     names = getattr(getattr(what, "dtype", None), "names", None) or ()
     if "model" in names:
         return _of_system(valid("describe", what))
@@ -102,7 +103,7 @@ def describe(what):
 
 
 def _told(fields, kind):
-    """(name, value) of the fields that are given; those of a part's record stand beside its own."""
+    """(name, value) of the given fields; those of a part's record are listed beside its own."""
     for name, value in fields.items():
         if value is None or (isinstance(value, str) and value == kind):
             continue
@@ -115,7 +116,7 @@ def _told(fields, kind):
 
 
 def _text(value):
-    """A value in a few words: numbers of an array by their range where there are many."""
+    """A value as short text: a long array by the range of its numbers."""
     if callable(value):
         return f"{getattr(value, '__name__', value)}{inspect.signature(value) if inspect.isfunction(value) else ''}"
     values = np.asarray(value) if isinstance(value, (np.ndarray, np.generic, int, float, bool)) else None
@@ -133,6 +134,7 @@ def _of_system(records):
     n_parts = f"{len(model)} part{'s' * (len(model) != 1)}"
     who = f"system of {n_parts}" if records.ndim == 0 else f"ensemble of {members.size} systems, each of {n_parts}"
     rows = []
+    # a row of the table for each field of each part, with kind, law and sides in the second column
     for name, kind, *words in model:
         part = members[name]
         what = [", ".join([kind, *words[:1]]), f"on {', '.join(words[1:])}"] if kind in RELATIONS or kind == COLLISIONS else [kind]
@@ -149,21 +151,22 @@ def _of_system(records):
 
 
 def _side_by_side(name, what, values):
-    """Rows of a table of one part: its name stands in the first."""
+    """Rows of a table of one part, with its name in the first."""
     n = max(len(what), len(values))
     cells = [[name], what, [field for field, _ in values], [value for _, value in values]]
     return list(zip(*([*column, *[""] * (n - len(column))] for column in cells), strict=True))
 
 
 def _is_told(part, field, kind):
-    """Whether a field is shown: parameters and states, but not what a step leaves behind, nor tables that only kernels read."""
+    """Whether a field is shown: parameters and states, but neither results of steps nor tables that only kernels read."""
     if kind == NAMES:
         return field.endswith("_names")
     return field in _STATES or (field not in state_of(kind) and field not in _TABLES)
 
 
 def _value(part, field, kind, law):
-    """A field of all members and elements in a few words."""
+    """Short text that summarises a field over all members and elements."""
+    # 1. records and names
     values, leaf = part[field], part.dtype[field]
     if leaf.base.names:
         return f"sparse, {leaf['data'].shape[0]} entries" if "data" in leaf.names else f"{', '.join(leaf.names)}"
@@ -175,6 +178,7 @@ def _value(part, field, kind, law):
         arguments = arguments_of(kind).get(field, arguments_of(law).get(field, ""))
         found = {text.decode(errors="replace") for text in np.unique(values).tolist()}
         return ", ".join(sorted(f"{text.partition(':')[2].partition('#')[0]}({arguments})" if arguments else text for text in found))
+    # 2. numbers: one value for all, or the range over members and elements
     low, high = values.min(axis=0), values.max(axis=0)
     if (low == high).all():
         return _array(low)
@@ -184,7 +188,7 @@ def _value(part, field, kind, law):
 
 
 def _array(values):
-    """Numbers as they are, matrices that are diagonal by their diagonal, of large ones the size."""
+    """Text of numbers: diagonal matrices by their diagonal, large arrays by size and range."""
     if values.size == 1:
         return f"{values.item():.6g}"
     if (values == values.flat[0]).all() and values.size > _MOST:

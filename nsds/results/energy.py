@@ -1,4 +1,4 @@
-"""After the run: where the energy went."""
+"""Energy ledger of a mechanical trajectory."""
 
 import math
 from typing import NamedTuple
@@ -38,9 +38,9 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
       ``h H^T lambda`` where lambda is a force, or ``h g``; negative where energy is lost, positive where a drive puts it in;
     - joints the same of bilateral constraints, which in exact motion take nothing: what the scheme loses or gains in them. In models of
       rigid bodies with `nsds.collisions` it is part of contact;
-    - switching what bodies bring with them that are born at the row, and take with them that die (``alive``), and springs likewise that are
-      switched on or off; of what is not there nothing is counted;
-    - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
+    - switching the energy of bodies that appear at the row, less that of bodies that disappear (``alive``), and likewise of springs
+      that are switched on or off; disabled parts do not count;
+    - numerical, the remainder. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
       theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
 
     Of rigid bodies potential is that of gravity, of constant forces and of springs between them (`nsds.spring_damper`), whose dampers are
@@ -88,6 +88,7 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
     >>> bool(abs(ledger["numerical"]).max() < 1e-12)
     True
     """
+    # 1. record, and every step of one trajectory
     offered("energy", functions)
     system = runnable("energy", system)
     model = model_of(system)
@@ -104,11 +105,13 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
         raise ValueError(
             "energy: rows at events do not tell the work of friction between them in nsds.collisions; q and v of the rows tell the energy"
         )
+    # 2. weights of a step: theta, or the mean of powers between events
     system, t = system.reshape(()), trajectory["t"].copy()
     theta = 0.5 if at_events.any() else theta
     steps = _Steps(theta, np.diff(t), at_events.any(), (at_events & (trajectory["status"] & JUMP > 0)))
     ledger = np.zeros(t.shape, LEDGER)
     ledger["t"] = t
+    # 3. rigid bodies: each body while it is alive, then forces between them
     systems, interactions, _ = split(model)
     if family(model) == NEWTON_EULER:
         gravity = system[GRAVITY] if GRAVITY in system.dtype.names else np.zeros(3)
@@ -126,6 +129,7 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
                 _add_present(ledger, own, alive[:, e])
         _add_interactions(ledger, system, model, steps, trajectory)
         return _closed(ledger)
+    # 4. Lagrangian systems, then the work of their interactions
     state = {}
     for name, kind in systems:
         elements = system[name].reshape(-1)
@@ -147,7 +151,7 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
 
 
 class _Steps(NamedTuple):
-    """What the rows of a trajectory are: steps with impulses, or events and times between which forces act."""
+    """Kind of the rows of a trajectory: steps with impulses, or events and times between which forces act."""
 
     theta: float
     h: np.ndarray  # (rows - 1,)
@@ -155,13 +159,13 @@ class _Steps(NamedTuple):
     is_jump: np.ndarray  # (rows,)
 
     def begun(self, lam):
-        """Multipliers (rows, m) behind each row: where that is the first, or has an impulse, those of the next."""
+        """Multipliers (rows, m) just after each row: at the first row, or after an impulse, those of the next row."""
         is_unknown = self.is_jump & self.at_events
-        is_unknown[0] = self.at_events  # what holds a contact is found when the first step begins
+        is_unknown[0] = self.at_events  # closed contacts are determined when the first step begins
         return np.where(is_unknown[:, None], np.concatenate([lam[1:], lam[-1:]]), lam)
 
     def work(self, v, p, begun):
-        """Work (rows - 1,) of impulses p (rows, n); with events, of the impulses of impacts, and of forces; begun: those behind rows."""
+        """Work (rows - 1,) of impulses p (rows, n); with events, of impulses of impacts and of forces; begun: those just after rows."""
         impulsive = (_mean(self.theta, v) * p[1:]).sum(axis=1)
         if not self.at_events:
             return impulsive
@@ -170,12 +174,12 @@ class _Steps(NamedTuple):
 
 
 def _is_joint(relation, law, has_D=False):
-    """Whether an interaction is a bilateral constraint that stands still and gives no way, which does no work where it is exact."""
+    """Whether an interaction is a stationary rigid bilateral constraint, which does no work in exact motion."""
     return law == "equality" and relation in _OF_JOINTS and not has_D
 
 
 def _closed(ledger):
-    """The ledger with what its entries leave over."""
+    """The ledger with its remainder as numerical."""
     ledger["numerical"][1:] = np.diff(ledger["kinetic"] + ledger["potential"]) - sum(ledger[name][1:] for name in WORKS)
     return ledger
 
@@ -183,8 +187,10 @@ def _closed(ledger):
 def _add_body(ledger, part, theta, t, q, v, u):
     """Energy of one rigid body, and the works of its forces; u: its control."""
     kind, names, v_theta = "rigid_bodies", part.dtype.names, _mean(theta, v)
+    # 1. kinetic energy
     q, v, power = q.copy(), v.copy(), np.diff(t)[:, None] * v_theta
     ledger["kinetic"] += (part["mass"] * (v[:, :3] ** 2).sum(axis=1) + np.einsum("ki,ij,kj->k", v[:, 3:], part["inertia"], v[:, 3:])) / 2
+    # 2. applied and internal forces; a constant force has a potential
     for work, sign, fields in (("forces", 1, ("fext", "mext")), ("internal", -1, ("fint", "mint"))):
         for field, chosen in zip(fields, (slice(0, 3), slice(3, 6)), strict=True):
             if field in names:
@@ -195,27 +201,30 @@ def _add_body(ledger, part, theta, t, q, v, u):
                 if field == "mext" and part["mext_inertial"]:
                     force = turned_back(q[:, 3:], force)
                 ledger[work][1:] += sign * (power[:, chosen] * _mean(theta, force)).sum(axis=1)
+    # 3. control, constant in a step, in axes that may turn with the body
     if "u" in names:
         held = u[:-1] @ (part["T"].T if "T" in names else np.eye(6))  # a controller sets it at a row, for the step that follows
         force = [of_control(held, bool(part["u_inertial"]), at[:, 3:]) for at in (q[:-1], q[1:])]
         ledger["forces"][1:] += (power * _mean(theta, *force)).sum(axis=1)
+    # 4. linear internal wrench
     for work, field, x in (("damping", "C", v), ("internal", "K", q)):
         if field in names:
             ledger[work][1:] -= (power * _mean(theta, x @ part[field].T)).sum(axis=1)
 
 
 def of_control(wrench, is_inertial, p):
-    """Forces in inertial axes, moments in those of the body, of wrenches (rows, 6) that are given in one of them."""
+    """Forces in inertial axes and moments in axes of the body, from wrenches (rows, 6) given in one of these."""
     force, moment = wrench[:, :3], wrench[:, 3:]
     return np.concatenate([force if is_inertial else turned(p, force), turned_back(p, moment) if is_inertial else moment], axis=1)
 
 
 def _add_interactions(ledger, system, model, steps, trajectory):
-    """Energies and works of forces between rigid bodies; what is known not to be the work of joints leaves theirs.
+    """Energies and works of forces between rigid bodies; the work that is not of joints is subtracted to give theirs.
 
     With events contacts and drives have the work of their lambda, joints none.
     """
     lines, of_others = split(model)[1], np.zeros(ledger.size - 1)
+    # 1. forces with a law of their own: energy and work while both bodies are alive
     for name, relation, law, *sides in lines:
         elements = system[name].reshape(-1)
         if _is_joint(relation, law):
@@ -230,11 +239,13 @@ def _add_interactions(ledger, system, model, steps, trajectory):
                 _add_force(own, element, steps.theta, ledger["t"], y[:, e], ydot[:, e], lam[:, e])
                 _add_present(ledger, own, is_on)
                 continue
+            # 2. other interactions: work of lambda with the rate on which it acts
             rate = ydot[:, e]
             if "dofs" in element.dtype.names:  # whose ydot is the velocity less the one that is wanted
                 v = [_recorded(trajectory, side, "v", system[side].size)[:, i] for side, i in zip(sides, chosen[e], strict=True)]
                 rate = np.concatenate(v, axis=1)[:, element["dofs"].reshape(-1)]
             of_others += steps.work(rate, lam[:, e], steps.begun(lam[:, e]))
+    # 3. joints have the rest of the work of all contacts and joints
     if steps.at_events:
         ledger["contact"][1:] = of_others
     if any(_is_joint(*line[1:3]) for line in lines) and not collisions_of(model):
@@ -242,14 +253,14 @@ def _add_interactions(ledger, system, model, steps, trajectory):
 
 
 def _flags(trajectory, part, field, elements):
-    """Flags (rows, elements) of a part, 1 where it has none."""
+    """Flags (rows, elements) of a part, 1 if it has none."""
     if field not in elements.dtype.names:
         return np.ones((trajectory.size, elements.size))
     return _recorded(trajectory, part, field, elements.size)[..., 0].astype(float)
 
 
 def _add_present(ledger, own, is_on):
-    """Add energies and works of one body or force, where it is there; a flag of a row holds from there on."""
+    """Adds energies and works of one body or force while it is enabled; a flag of a row holds from there on."""
     energy = own["kinetic"] + own["potential"]
     own["switching"][1:] = np.diff(is_on) * energy[1:]
     for name in ("kinetic", "potential", *WORKS):
@@ -285,7 +296,8 @@ def _mean(theta, start, end=None):
 
 
 def _add_system(ledger, part, kind, theta, t, q, v, u):
-    """Energies of one element of a part, and the works of its forces; u: its control where that is a number."""
+    """Energies of one element of a part, and the works of its forces; u: its control if that is a number."""
+    # 1. kinetic energy, and the work of a varying mass
     q, v, names, n = q.copy(), v.copy(), part.dtype.names, q.shape[1]
     v_theta = _mean(theta, v)
     power = np.diff(t)[:, None] * v_theta  # times a force and summed
@@ -296,6 +308,7 @@ def _add_system(ledger, part, kind, theta, t, q, v, u):
         momentum = np.einsum("kij,kj->ki", M, v)
         ledger["internal"][1:] += np.einsum("ki,kij,kj->k", v_theta, np.diff(M, axis=0), v_theta) / 2
     ledger["kinetic"] += (v * momentum).sum(axis=1) / 2
+    # 2. spring, damper and constant force
     if "K" in names:
         ledger["potential"] += (q * times(q, part["K"])).sum(axis=1) / 2
     if "C" in names:
@@ -303,9 +316,11 @@ def _add_system(ledger, part, kind, theta, t, q, v, u):
     is_constant = "fext" in names and part.dtype["fext"].kind != "S"
     if is_constant:
         ledger["potential"] -= q @ part["fext"]
+    # 3. forces that are functions
     for work, sign, field in (("forces", 1, "fext"), ("internal", -1, "fint"), ("internal", -1, "fgyr")):
         if field in names and not (field == "fext" and is_constant):
             ledger[work][1:] += sign * (power * _mean(theta, along(part, kind, field, (n,), t, q, v))).sum(axis=1)
+    # 4. control
     if "u" in names:
         size = n_u(part)
         T = along(part, kind, "T", (n, size), t, q, v) if "T" in names else np.broadcast_to(np.eye(n), (t.size, n, n))
@@ -321,6 +336,7 @@ def _add_system(ledger, part, kind, theta, t, q, v, u):
 def generalised(part, relation, t, q, lam):
     """``H^T lambda``, or g, of one element of an interaction at each row (rows, n)."""
     (rows, m), n = lam.shape, q.shape[1]
+    # by the form of the relation: function g, prescribed coordinates, stored H, function H, or differences of h
     lam = lam.copy()
     if "g" in part.dtype.names:
         return along(part, relation, "g", (n,), t, q, lam)
@@ -338,7 +354,7 @@ def generalised(part, relation, t, q, lam):
 
 
 def _difference(part, relation, t, q, lam):
-    """dh/dq (rows, m, n) by the central differences that the schemes take."""
+    """dh/dq (rows, m, n) by the central differences of the schemes."""
     H = np.empty((*lam.shape, q.shape[1]))
     for j in range(q.shape[1]):
         step = CENTRAL_STEP * np.maximum(1.0, abs(q[:, j]))
@@ -351,7 +367,7 @@ def _difference(part, relation, t, q, lam):
 
 
 def along(part, kind, field, shape, t, x, lam):
-    """Values (rows, ...) of a field of a part: what its function gives at each row, or the numbers that it holds."""
+    """Values (rows, ...) of a field of a part: results of its function at each row, or its stored numbers."""
     if part.dtype[field].kind != "S":
         return np.broadcast_to(part[field], (t.size, *shape))
     z = part["z"].reshape(-1).copy() if "z" in part.dtype.names else np.zeros(0)
@@ -361,7 +377,7 @@ def along(part, kind, field, shape, t, x, lam):
 
 
 def times(x, matrix, n=None):
-    """Rows ``x[k] @ matrix`` for a stored diagonal, dense or compressed-row matrix, which has n columns, or is square."""
+    """Rows ``x[k] @ matrix`` for a stored diagonal, dense or compressed-row matrix with n columns, or a square one."""
     if matrix.dtype.names:
         return x @ stored_sparse(matrix, x.shape[1] if n is None else n)
     return x * matrix if matrix.ndim == 1 else x @ matrix

@@ -1,4 +1,4 @@
-"""Lines of sight: the first surface that rays meet in the scene of a record."""
+"""Ray casting in the scene of a record: the first surface that each ray hits."""
 
 from functools import lru_cache
 
@@ -19,7 +19,7 @@ _WORLD = "world"
 
 
 def rays(system, origins, directions, *, name=None, reach=np.inf, ignore=()):
-    """First surfaces that rays meet, of all shapes of `nsds.collisions` as they are in a record: lines of sight, distance sensors, picking.
+    """First surfaces that rays hit, of all shapes of `nsds.collisions` as they are in a record: lines of sight, distance sensors, picking.
 
     Bodies that are not alive and shapes that are not enabled are not seen. A ray that begins in a solid meets its surface from inside,
     where it comes out: the normal there points along the ray, ``normal @ direction > 0``, elsewhere against it. Meshes and walls of tubes
@@ -34,11 +34,11 @@ def rays(system, origins, directions, *, name=None, reach=np.inf, ignore=()):
         Where rays begin (m) and where they go, vectors of any length but zero; (3,) for one of all rays, and (members, n, 3) for rays of
         each member of an ensemble. In the plane (n, 2), or with z = 0.
     name : str, optional
-        The part of `nsds.collisions` whose shapes are looked at; all by default.
+        The part of `nsds.collisions` whose shapes are considered; all by default.
     reach : float
-        What is farther than this is not seen (m).
+        Surfaces farther than this are not seen (m).
     ignore : str, int or sequence of these
-        What is not seen: names of parts of bodies, "world", or numbers of bodies as in the result.
+        Ignored parts: names of parts of bodies, "world", or numbers of bodies as in the result.
 
     Returns
     -------
@@ -61,15 +61,18 @@ def rays(system, origins, directions, *, name=None, reach=np.inf, ignore=()):
     >>> seen["body"].tolist(), seen["distance"].round(6).tolist(), seen["normal"][0].round(6).tolist()
     ([0, -1], [0.971425, 1.0], [-1.0, 0.0, 0.0])
     """
+    # 1. record and the parts with shapes
     owner = "rays"
     records = valid(owner, system)
     model = model_of(records)
     parts = _parts(owner, model, name)
     reach = _checks.number_or_inf(owner, "reach", reach, low=0.0)
     is_planar = _is_planar(owner, records, parts.values())
+    # 2. rays of each member
     origins, directions = _lines(owner, records.shape, origins, directions, is_planar)
     result = np.empty(origins.shape[:-1], RAY)
     lines = origins.reshape(records.size, -1), directions.reshape(records.size, -1), result.reshape(records.size, -1)
+    # 3. first hits, member by member; the limit itself is within reach
     unseen = _unseen(owner, records, model, ignore)
     for record, *of_member in zip(records.reshape(-1), *lines, strict=True):
         _look(record, model, parts, unseen, np.nextafter(reach, np.inf), *of_member)
@@ -77,7 +80,7 @@ def rays(system, origins, directions, *, name=None, reach=np.inf, ignore=()):
 
 
 def _parts(owner, model, name):
-    """{number: name} of the parts of collisions that are looked at."""
+    """{number: name} of the parts of collisions that are considered."""
     known = [line[0] for line in collisions_of(model)]
     if not known:
         raise ValueError(f"{owner}: the system must have a part of nsds.collisions, got {', '.join(line[0] for line in model)}")
@@ -97,6 +100,7 @@ def _is_planar(owner, records, parts):
 
 def _lines(owner, members, origins, directions, is_planar):
     """(origins, directions), both (*members, n, 3), of unit vectors."""
+    # 1. three components, and one array for all members or one each
     given = {"origins": origins, "directions": directions}
     for field, value in given.items():
         value = _checks.array(owner, field, value, at_least=1)
@@ -108,6 +112,7 @@ def _lines(owner, members, origins, directions, is_planar):
         if is_planar and value[..., 2].any():
             raise ValueError(f"{owner}: {field} must lie in the plane z = 0 of the shapes, got z = {abs(value[..., 2]).max():.6g}")
         given[field] = np.atleast_2d(value)
+    # 2. as many directions as origins, or one
     counts = {field: value.shape[-2] for field, value in given.items()}
     if len({*counts.values()} - {1}) > 1:
         raise ValueError(f"{owner}: directions must be as many as origins, {counts['origins']}, or one, got {counts['directions']}")
@@ -118,7 +123,7 @@ def _lines(owner, members, origins, directions, is_planar):
 
 
 def _unit(owner, directions):
-    """Directions at length 1, also where their squares over- or underflow."""
+    """Directions of length 1, also if their squares over- or underflow."""
     largest = abs(directions).max(axis=-1, keepdims=True, initial=0.0)
     if not largest.all():
         where = np.argwhere(largest[..., 0] == 0)[0].tolist()
@@ -128,13 +133,15 @@ def _unit(owner, directions):
 
 
 def _unseen(owner, records, model, ignore):
-    """Numbers of the bodies that are ignored, -1 of the world."""
+    """Numbers of the ignored bodies, -1 for the world."""
+    # 1. numbers of the bodies of each part
     first, n_bodies = {_WORLD: range(-1, 0)}, 0
     for name, kind, *_ in split(model)[0]:
         if SYSTEMS[kind][0] == NEWTON_EULER:
             count = max(records.dtype[name].shape, (1,))[0]
             first[name] = range(n_bodies, n_bodies + count)
             n_bodies += count
+    # 2. names and numbers
     result = set()
     ignore = ignore.ravel() if isinstance(ignore, np.ndarray) else ignore
     for each in ignore if isinstance(ignore, (list, tuple, set, frozenset, np.ndarray)) else [ignore]:
@@ -151,11 +158,13 @@ def _unseen(owner, records, model, ignore):
 
 
 def _look(record, model, parts, unseen, limit, origins, directions, result):
-    """What the rays of one record meet."""
+    """First hits of the rays of one record."""
+    # 1. bodies that are alive
     bodies = [record[name] for name, kind, *_ in split(model)[0] if SYSTEMS[kind][0] == NEWTON_EULER]
     q = np.concatenate([_with_unit(part["q"].reshape(-1, 7)) for part in bodies])
     dead = np.concatenate([_switched_off(part, "alive", part["q"].size // 7) for part in bodies])
     result["distance"] = np.inf
+    # 2. first hit in each part; the nearer one of several parts stays
     for number, name in parts.items():
         seen, part = np.empty(result.shape, RAY), record[name]
         body = part["shape_body"].copy()
@@ -171,12 +180,14 @@ def _look(record, model, parts, unseen, limit, origins, directions, result):
 
 
 def _first(part, body, q, off, limit, origins, directions):
-    """(numbers of shapes (n,), distances, points and normals (n, 7)), of a part of collisions."""
+    """(numbers of shapes (n,), distances, points and normals (n, 7)) of a part of collisions."""
+    # 1. poses and bounding balls; disabled shapes have no position, and so no ball
     kind, size, local = (part[field].ravel() for field in ("shape_kind", "shape_size", "shape_pose"))
     pose, radius, unbounded = np.empty(7 * kind.size), np.empty(kind.size), np.empty(kind.size, np.int64)
     place(body, _with_unit(local.reshape(-1, 7)).ravel(), q.ravel(), pose)
     pose.reshape(-1, 7)[off] = np.nan
     measure(kind, size, pose, np.zeros(kind.size), radius, unbounded)
+    # 2. geometry of polyhedra, and the rays
     n = origins.size // 3
     shape, found = np.empty(n, np.int64), np.empty(7 * n)
     has_polyhedra = "vertices" in part.dtype.names
@@ -187,18 +198,18 @@ def _first(part, body, q, off, limit, origins, directions):
 
 
 def _with_unit(pose):
-    """Coordinates whose quaternions have length 1, which those of a record have nearly."""
+    """Coordinates with normalised quaternions, as those of a record are normalised to a tolerance only."""
     return np.concatenate([pose[:, :3], pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)], axis=1)
 
 
 def _switched_off(part, flag, count):
-    """Where a flag is 0; nowhere if there is none."""
+    """Mask of flags that are 0; all False without the flag."""
     return part[flag].reshape(-1) == 0 if flag in part.dtype.names else np.zeros(count, bool)
 
 
 @lru_cache(maxsize=16)
 def _geometry(kind, size, vertices, triangles):
-    """Faces of hulls and trees of meshes, from the bytes of the arrays of a record: of a scene that is looked at again they are there."""
+    """Faces of hulls and trees of meshes, cached by the bytes of the arrays of a record, for repeated calls on one scene."""
     kind = np.frombuffer(kind, np.int64)
     kind = np.where((kind == CONVEX) | (kind == MESH), kind, SPHERE)  # the other polyhedra, boxes too, do without
     return geometry_of(

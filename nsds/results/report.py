@@ -1,4 +1,4 @@
-"""Whether a run can be trusted: failed steps, residuals, how well the laws hold, energy balance."""
+"""Report on a run: failed steps, residuals, violation of the laws, energy balance."""
 
 import sys
 
@@ -17,7 +17,7 @@ from nsds.status import INEXACT, advice, has_failed, is_event
 
 
 def report(system, trajectory, *, theta=None, file=None, functions=None):
-    """Print what a careful user asks first: failed steps, worst residual, penetration, impacts, energy balance.
+    """Prints a summary of a run: failed steps, worst residual, penetration, impacts, energy balance.
 
     Of contacts: the deepest penetration, the number of impacts and the largest impulse, for how long they were kept closed, in how many
     intervals (`nsds.contact_intervals`), and the largest lambda / h there, a force (of `nsds.event_driven` lambda itself). All of normal
@@ -31,9 +31,9 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
     system : numpy.ndarray
         The record, or ensemble, that was simulated; of a run in a file `nsds.read_system` gives it.
     trajectory : numpy.ndarray (rows,) or (members, rows)
-        What `nsds.simulate` returned for it; the energy balance is that of one system with every step saved.
+        Result of `nsds.simulate` for it; the energy balance is that of one system with every step saved.
     theta : float, optional
-        The one of the run, for the energy balance: 1/2 if not given, of circuits 1, as of the schemes that are taken by default.
+        The one of the run, for the energy balance: 1/2 if not given, of circuits 1, as of the default schemes.
     file : text stream, optional
         Standard output by default.
     functions : sequence of functions, optional
@@ -55,6 +55,7 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
     floor             no penetration; 1 impact, impulse up to 8.44 N s; never closed for longer than a step
     energy            9.81 -> 7.948 J: contact -1.862, balance within ...
     """
+    # 1. arguments
     offered("report", functions)
     out = sys.stdout if file is None else file
     try:
@@ -68,6 +69,7 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
             f"report: system must be the record that was simulated: it has the shape {np.shape(system)}, the trajectory {trajectory.shape}"
         )
     trajectory = of_system("report", system, trajectory)
+    # 2. steps, failures, residuals
     rows = np.atleast_2d(trajectory)
     members = "" if trajectory.ndim == 1 else f"{rows.shape[0]} members, "
     steps = int((rows["step"][:, -1] - rows["step"][:, 0]).max())
@@ -78,6 +80,7 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
     at = f" at t = {rows['t'][worst]:g} s" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
+    # 3. each part: bodies that come and go, detected contacts, interactions
     mechanical, circuit = family(model_of(system)) != FIRST_ORDER, NAMES in (kind for _, kind, *_ in model_of(system))
     for name in rows.dtype.names:
         part = rows.dtype[name].base
@@ -87,6 +90,7 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
             print(f"{name:<17} {_collisions(rows, name)}", file=out)
         elif part.names and {"y", "lambda"} <= set(part.names):
             print(f"{name:<17} {_interaction(rows, name, system, mechanical, circuit)}", file=out)
+    # 4. balances
     if circuit and trajectory.ndim == 1:
         for name, text in _of_circuit(system, trajectory, 1.0 if theta is None else theta).items():
             print(f"{name:<17} {text}", file=out)
@@ -103,7 +107,7 @@ def _failures(rows):
 
 
 def _inexact(rows):
-    """What one line says of rows that were solved less well than asked."""
+    """Line on rows that were solved to less than the tolerance."""
     found = np.argwhere(rows["status"] == INEXACT)
     first, residuals = rows[tuple(found[0])], rows["residual"][tuple(found.T)]
     size = f"residual {np.median(residuals):.1e}, at most {residuals.max():.1e}"
@@ -111,11 +115,13 @@ def _inexact(rows):
 
 
 def _lives(rows, name, system):
-    """What one line says of bodies that come and go: how many, and the one that was born deepest in another."""
+    """Line on bodies that appear and disappear: how many, and the one that appeared deepest in another."""
+    # 1. numbers at the start and at the end
     alive = rows[name]["alive"].reshape(*rows.shape, -1).astype(int)
     change, counts = np.diff(alive, axis=1), alive.sum(axis=2)
     text = f"{counts[:, 0].max()} of {alive.shape[2]} bodies at the start, {counts[:, -1].max()} at the end: "
     text += f"{np.count_nonzero(change > 0)} born, {np.count_nonzero(change < 0)} died"
+    # 2. overlaps of bodies just after they appear
     models, worst = np.atleast_1d(system), (0.0,)
     first = first_bodies(models[0])[name]
     for contacts, *_ in (line for line in collisions_of(model_of(system)) if line[0] in rows.dtype.names):
@@ -141,7 +147,7 @@ def first_bodies(record):
 
 
 def _collisions(rows, name):
-    """What one line says of detected contacts: how many there are and press, and how deep the deepest is."""
+    """Line on detected contacts: their number, those with load, and the deepest penetration."""
     n, y, lam = (rows[name][key] for key in ("n", "y", "lambda"))
     gap = _penetration(rows, y, 0)
     pressing = (lam.reshape(*y.shape, -1)[..., 0] > 0).sum(axis=2)
@@ -149,7 +155,8 @@ def _collisions(rows, name):
 
 
 def _interaction(rows, name, system, mechanical, circuit):
-    """What one line says of an interaction: how well its law holds."""
+    """Line on an interaction: violation of its law."""
+    # 1. first-order systems: ranges, and violation of the law
     y, lam = (rows[name][key].reshape(*rows.shape, -1) for key in ("y", "lambda"))
     start = 0 if mechanical else 1  # in first-order systems row 0 need not be consistent
     ranges = ", ".join(f"{key} in {_range(value, start)}" for key, value in (("y", y), ("lambda", lam)))
@@ -158,6 +165,7 @@ def _interaction(rows, name, system, mechanical, circuit):
     if not mechanical:
         violated = _violated(rows, _violation(rows, name, part, relation, law), start, " V" if circuit else "")
         return f"laws {violated}" if circuit else f"{ranges}, {law} {violated}"
+    # 2. laws with bounds, prescribed velocities, equations
     start = int(is_force(law, relation, "D" in part.dtype.names))  # row 0 holds y for lambda = 0
     if LAWS[law].is_bounded or LAWS[law].is_given:
         known = "ydot" in rows[name].dtype.names
@@ -168,6 +176,7 @@ def _interaction(rows, name, system, mechanical, circuit):
         return f"velocity {_violated(rows, abs(rows[name]['ydot']), 1)}"
     if LAWS[law].bilateral:
         return _violated(rows, abs(y), start)
+    # 3. contacts: penetration of the normal rows, and intervals of load
     size = rows_of_contact(law, part.dtype)
     return f"{_penetration(rows, y[..., ::size], start)}; {_closings(rows, name, size, bool(start))}"
 
@@ -178,13 +187,15 @@ def _penetration(rows, y, start):
 
 
 def _closings(rows, name, size, holds_forces):
-    """What is said of when contacts press: impacts, intervals, forces."""
+    """Text on intervals of contact: impacts, durations, forces."""
     found = np.concatenate([intervals_of(row, name, size, holds_forces) for row in rows])
     impulses, forces, durations = (value[~np.isnan(value)] for value in (found["impulse"], found["force"], found["end"] - found["begin"]))
+    # 1. impacts
     impacts = ""
     if not holds_forces:
         size_of = f", impulse up to {impulses.max():.3g} N s" if impulses.size else ""
         impacts = f"{_counted(impulses.size, 'impact')}{size_of}; "
+    # 2. intervals longer than a step
     kept = np.count_nonzero(durations > 0)
     if not kept:
         return f"{impacts}never closed for longer than a step"
@@ -201,14 +212,14 @@ def _counted(n, what):
 
 
 def _range(values, start):
-    """Smallest and largest, of rows from start on."""
+    """Smallest and largest value, of rows from start on."""
     values = values[:, min(start, values.shape[1] - 1) :]
     values = values[~np.isnan(values)]
     return f"[{values.min():.4g}, {values.max():.4g}]" if values.size else "[nan, nan]"
 
 
 def _worst(rows, size, start):
-    """(largest, where) of what is not negative, of rows from start on; where in words."""
+    """(largest value, its place as text) of a nonnegative quantity, of rows from start on."""
     start = min(start, rows.shape[1] - 1)
     size = np.where(np.isnan(size), -1.0, size).reshape(*rows.shape, -1)[:, start:].max(axis=2)
     member, row = np.unravel_index(size.argmax(), size.shape)
@@ -222,7 +233,7 @@ def _violated(rows, size, start, unit=""):
 
 
 def _violation(rows, name, part, relation, law):
-    """How far rows are from ``-y ∈ N_[lower,upper](lambda)``, or from the equations of a cone: ``|lambda - P(lambda - y)|``."""
+    """Distance of rows from ``-y ∈ N_[lower,upper](lambda)``, or from the equations of a cone: ``|lambda - P(lambda - y)|``."""
     state, (n_members, n_rows) = rows[name], rows.shape
     part = part.reshape(n_members, 1, -1)  # elements last, then their constraints
     y, lam = (state[key].reshape(n_members, n_rows, part.shape[2], -1) for key in ("y", "lambda"))
@@ -237,7 +248,7 @@ def _violation(rows, name, part, relation, law):
 
 
 def _moving_bounds(rows, parts, relation, m):
-    """Bounds that are functions of time, at each row: (members, rows, elements, m) twice; on the side of a jump on which the row is."""
+    """Bounds that are functions of time, at each row: (members, rows, elements, m) twice; on the row's side of a jump."""
     is_after = is_event(rows["status"]) & ~left_limits(rows)
     t = rows["t"] + np.where(is_after, 2.0**-44 * np.nanmax(abs(rows["t"])), 0.0)
     x, lam = np.zeros((rows.shape[1], 0)), np.zeros((rows.shape[1], m))  # of which the bounds take the size alone
@@ -246,7 +257,7 @@ def _moving_bounds(rows, parts, relation, m):
 
 
 def _of_circuit(system, trajectory, theta):
-    """{name: text} of currents and of energy."""
+    """{name: text} of currents and energy."""
     from nsds.circuits import balance  # only here: most programs have no circuit
 
     try:

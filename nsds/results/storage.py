@@ -1,15 +1,15 @@
-"""Runs in HDF5 files (extra ``io``): the record that was simulated, how, and its rows, one dataset for each field.
+"""Runs in HDF5 files (extra ``io``): the simulated record, the settings, and the rows, one dataset for each field.
 
 /system            bytes of a .npy file: the record or ensemble; after growth with the room of the last rows; attribute model: its parts
 /row               bytes of .npy files without rows, of the dtype of rows at the start (0), after the first growth (1), ...
 /scheme, /solver   bytes of .npy files: options that are records
-/settings          JSON: the other arguments of the run; what it was computed with
+/settings          JSON: the other arguments of the run; versions with which it was computed
 /trajectory/t, step, status, n_iter, residual, PART/FIELD      (members..., rows, elements..., shape of the field...)
 /checksums         (stretches of rows, 1 + fields): number of the dtype of a stretch of rows, CRC-32 of each field in that dtype
-attributes         n_rows: so many rows are valid; n_stretch: rows of a stretch
+attributes         n_rows: number of valid rows; n_stretch: rows of a stretch
 
-Bytes end with their CRC-32. The file changes by transactions only (`nsds.results.transaction`): after a kill, on a full disk and after a
-power failure it is as the last of them left it. Nothing in it is trusted: links out of it, filters and damaged bytes are refused.
+Bytes end with their CRC-32. The file changes by transactions only (`nsds.results.transaction`): after a kill, a full disk or a
+power failure it has the state of the last one. Nothing in it is trusted: links out of it, filters and damaged bytes are refused.
 """
 
 import errno
@@ -40,14 +40,14 @@ except ImportError:  # on Windows, where a file that is open is not replaced
 
 _MAX_HEADER = 2**31 - 1  # of a .npy file: NumPy's own limit is meant for files that are not trusted, and a long model exceeds it
 _SETTINGS = ("t_end", "h", "scheme", "solver", "save_every", "fields", "on_failure", "t_eval", "until")
-_FORMAT = {"libver": ("v110", "v110")}  # with checksums of all that HDF5 itself notes
-_STRETCH_BYTES = 2**16, 2**20  # rows that are checked, and written, together: in short runs, in long ones
+_FORMAT = {"libver": ("v110", "v110")}  # with checksums of HDF5's own metadata
+_STRETCH_BYTES = 2**16, 2**20  # rows checked, and written, together: in short runs, in long ones
 _READ_BYTES = 2**25
-_TRIALS = 6  # of reading a file that changes meanwhile
+_TRIALS = 6  # of reading a file that changes during the read
 
 
 class RunFile:
-    """The file of a run that is going on; nobody else writes it meanwhile.
+    """The file of a run in progress, locked against other writers.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class RunFile:
 
     def __init__(self, owner, path, overwrite=False):
         self.owner, self.path, self.overwrite, self.h5py = owner, _checks.path(owner, "file", path), overwrite, _h5py(owner)
-        self.place = os.path.realpath(self.path)  # links stay, what they lead to is replaced
+        self.place = os.path.realpath(self.path)  # links stay, their target is replaced
         self.raw, self.temporary, self.n_rows, self.n_kept, self.has_failed, self.editions = None, None, 0, 0, False, []
         with _existing(self.place) as old:
             if old is not None and not overwrite:
@@ -80,13 +80,15 @@ class RunFile:
 
     @classmethod
     def resumed(cls, owner, path):
-        """(the file of a run that goes on with the one in it, the record of that, its settings, its last row or None)."""
+        """(the file of a run to be continued, its record, its settings, its last row or None)."""
+        # 1. lock it, and complete an interrupted transaction
         self = cls(owner, path, overwrite=True)
         self.raw = open(path, "r+b", buffering=0)  # noqa: SIM115
         try:
             self._lock(self.raw)
             self.transaction = Transaction(self.raw)
             self.transaction.restore()
+            # 2. what the file holds, with the rows of an unfinished stretch, which are written again with the next ones
             with _named(owner, path), self.h5py.File(self.transaction, "r", **_FORMAT) as tree:
                 stored = _Stored(tree)
                 n = self.n_rows = self.n_kept = stored.n_rows
@@ -106,15 +108,17 @@ class RunFile:
             raise BlockingIOError(errno.EWOULDBLOCK, reason, self.path)
 
     def open(self, system, dtype, settings, n_rows, edition):
-        """Make the file of a system, for about n_rows rows of a dtype, or go on with the one that there is.
+        """Creates the file of a system, for about n_rows rows of a dtype, or continues the existing one.
 
         Settings: those of `_SETTINGS`; records, numbers and text. Edition: see `computed_with`.
         """
+        # 1. a new file, and warnings before the run
         self.n_to_come = self.n_kept + n_rows
         if self.raw is None:
             self._make(system, dtype)
         self._warn_of_another(edition)
         self._warn_of_room()
+        # 2. settings and, in a new file, the datasets, as one transaction
         settings = settings | {"computed_with": self.editions}
         with self._changed() as tree:
             records = {name: value for name, value in settings.items() if isinstance(value, (np.ndarray, np.void))}
@@ -130,7 +134,7 @@ class RunFile:
                 self._create(tree, "checksums", (0, 1 + len(leaves)), 64, 0, "<u4")
 
     def _warn_of_another(self, edition):
-        """Tell, where a run goes on, what it was computed with before and is no longer."""
+        """Warns, when a run is continued, of differences between the versions with which it was computed."""
         if self.editions and self.editions[-1] != edition:
             last = self.editions[-1]
             different = [f"{name} {last.get(name)} then, {value} now" for name, value in edition.items() if last.get(name) != value]
@@ -140,7 +144,7 @@ class RunFile:
             self.editions = [*self.editions, edition]
 
     def _warn_of_room(self):
-        """Tell before a run that its rows will not all find room."""
+        """Warns before a run whose rows will not fit on the disk."""
         free, needed = shutil.disk_usage(os.path.dirname(self.place)).free, (self.n_to_come - self.n_kept) * self._width
         if needed > free:
             message = f"{self.owner}: all rows of the run need {_size(needed)}, {_size(free)} are free for {self.path}"
@@ -152,7 +156,7 @@ class RunFile:
         return self.rest.itemsize * self.system.size
 
     def _remove_remains(self, folder, name):
-        """Remove new files of runs that were killed before their first rows."""
+        """Removes new files of runs that were killed before their first rows."""
         for one in os.listdir(folder) if fcntl else ():
             if one.startswith(f".{name}.") and one.endswith(".part"):
                 with suppress(OSError), open(os.path.join(folder, one), "rb", buffering=0) as raw:
@@ -160,10 +164,12 @@ class RunFile:
                         os.unlink(os.path.join(folder, one))
 
     def _make(self, system, dtype):
-        """A new file beside the place where it will be: it takes that place with its first rows."""
+        """Creates a file beside its final place, which it takes with its first rows."""
+        # 1. stretches: long enough that checksums are few, short enough that a kill loses little
         self.system, self.rest, self.n_dtypes = system, np.zeros((*system.shape, 0), dtype), 0
         low, high = _STRETCH_BYTES
         self.n_stretch = max(1, min(max(low, self.n_to_come * self._width // 16), high) // self._width)
+        # 2. a hidden file with a random name, locked
         folder, name = os.path.split(self.place)
         temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.part")
         try:
@@ -183,7 +189,7 @@ class RunFile:
 
     @contextmanager
     def _changed(self, commit=False):
-        """The tree of the file, to be changed as a whole: in memory, and with ``commit`` on the disk."""
+        """The tree of the file, changed as a whole: in memory, and with ``commit`` on the disk."""
         before = self.transaction.changes()
         try:
             with self.h5py.File(self.transaction, "r+" if self.transaction.seek(0, os.SEEK_END) else "w", **_FORMAT) as tree:
@@ -204,15 +210,16 @@ class RunFile:
         self.n_dtypes += 1
 
     def write(self, first, rows):
-        """Put rows (members, rows) of the run where they belong; when this returns they are on the disk and count as valid."""
+        """Writes rows (members, rows) of the run at their index; on return they are on the disk and valid."""
         self._append(first, rows)
 
     def secure(self, first, rows):
-        """As `write`, for the first rows of a block that is not full: they come again with the block."""
+        """As `write`, for the first rows of a block that is not full: they are written again with the block."""
         self._append(first, rows)
 
     def _append(self, first, rows):
         first += max(0, self.n_kept - 1)
+        # rows of the file that come again are skipped; after a failure as many as fit are stored
         start, stop = max(first, self.n_rows), first + rows.shape[1]
         if start >= stop:
             return
@@ -227,11 +234,13 @@ class RunFile:
             raise type(error)(error.errno, f"{self.owner}: {reason}; {held}", self.path) from error
 
     def _store(self, rows):
-        """Put rows (members, rows) behind those that there are."""
+        """Appends rows (members, rows)."""
+        # 1. rows of the last, unfinished stretch once more
         system, axis, n = self.system, self.system.ndim, self.n_stretch
         rows = np.concatenate([self.rest, rows.reshape(*system.shape, rows.shape[1])], axis)
         begin = self.n_rows - self.rest.shape[axis]
         stop = begin + rows.shape[axis]
+        # 2. data of each field, and checksums of each stretch, as one transaction
         stretches = range(begin // n, -(-stop // n))
         sums = np.zeros((len(stretches), 1 + len(list(_leaves(rows.dtype)))), np.uint32)
         sums[:, 0] = self.n_dtypes - 1
@@ -244,10 +253,11 @@ class RunFile:
             tree["checksums"].resize(stretches.stop, 0)
             tree["checksums"][stretches.start :] = sums
             tree.attrs.modify("n_rows", np.int64(stop))
+        # 3. rows of the stretch that is now unfinished
         self.n_rows, self.rest = stop, rows[_from(axis, stop // n * n - begin)].copy()
 
     def _store_what_fits(self, rows):
-        """Put the first of some rows into a file on a disk that is full, at least half of those that there is room for."""
+        """Writes some of the rows to a full disk, at least half of those for which there is room."""
         while rows.shape[1] > 1 and not self.transaction.is_broken:
             rows = rows[:, : rows.shape[1] // 2]
             with suppress(OSError):
@@ -255,7 +265,7 @@ class RunFile:
         return None
 
     def _reason(self, error, n_rows):
-        """Why rows up to a number could not be written."""
+        """Reason why rows up to a number could not be written."""
         if isinstance(error, (FileExistsError, BlockingIOError)):
             return error.strerror
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -265,7 +275,8 @@ class RunFile:
         return f"{error.strerror}: {_size(free)} are free, the next rows need {_size(needed)}, all that are to come {_size(needed + more)}"
 
     def _publish(self):
-        """Give the new file its name, that of another file only if nobody writes that one."""
+        """Gives the new file its name, and replaces another file only if nobody writes that one."""
+        # 1. replace the old file
         if os.name == "nt":  # where files that are open keep their names
             self.raw.close()
         with _existing(self.place) as old:
@@ -275,6 +286,7 @@ class RunFile:
                 self._lock(old)
             os.replace(self.temporary, self.place)
         self.temporary = None
+        # 2. make the new name durable: on POSIX the folder is synchronised, on Windows the file is opened again
         if os.name == "nt":
             self.raw = open(self.place, "r+b", buffering=0)  # noqa: SIM115
             self.transaction = Transaction(self.raw)
@@ -286,7 +298,7 @@ class RunFile:
                 os.close(folder)
 
     def widen(self, records_dtype, dtype):
-        """Make room for rows of a wider dtype; the entries of earlier rows that are new are zero."""
+        """Makes room for rows of a wider dtype; new entries of earlier rows are zero."""
         self.system, self.rest = widened(self.system, records_dtype), widened(self.rest, dtype)
         with self._changed() as tree:
             for path, leaf in _leaves(dtype):
@@ -295,7 +307,7 @@ class RunFile:
             self._describe(tree, dtype)
 
     def close(self):
-        """Close the file; a new one without rows is removed."""
+        """Closes the file; a new one without rows is removed."""
         if self.raw is not None:
             self.raw.close()
             self.raw = None
@@ -305,7 +317,7 @@ class RunFile:
 
 
 class _Stored:
-    """A tree that was read: system, dtypes of the rows from the first to the last, n_rows, n_stretch."""
+    """Contents of a tree: system, dtypes of the rows from the first to the last, n_rows, n_stretch."""
 
     def __init__(self, tree):
         self.tree = tree
@@ -323,13 +335,15 @@ class _Stored:
         return {name: settings[name] for name in _SETTINGS}, settings["computed_with"]
 
     def read(self, dtype, chosen):
-        """Rows (members..., rows) with the fields of a dtype, of an ascending range of rows."""
+        """Rows (members..., rows) with the fields of a dtype, for an ascending range of rows."""
+        # 1. memory, and the checksums of all stretches
         shape, n = self.system.shape, self.n_stretch
         _require_memory(np.prod(shape, dtype=object) * len(chosen) * dtype.itemsize)
         result, axis = np.empty((*shape, len(chosen)), dtype), len(shape)
         held = [dict(_leaves(one)) for one in self.dtypes]
         order = {path: column for column, path in enumerate(held[-1], 1)}
         sums = _dataset(self.tree, "checksums", "<u4", (-(-self.n_rows // n), 1 + len(order)))[()]
+        # 2. each field in groups of whole stretches, verified, of which the chosen rows are copied
         for path, leaf in _leaves(dtype):
             data = _dataset(self.tree, f"trajectory/{path}", leaf.base, (*shape, self.n_rows, *leaf.shape))
             step = max(1, _READ_BYTES // max(1, n * int(np.prod(shape)) * leaf.itemsize))
@@ -341,9 +355,10 @@ class _Stored:
         return result
 
     def _verify(self, values, path, axis, shapes, sums):
-        """Compare stretches of rows with their checksums (dtype, checksum)."""
+        """Compares stretches of rows with their checksums (dtype, checksum)."""
         for k, (number, expected) in enumerate(sums.tolist()):
             rows = values[_from(axis, slice(k * self.n_stretch, (k + 1) * self.n_stretch))]
+            # a stretch of an earlier, narrower dtype has its checksum in that dtype, and zeros in the rest
             place = (..., *(slice(n) for n in shapes[number]))
             narrow = np.ascontiguousarray(rows[place])
             widened_again = narrow
@@ -355,7 +370,7 @@ class _Stored:
 
 
 def _groups(chosen, n, step):
-    """(stretches of n rows, at most step of them; range of the places in an ascending range of rows that lie there)."""
+    """(group of at most ``step`` stretches of n rows; range of the indices in an ascending range of rows that lie there)."""
     at, step = 0, 1 if chosen.step > n else step
     while at < len(chosen):
         first = chosen[at] // n
@@ -406,12 +421,14 @@ def read_trajectory(file, fields=None, rows=slice(None)):
     ((21,), (21, 3))
     """
 
+    # 1. arguments
     if not isinstance(rows, (slice, int, np.integer)) or isinstance(rows, bool):
         raise TypeError(f"read_trajectory: rows must be a whole number or a slice, got {_checks.shortened(rows)}")
     listed = [fields] if fields is None or isinstance(fields, str) else fields
     if not isinstance(listed, (list, tuple)) or not all(path is None or isinstance(path, str) for path in listed):
         raise TypeError(f'read_trajectory: fields must be texts such as "ball" or "ball.q", got {_checks.shortened(fields)}')
 
+    # 2. fields and rows, once the file is known
     def chosen_rows(stored):
         dtype = stored.dtype
         if fields is not None:
@@ -431,7 +448,7 @@ def read_trajectory(file, fields=None, rows=slice(None)):
 
 
 def read_system(file):
-    """The record, or ensemble, whose run is in a file; user functions are known by name, as in one that `numpy.load` has read.
+    """The record, or ensemble, whose run is in a file; user functions are identified by name, as in one read by `numpy.load`.
 
     Nothing is imported for it: see ``functions`` of `nsds.simulate`.
 
@@ -467,11 +484,12 @@ def read_system(file):
 
 
 def _of_file(owner, file, choose):
-    """What is chosen of a file: ``choose(stored)`` looks at what was asked for, and returns a function that reads it.
+    """Result of ``choose(stored)``, which checks the request and returns a function that reads it.
 
-    While a run goes on the file may change under our eyes, which the checksums tell: then it is read once more.
+    While a run goes on the file may change during the read, which the checksums detect: then it is read again.
     """
     h5py, file = _h5py(owner), _checks.path(owner, "file", file)
+    # errors while another process writes may be a change during the read: try again, later each time
     for trial in range(_TRIALS):
         with open(file, "rb", buffering=0) as raw:
             is_changing = not _locked(raw, exclusive=False)
@@ -493,7 +511,7 @@ def _of_file(owner, file, choose):
 
 @contextmanager
 def _named(owner, file):
-    """Whatever goes wrong while a file is read is an OSError that names it: HDF5 and what it holds may fail in any way."""
+    """Turns any error while a file is read into an OSError that names it: HDF5 and damaged contents may fail in any way."""
     try:
         yield
     except MemoryError:
@@ -504,7 +522,7 @@ def _named(owner, file):
 
 
 def computed_with(kernels):
-    """What the bits of a run depend on besides its record and arguments; kernels: fingerprint of the compiled code."""
+    """Versions on which the bits of a run depend besides its record and arguments; kernels: fingerprint of the compiled code."""
     versions = {name: version(name) for name in ("nsds", "numpy", "numba", "llvmlite")}
     return versions | {"kernels": kernels, "processor": f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()}"}
 
@@ -517,7 +535,7 @@ def _h5py(owner):
 
 
 def _locked(raw, exclusive):
-    """Lock a file as long as it is open; False where another one holds it. Where there are no locks the answer is True."""
+    """Locks a file while it is open; False if another process holds the lock. True if there are no locks."""
     if fcntl is None:
         return True
     try:
@@ -531,7 +549,7 @@ def _locked(raw, exclusive):
 
 @contextmanager
 def _existing(path):
-    """The file of a path, open; None where there is none."""
+    """The file of a path, open; None if there is none."""
     try:
         raw = open(path, "rb", buffering=0)  # noqa: SIM115
     except FileNotFoundError:
@@ -542,7 +560,7 @@ def _existing(path):
 
 
 def name_of_hdf5(owner, file):
-    """A path that says what will be in the file."""
+    """A path whose ending names the format."""
     path = _checks.path(owner, "file", file)
     if not path.lower().endswith((".h5", ".hdf5")):
         raise ValueError(f"{owner}: file is written as HDF5, and its name must end in .h5 or .hdf5, got {_checks.shortened(path)}")
@@ -563,7 +581,7 @@ def _require_memory(n_bytes):
 
 
 def _leaves(dtype, above="", shape=()):
-    """(path of a field, its dtype with the shape of what it is part of) of all fields in all depths."""
+    """(path of a field, its dtype with the shape of its parents) of all fields at all depths."""
     for name in dtype.names:
         base, inner = dtype[name].base, (*shape, *dtype[name].shape)
         if base.names:
@@ -579,12 +597,12 @@ def _at(rows, path):
 
 
 def _where(axis, rows, leaf):
-    """Place in a dataset, whose last axes may be longer than those of the field, of some rows of all members."""
+    """Index of some rows of all members in a dataset whose last axes may be longer than those of the field."""
     return (*[slice(None)] * axis, rows, *(slice(n) for n in leaf.shape))
 
 
 def _from(axis, rows):
-    """Place of some rows of all members; a number stands for all rows from there on."""
+    """Index of some rows of all members; a number means all rows from there on."""
     return (*[slice(None)] * axis, rows if isinstance(rows, slice) else slice(rows, None))
 
 
@@ -619,7 +637,7 @@ def _read(tree, name):
 
 
 def _dataset(tree, path, dtype, least=()):
-    """A dataset of a tree that lies in the file itself, as `RunFile` writes it, of at least some shape."""
+    """A dataset of a tree stored in the file itself, as `RunFile` writes it, of at least a given shape."""
     tree = _member(tree, path)
     if not hasattr(tree, "dtype") or tree.dtype != np.dtype(dtype):
         raise ValueError(f"{path} is expected to hold numbers of type {np.dtype(dtype)}")
@@ -632,7 +650,7 @@ def _dataset(tree, path, dtype, least=()):
 
 
 def _member(tree, path):
-    """What lies at a path in the file itself."""
+    """The object at a path in the file itself."""
     h5py = _h5py("nsds.results.storage")
     for name in path.split("/"):
         if tree.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:

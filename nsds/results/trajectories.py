@@ -1,4 +1,4 @@
-"""Trajectories: their dtype, restart from a row, and what a run raises when it ends early."""
+"""Trajectories: their dtype, restart from a row, and exceptions of runs that end early."""
 
 from functools import lru_cache
 
@@ -54,7 +54,7 @@ class SimulationInterrupted(KeyboardInterrupt):
 
 
 def left_limits(rows):
-    """Which rows hold what was just before something jumped at their time. Rows (.., rows), by time.
+    """Mask of rows that hold the limit from the left at a jump at their time. Rows (.., rows), by time.
 
     Of rows at events the last one of a time holds what is there after it, as does the first row; by steps, and where a run ends, rows hold
     what a step came to.
@@ -67,7 +67,7 @@ def left_limits(rows):
 
 
 def recorded(records, fields=None):
-    """(dtype of a row, offsets in a record of the words behind the row's head) for the chosen fields; None: the state of all parts."""
+    """(dtype of a row, offsets in a record of the entries after the row's head) for the chosen fields; None: the state of all parts."""
     return _recorded(records.dtype, records["model"].reshape(-1)[0], fields if fields is None or isinstance(fields, str) else tuple(fields))
 
 
@@ -88,13 +88,13 @@ def _recorded(dtype, model, fields):
 
 
 def row_dtype(source, chosen):
-    """dtype of rows with the chosen fields {part: names}, which have the types they have in a record, or in other rows."""
+    """dtype of rows with the chosen fields {part: names}, with their types in a record, or in other rows."""
     parts = [(part, [(name, source[part].base[name]) for name in names], source[part].shape) for part, names in chosen.items()]
     return np.dtype(ROW_HEAD + parts)
 
 
 def chosen_fields(fields, usual, available):
-    """{part: [names]} of paths like ``"ball"``, which stands for the usual fields of that part, and ``"ball.q"``."""
+    """{part: [names]} of paths like ``"ball"``, the usual fields of that part, and ``"ball.q"``."""
     chosen = {}
     for path in [fields] if isinstance(fields, str) else fields:
         part, dot, field = str(path).partition(".")
@@ -108,7 +108,7 @@ def chosen_fields(fields, usual, available):
 
 
 def of_system(owner, system, trajectory):
-    """A trajectory in the byte order of the machine, where it may be one of the system.
+    """A trajectory in the byte order of the machine, if its parts and shapes are those of the system.
 
     Raises
     ------
@@ -134,13 +134,13 @@ def of_system(owner, system, trajectory):
 
 
 def is_mechanical(trajectory):
-    """Whether anything in a trajectory says that its systems are Lagrangian, so that lambda is an impulse and y a gap."""
+    """Whether a trajectory has fields of mechanical systems, so that lambda is an impulse and y a gap."""
     held = {field for part in trajectory.dtype.names for field in trajectory.dtype[part].base.names or ()}
     return not held.isdisjoint(("q", "v", "p", "ydot", "active"))
 
 
 def require_rows(owner, trajectory, n_dims, field="trajectory"):
-    """Rows of a run, as an array of one of so many dimensions; any with None."""
+    """Rows of a run, as an array with one of the given numbers of dimensions; any with None."""
     given = np.asarray(trajectory) if isinstance(trajectory, (np.ndarray, np.void)) else np.zeros(0)
     if given.dtype.names is None or not {name for name, _ in ROW_HEAD} <= set(given.dtype.names) or "model" in given.dtype.names:
         is_record = "model" in (given.dtype.names or ())
@@ -152,7 +152,7 @@ def require_rows(owner, trajectory, n_dims, field="trajectory"):
 
 
 def restart(system, row):
-    """The record at a saved row of a trajectory: simulating on from it gives the bits of an uninterrupted run.
+    """The record at a saved row of a trajectory: continuing the simulation from it gives the bits of an uninterrupted run.
 
     Parameters
     ----------
@@ -175,11 +175,13 @@ def restart(system, row):
     >>> bool((half["ball"]["q"] == whole["ball"]["q"][100:]).all())
     True
     """
+    # 1. one row for each record, with room for its contacts
     result, row = copied(valid("restart", system)), require_rows("restart", row, None, "row")
     if row.shape != result.shape:
         raise ValueError(f"restart: expected one row for each record, shape {result.shape}, got {row.shape}")
     grown = [name for name, *_ in collisions_of(model_of(result)) if name in row.dtype.names and "a" in row.dtype[name].names]
     result = with_room(result, {name: max(dtype[name]["a"].shape[0] for dtype in (result.dtype, row.dtype)) for name in grown})
+    # 2. the whole state, field by field
     for part, names in state_fields(result):
         missing = [name for name in names if part not in row.dtype.names or name not in row.dtype[part].base.names]
         if missing:

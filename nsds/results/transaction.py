@@ -1,12 +1,12 @@
-"""A file that changes as a whole or not at all, whatever happens meanwhile: a kill, a full disk, a power failure.
+"""A file that changes as a whole or not at all, despite a kill, a full disk or a power failure: a redo log.
 
-Changes are collected in memory. `Transaction.commit` then puts behind the end of the file what the file gains, the new versions of the
-pages of it that change, and a checksum: the redo log of databases. Once this is on the disk, the pages are copied to their places, and
+Changes are collected in memory. `Transaction.commit` then appends to the file the added bytes, the new versions of
+changed pages, and a checksum. Once this is on the disk, the pages are copied to their places, and
 the log is cut off::
 
-    file as it was | bytes that it gains | changed pages | their numbers | mark, sizes, checksum of all behind the file as it was
+    file as it was | added bytes | changed pages | their numbers | mark, sizes, checksum of everything after the file as it was
 
-Who opens a file that ends in a whole log reads the changed pages from there; a log that is not whole stands for a change that was not made.
+A reader of a file that ends in a complete log takes the changed pages from there; an incomplete log is a change that was not made.
 """
 
 import os
@@ -21,7 +21,7 @@ _MARK = b"nsdsredo"
 
 
 class Transaction:
-    """A file as the last change left it, with the methods of a binary file that h5py wants; what is written stays in memory.
+    """A file in the state of the last transaction, with the methods of a binary file that h5py needs; writes stay in memory.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Transaction:
     Attributes
     ----------
     n_needed : int
-        Bytes on the disk that the last change wanted.
+        Bytes on the disk that the last change needed.
     """
 
     def __init__(self, raw):
@@ -43,13 +43,16 @@ class Transaction:
             self._read_log()
 
     def _read_log(self):
+        # 1. footer with the mark, and sizes that fit the file
         mark, base, size, n_pages, checksum = _FOOTER.unpack(self._read(self._base - _FOOTER.size, _FOOTER.size))
         behind = max(base, size)
         if mark != _MARK or behind + n_pages * (_PAGE + 8) + _FOOTER.size != self._base:
             return
+        # 2. checksum; a log that fails it was not completed
         log = self._read(base, self._base - 8 - base)
         if zlib.crc32(log) != checksum:
             return
+        # 3. changed pages replace those of the file
         pages, numbers = behind - base, behind - base + n_pages * _PAGE
         for k, number in enumerate(np.frombuffer(log, np.int64, n_pages, numbers).tolist()):
             length = max(0, min(_PAGE, base - number * _PAGE))
@@ -57,16 +60,16 @@ class Transaction:
         self._base = self._size = size
 
     def changes(self):
-        """What was written since then, for `go_back`."""
+        """Present changes, for `go_back`."""
         return self._size, {number: bytes(page) for number, page in self._pages.items()}, bytes(self._gained)
 
     def go_back(self, changes):
-        """Have only those changes that there were when `changes` was called."""
+        """Restores the changes of an earlier call of `changes`."""
         self._size, pages, gained = changes
         self._pages, self._gained = {number: bytearray(page) for number, page in pages.items()}, bytearray(gained)
 
     def commit(self):
-        """Change the file on the disk.
+        """Writes the changes to the disk.
 
         Raises
         ------
@@ -80,6 +83,7 @@ class Transaction:
             self.is_broken = False
 
     def _write_log(self):
+        # 1. pieces of the log, and their checksum
         numbers = sorted(number for number in self._pages if number * _PAGE < self._size)
         gained = memoryview(self._gained)[: max(0, self._size - self._base)]
         pieces = [gained, *(self._pages[number].ljust(_PAGE, b"\0") for number in numbers), np.array(numbers, np.int64).tobytes()]
@@ -88,6 +92,7 @@ class Transaction:
         for piece in [*pieces, footer]:
             checksum = zlib.crc32(piece, checksum)
         pieces.append(footer + struct.pack("<Q", checksum))
+        # 2. write it; a failure leaves the file as it was
         try:
             self.n_needed = sum(len(piece) for piece in pieces)
             if hasattr(os, "posix_fallocate"):  # a full disk shows before anything is written
@@ -103,7 +108,7 @@ class Transaction:
         gained.release()
 
     def _apply(self):
-        """Copy the pages of the log to their places, and cut it off."""
+        """Copies the pages of the log to their places, and cuts it off."""
         for number, page in self._pages.items():
             start = number * _PAGE
             if start < self._size:
@@ -114,12 +119,12 @@ class Transaction:
         self._base, self._pages, self._gained = self._size, {}, bytearray()
 
     def restore(self):
-        """Make a change that is still in the log, before others."""
+        """Completes a change that is still in the log."""
         if os.fstat(self._raw.fileno()).st_size != self._size:
             self._apply()
 
     def _read(self, start, count):
-        """Bytes of the file on the disk; fewer where it ends before."""
+        """Bytes of the file on the disk; fewer at its end."""
         self._raw.seek(start)
         pieces = []
         while count > 0 and (piece := self._raw.read(count)):
@@ -132,15 +137,15 @@ class Transaction:
         while len(piece):
             piece = piece[self._raw.write(piece) :]
 
-    # What h5py calls.
+    # Methods called by h5py.
 
     def seek(self, place, whence=os.SEEK_SET):
-        """Go to a place, from the start, from here or from the end."""
+        """Sets the position, from the start, the present one or the end."""
         self._place = place + (0, self._place, self._size)[whence]
         return self._place
 
     def tell(self):
-        """Where the next byte is read or written."""
+        """Position of the next byte to be read or written."""
         return self._place
 
     def read(self, count):
@@ -149,8 +154,9 @@ class Transaction:
         return bytes(target[: self.readinto(target)])
 
     def readinto(self, target):
-        """Fill a buffer; returns how many bytes there were."""
+        """Fills a buffer; returns the number of bytes."""
         target = memoryview(target).cast("B")
+        # 1. bytes of the file, with changed pages over them
         start, stop = self._place, min(self._place + len(target), self._size)
         within = min(stop, self._base)
         if start < within:
@@ -161,6 +167,7 @@ class Transaction:
                 first, last = max(start, number * _PAGE), min(within, number * _PAGE + len(page))
                 if first < last:
                     target[first - start : last - start] = page[first - number * _PAGE : last - number * _PAGE]
+        # 2. added bytes
         if stop > self._base:
             first = max(start, self._base)
             target[first - start : stop - start] = self._gained[first - self._base : stop - self._base]
@@ -168,7 +175,8 @@ class Transaction:
         return max(0, stop - start)
 
     def write(self, source):
-        """Note bytes to be written."""
+        """Records bytes to be written."""
+        # 1. pages of the file: a changed page is read once, then kept
         source = memoryview(source).cast("B")
         start, stop = self._place, self._place + len(source)
         for number in range(start // _PAGE, -(-min(stop, self._base) // _PAGE)) if start < self._base else ():
@@ -176,6 +184,7 @@ class Transaction:
                 self._pages[number] = bytearray(self._read(number * _PAGE, min(_PAGE, self._base - number * _PAGE)))
             first, last = max(start, number * _PAGE), min(stop, self._base, (number + 1) * _PAGE)
             self._pages[number][first - number * _PAGE : last - number * _PAGE] = source[first - start : last - start]
+        # 2. added bytes
         if stop > self._base:
             first = max(start, self._base)
             self._gained.extend(bytes(max(0, stop - self._base - len(self._gained))))
@@ -184,7 +193,7 @@ class Transaction:
         return len(source)
 
     def truncate(self, size=None):
-        """Note the size that the file is to have."""
+        """Records the new size of the file."""
         size = self._place if size is None else size
         cut = min(self._size, self._base) - size
         if cut > 0:  # what a file that grows again holds there is zero
@@ -197,9 +206,9 @@ class Transaction:
         return self._size
 
     def flush(self):
-        """Nothing: what was written stays in memory until `commit`."""
+        """No operation: writes stay in memory until `commit`."""
 
 
 def _sync(raw):
-    """Wait until all that was written is on the disk."""
+    """Waits until all writes are on the disk."""
     os.fsync(raw.fileno())
