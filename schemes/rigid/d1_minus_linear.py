@@ -48,8 +48,8 @@ _ROUNDING = 2.0**-48  # of the terms of the work of joints
 _MOMENT = 0.1  # of h: between points of differences where something depends on time
 # In the integer work memory, of each row: whether it had an impulse in the last step, and whether it is in the record's list of contacts.
 # In the work memory, of each velocity: pressed, the impulses of joints, and their sizes; and as `branches.beyond_reason` wants them,
-# velocities at both ends of the step, h_size and scratch.
-KEPT = table("active", "listed", "pressed", "sizes", "v_old", "v", "h_size", "w_end")
+# velocities at both ends of the step, sizes of forces, and scratch.
+KEPT = table("active", "listed", "pressed", "sizes", "v_old", "v", "size", "w_end")
 
 
 @by_reference
@@ -69,7 +69,7 @@ def prepare(records, options, h, method):
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
     words = Options(h, newton.Options(h, **EXPLICIT), float(options["velocity_level"].item()))
     n = 6 * stated.rigid.bodies.size
-    work.place(kept, h_size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
+    work.place(kept, size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
     prepared = rigid.newton_form(stated, records, words.newton, method, work, iwork)
     kept["v_old"] = prepared.tables.plan["v_old"]
     tables = Tables(prepared.tables, stated.rigid, kept)
@@ -176,9 +176,12 @@ def _press(sign, s, memory):
 
 @kernel
 def _work_beyond_reason(were_held, h, s, memory):
-    """`branches.beyond_reason` for the impulses of joints in pressed."""
+    """`branches.beyond_reason` for the impulses of joints in pressed, and for the way of v*, which is not that of what v becomes.
+
+    Forces do ``h f (v* - v) / 2`` more on it than velocities have of it.
+    """
     work = memory.work
-    kept, f, done, size, is_smooth = s.kept[0], s.newton.plan[0].f, 0.0, 0.0, True
+    kept, f, a, done, size, is_smooth = s.kept[0], s.newton.plan[0].f, s.newton.plan[0].a_old, 0.0, 0.0, True
     for k in range(s.rigid.interactions.size):
         is_smooth = is_smooth and branches.is_joint(s.rigid.interactions[k])
     for b in range(s.rigid.bodies.size):
@@ -186,8 +189,10 @@ def _work_beyond_reason(were_held, h, s, memory):
             work[kept.v + i] = memory.mem[s.rigid.bodies[b].q + V + i - 6 * b]
             done += 0.5 * work[kept.pressed + i] * (work[kept.v_old + i] + work[kept.v + i])
             size += work[kept.sizes + i] * (abs(work[kept.v_old + i]) + abs(work[kept.v + i]))
+        for i in range(6 * b, 6 * b + 3):
+            done += 0.5 * h * work[f + i] * (work[kept.v + i] - work[kept.v_old + i] - h * work[a + i])
         for side in range(2):
-            work[kept.h_size + 2 * b + side] = h * norm(view(work, f + 6 * b + 3 * side, 3))
+            work[kept.size + 2 * b + side] = norm(view(work, f + 6 * b + 3 * side, 3))
     return branches.beyond_reason(done, _ROUNDING * size, were_held, is_smooth, h, s.rigid.bodies, kept, memory)
 
 

@@ -528,17 +528,10 @@ def _are_joints_closed(h, s, memory):
 
 @kernel
 def _beyond_reason(done, h, s, memory):
-    """Work of joints in both halves, of the kinetic energy, where it is more than that of a smooth step on its branch; else 0.
-
-    What joints do in one half they take in the other one, but for half of `branches.of_smooth` at most.
-    """
-    form, p, energy, turn = s.motion, s.motion.plan[0], _energy_after(s.motion, memory), 0.0
-    for i in range(form.bodies.size):
-        old = s.plan[0].v_old + 6 * i
-        turn = max(turn, h * max(norm(view(memory.work, old + 3, 3)), norm(view(memory.work, p.v + 6 * i + 3, 3))))
-        if not form.bodies[i].fixed:
-            energy += kinetic_energy(form.bodies[i], old, memory) + _least_energy(h, form.bodies[i], p, i, memory)
-    return abs(done) / energy if abs(done) > 0.5 * branches.of_smooth(turn, energy) else 0.0
+    """Work of joints in both halves, of the kinetic energy, where it is more than that of a smooth step on its branch; else 0."""
+    form, p = s.motion, s.motion.plan[0]
+    energy, expected, _ = branches.measure(h, p.size, s.plan[0].v_old, p.v, form.bodies, memory)
+    return abs(done) / energy if abs(done) > branches.of_smooth(expected, energy) else 0.0
 
 
 @kernel
