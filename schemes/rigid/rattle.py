@@ -54,7 +54,7 @@ from nsds.schemes.rigid.interactions import foresee_angles, keep_angles, restore
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.projection import restart
-from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
 from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, LEFT_BRANCH, NON_FINITE, VIOLATED
@@ -71,7 +71,7 @@ _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the
 _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _PUSHED = 0.5  # of the friction of a contact: if it has less in the first half, the push is most of what the contact does there
-_FAR_MORE = 100.0  # times the kinetic energy: what no step adds but one that is no motion
+_FAR_MORE = 10.0  # times the kinetic energy: what no step adds but one that is no motion
 _GAIN = 0.1  # of the kinetic energy, which joints and contacts may add in a step
 _MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
@@ -227,7 +227,7 @@ def step(t_new, s, calls, options, memory):
     for i in range(6 * p.n_bodies if was_closed else 0):
         work[s.plan[0].w_old + i] = work[p.w + i]
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
-    if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, memory):
+    if hit not in (CONVERGED, INEXACT) or _is_driven(options.h, before, n_contacts, n_blocks, s, memory):
         _forget_first_half(second.h, s, work)
         _forget_restitution(form, memory)
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
@@ -253,7 +253,7 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
     for attempt in range(overshooting.ROUNDS + 1):
         status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, options.first, memory)
         way, n_iter = p.v, n_iter + more
-        is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, memory))
+        is_found = status in (CONVERGED, INEXACT) and not _has_far_more_energy(before, form, memory)
         if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
             n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
@@ -549,12 +549,12 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, memory):
 
 @kernel
 def _has_far_more_energy(before, s, memory):
-    """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give.
+    """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give, and nothing drives.
 
-    Joints close for turns by many radians, too, near which Newton's iteration ends at times where there is no nearer solution.
+    Joints close for turns by many radians, too, where there is no nearer solution.
     """
     after, mass, push = _energy_after(s, memory), 0.0, 0.0
-    if not after > _FAR_MORE * before:
+    if not after > _FAR_MORE * before or _does_anything_drive(s, memory):
         return False
     for i in range(s.bodies.size):
         mass += memory.mem[s.bodies[i].q + MASS] if not s.bodies[i].fixed else 0.0
@@ -569,24 +569,47 @@ def _has_far_more_energy(before, s, memory):
     return after > _FAR_MORE * (before + 0.5 * mass * push * push)
 
 
+@tiny
+def _is_anything_moved(s, memory):
+    """Whether something moves by itself: what has infinite mass, or a stop whose place depends on time."""
+    work, p, result = memory.work, s.plan[0], False
+    for i in range(6 * p.n_bodies):
+        result = result or (s.bodies[i // 6].fixed and memory.mem[s.bodies[i // 6].q + V + i % 6] != 0.0)
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
+            result = result or work[it.rate + i] != 0.0
+    return result
+
+
+@tiny
+def _does_anything_drive(s, memory):
+    """Whether something may do any work: what moves by itself, motors and all that is neither a joint, a force nor a contact."""
+    result = _is_anything_moved(s, memory)
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        result = result or (it.always != 0 and it.law != FORCE and not branches.is_joint(it))
+    return result
+
+
 @kernel
-def _is_driven(before, n_contacts, n_blocks, s, memory):
+def _is_driven(h, before, n_contacts, n_blocks, s, memory):
     """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies."""
     work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
-    m, impulse, is_possible = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), before < math.inf
-    for i in range(6 * m if is_possible else 0):  # what has infinite mass and moves may drive,
-        is_possible = is_possible and (not form.bodies[i // 6].fixed or work[places.v_old + i] == 0.0)
-    for k in range(form.interactions.size if is_possible else 0):  # and stops whose place depends on time
-        it = form.interactions[k]
-        for i in range(it.m if it.always == 0 else 0):
-            is_possible = is_possible and work[it.rate + i] == 0.0
-    if not is_possible:
+    m, impulse, momentum, moment = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), stack(3), stack(3)
+    if before == math.inf or _is_anything_moved(form, memory):
         return False
     _impulses_of_drives(n_contacts, n_blocks, form, memory, impulse)
     for i in range(6 * m):
         impulse[i] = work[p.p + i] - impulse[i]
     plain.to_body(m, view(work, p.R, 9 * m), impulse, impulse)
+    for i in range(m):  # the gyroscopic moment, of the velocity v_old of the middle, does no work
+        turning = view(work, p.v_old + 6 * i + 3, 3)
+        times(view(memory.mem, form.bodies[i].q + INERTIA, 9), turning, momentum)
+        cross(momentum, turning, moment)
+        for k in range(3 if not form.bodies[i].fixed else 0):
+            impulse[6 * i + 3 + k] += h * moment[k]
     for i in range(6 * m):
         total = impulse[i] + work[places.impulse + i] + work[places.back + i] - work[places.driven + i]
         done += 0.5 * total * (work[p.v + i] + work[places.v_old + i])
@@ -632,7 +655,7 @@ def _forget_first_half(h, s, work):
     """
     form, p, places, at = s.motion, s.motion.plan[0], s.plan[0], s.plan[0].lam
     for i in range(6 * p.n_bodies):
-        work[p.f_old + i] -= (work[places.back + i] + work[places.impulse + i]) / h
+        work[p.f_old + i] = work[p.f + i] - work[places.impulse + i] / h
         work[places.back + i] = -work[places.impulse + i]
     for k in range(form.interactions.size):
         it = form.interactions[k]
