@@ -50,10 +50,10 @@ from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, p
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
-from nsds.schemes.rigid.interactions import foresee_angles, keep_angles, restore_angles, row_velocity
+from nsds.schemes.rigid.interactions import evaluate, foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone
-from nsds.schemes.rigid.projection import restart
+from nsds.schemes.rigid.projection import restart, turn_matrices
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
@@ -222,13 +222,13 @@ def step(t_new, s, calls, options, memory):
         _keep_energy_of_pushed(options.h, second.h, s, memory)
         _aim_at_velocities(s, memory)
     if is_pushed:
-        _forget_first_half(second.h, s, work)
+        _forget_first_half(second.h, s, memory)
     n_contacts, n_blocks = problem.choose_active(second, form, memory)
     for i in range(6 * p.n_bodies if was_closed else 0):
         work[s.plan[0].w_old + i] = work[p.w + i]
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
     if hit not in (CONVERGED, INEXACT) or _is_driven(options.h, before, n_contacts, n_blocks, s, memory):
-        _forget_first_half(second.h, s, work)
+        _forget_first_half(second.h, s, memory)
         _forget_restitution(form, memory)
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
         hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
@@ -253,7 +253,9 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
     for attempt in range(overshooting.ROUNDS + 1):
         status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, options.first, memory)
         way, n_iter = p.v, n_iter + more
-        is_found = status in (CONVERGED, INEXACT) and not _has_far_more_energy(before, form, memory)
+        is_found = status in (CONVERGED, INEXACT) and not _has_far_more_energy(status, before, form, memory)
+        if is_found and status == INEXACT and n_blocks > 0:
+            is_found = not _is_left_open(t, options.h, calls.solver_options.inexact, form, calls.functions, memory)
         if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
             n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
@@ -414,22 +416,51 @@ def _yield(t, s, calls, options, memory):
     if held[2] != INEXACT:
         return held
     problem.keep_impulses(held[0], held[1], options.yielding, form, memory)  # a guess of the same ones
+    _close(t, s, calls, options, memory)
+    return _hold_velocities(t, s, calls, options, memory)  # whose work is lost
+
+
+@kernel
+def _close(t, s, calls, options, memory):
+    """Another motion from where the one by ``way`` ends, with H of there, closes joints. In/out: way, that of both.
+
+    It turns bodies by `_TURN` at most: what wants more is not near.
+    """
+    work = memory.work
+    form, p, h = s.motion, s.motion.plan[0], options.h
+    q, v, way, fastest = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, s.plan[0].way, 6 * p.n_bodies), 0.0
+    _go(h, way, form, memory)
+    for i in range(7 * p.n_bodies):
+        work[p.q_old + i] = q[i]
     for i in range(6 * p.n_bodies):
-        work[p.v_old + i] = work[p.v + i]
-        work[p.f_old + i] = 0.0
+        v[i] = work[p.v_old + i] = work[p.f_old + i] = 0.0
+    plain.outputs(t, form.interactions, p, q, v, view(work, p.R, 9 * p.n_bodies), calls.functions, memory)
+    keep_angles(form.interactions, memory)
     plain.invert_masses(t, options.closing, form, calls.functions, memory)
     n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, memory)
     plain.iterate(t, 0, n, form, calls, options.closing, memory)
-    fastest, zero = 0.0, 0.0
-    for i in range(6 * p.n_bodies):
-        work[p.v + i] -= work[p.v_old + i]
-        zero += 0.0 * work[p.v + i]
     for i in range(p.n_bodies):
-        fastest = max(fastest, norm(view(work, p.v + 6 * i + 3, 3)))
-    share = _TURN / max(_TURN, options.h * fastest)
-    for i in range(6 * p.n_bodies if zero == 0.0 else 0):
-        work[places.way + i] += share * work[p.v + i]
-    return _hold_velocities(t, s, calls, options, memory)  # whose work is lost
+        fastest += norm(view(v, 6 * i + 3, 3)) + 0.0 * norm(view(v, 6 * i, 3))
+    share = _TURN / max(_TURN, h * fastest)
+    for i in range(p.n_bodies if math.isfinite(fastest) else 0):
+        _append(h, share, view(work, p.q_old + 7 * i, 7), view(v, 6 * i, 6), view(memory.mem, form.bodies[i].q, 7), view(way, 6 * i, 6))
+    foresee_angles(-h, 1.0, way, way, view(work, p.R, 9 * p.n_bodies), form.interactions, memory)
+
+
+@tiny
+def _append(h, share, q_end, more, q, way):
+    """The velocity with which a body goes in h from q to where it comes in ``share h`` from q_end with the velocity more. In/out: way."""
+    back, turn, w = stack(4), stack(4), stack(3)
+    move(EXPONENTIAL, q_end, share * h, 1.0, more, more, q_end)
+    for i in range(4):
+        back[i] = q[3 + i] if i == 0 else -q[3 + i]
+    rotations.product(back, view(q_end, 3, 4), turn)
+    rotations.log_quaternion(turn, w)
+    angle = norm(w)
+    turns = math.floor((h * dot(view(way, 3, 3), w) / angle - angle) / (2.0 * math.pi) + 0.5) if angle > 0.0 else 0.0
+    for i in range(3):
+        way[i] = (q_end[i] - q[i]) / h
+        way[3 + i] = w[i] * (1.0 + (2.0 * math.pi * turns / angle if angle > 0.0 else 0.0)) / h
 
 
 @kernel
@@ -493,6 +524,7 @@ def _begin_anew(t, s, functions, options, memory):
     work[p.lost] = n_lost
     q, v, R = view(work, p.q_old, 7 * m), view(work, p.v_old, 6 * m), view(work, p.R, 9 * m)
     plain.outputs(t, s.interactions, p, q, v, R, functions, memory)
+    keep_angles(s.interactions, memory)
     return problem.choose_active(options, s, memory)
 
 
@@ -548,13 +580,13 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, memory):
 
 
 @kernel
-def _has_far_more_energy(before, s, memory):
-    """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give, and nothing drives.
+def _has_far_more_energy(status, before, s, memory):
+    """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give.
 
-    Joints close for turns by many radians, too, where there is no nearer solution.
+    Joints close for turns by many radians, too, where there is no nearer solution. What drives may give any, where a solution was found.
     """
     after, mass, push = _energy_after(s, memory), 0.0, 0.0
-    if not after > _FAR_MORE * before or _does_anything_drive(s, memory):
+    if not after > _FAR_MORE * before or (status == CONVERGED and _does_anything_drive(s, memory)):
         return False
     for i in range(s.bodies.size):
         mass += memory.mem[s.bodies[i].q + MASS] if not s.bodies[i].fixed else 0.0
@@ -594,25 +626,28 @@ def _does_anything_drive(s, memory):
 
 @kernel
 def _is_driven(h, before, n_contacts, n_blocks, s, memory):
-    """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies."""
+    """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies.
+
+    It is what forces and drives do not explain. p.v_old: velocities of the middle.
+    """
     work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
-    m, impulse, momentum, moment = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), stack(3), stack(3)
+    m, driven, moment, kept = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), stack(3), stack(3)
     if before == math.inf or _is_anything_moved(form, memory):
         return False
-    _impulses_of_drives(n_contacts, n_blocks, form, memory, impulse)
-    for i in range(6 * m):
-        impulse[i] = work[p.p + i] - impulse[i]
-    plain.to_body(m, view(work, p.R, 9 * m), impulse, impulse)
-    for i in range(m):  # the gyroscopic moment, of the velocity v_old of the middle, does no work
-        turning = view(work, p.v_old + 6 * i + 3, 3)
-        times(view(memory.mem, form.bodies[i].q + INERTIA, 9), turning, momentum)
-        cross(momentum, turning, moment)
-        for k in range(3 if not form.bodies[i].fixed else 0):
-            impulse[6 * i + 3 + k] += h * moment[k]
-    for i in range(6 * m):
-        total = impulse[i] + work[places.impulse + i] + work[places.back + i] - work[places.driven + i]
-        done += 0.5 * total * (work[p.v + i] + work[places.v_old + i])
+    _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
+    plain.to_body(m, view(work, p.R, 9 * m), driven, driven)
+    for i in range(m):
+        body, at = form.bodies[i], 6 * i
+        if body.fixed:
+            continue
+        done += kinetic_energy(body, p.v + at, memory) - kinetic_energy(body, places.v_old + at, memory)
+        _gyroscopic_moment(body, p.v_old + at, memory, kept, moment)
+        for k in range(6):
+            given = h * work[p.f + at + k] + driven[at + k] + work[places.driven + at + k]
+            if k >= 3:
+                given -= h * moment[k - 3]  # which does no work
+            done -= 0.5 * given * (work[p.v + at + k] + work[places.v_old + at + k])
     return done > _GAIN * before
 
 
@@ -647,16 +682,52 @@ def _are_joints_pushed(s, memory):
     return has_joints and is_pushed
 
 
+@tiny
+def _energy_of_rotation(i, momentum, p, memory):
+    """``L . I^-1 L / 2`` of body i, L in its axes."""
+    L, rate = stack(6), stack(6)
+    L[0] = L[1] = L[2] = 0.0
+    times(view(memory.work, p.R + 9 * i, 9), momentum, view(L, 3, 3))
+    blocks.multiply_inverse(1, p.stride, view(memory.work, p.inverse + p.stride * i, p.stride), L, rate)
+    return 0.5 * dot(view(L, 3, 3), view(rate, 3, 3))
+
+
+@tiny
+def _gyroscopic_moment(body, at, memory, momentum, moment):
+    """Of a body whose velocities lie at ``at``, in its axes. Out: momentum, ``I Omega``, and moment, ``I Omega x Omega``."""
+    turning = view(memory.work, at + 3, 3)
+    times(view(memory.mem, body.q + INERTIA, 9), turning, momentum)
+    cross(momentum, turning, moment)
+
+
 @kernel
-def _forget_first_half(h, s, work):
+def _forget_first_half(h, s, memory):
     """The second half finds all of the step's impulses, those of joints too: what joints do against a push turns with them.
 
-    Out: v, w, back, f_old.
+    Forces are those of the middle, but for gyroscopic moments, which the push makes wrong: these are those of the start, and leave the
+    body its energy. h: of a half. Out: v, w, back, f_old.
     """
+    work = memory.work
     form, p, places, at = s.motion, s.motion.plan[0], s.plan[0], s.plan[0].lam
+    moment, begun, momentum = stack(3), stack(3), stack(3)
     for i in range(6 * p.n_bodies):
         work[p.f_old + i] = work[p.f + i] - work[places.impulse + i] / h
         work[places.back + i] = -work[places.impulse + i]
+    for i in range(p.n_bodies):
+        body = form.bodies[i]
+        if body.fixed or body.isotropic:
+            continue
+        f, turning = view(work, p.f_old + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
+        _gyroscopic_moment(body, p.v_old + 6 * i, memory, momentum, moment)
+        for k in range(3):
+            f[k] -= 2.0 * moment[k]
+        _gyroscopic_moment(body, places.v_old + 6 * i, memory, begun, moment)
+        for k in range(3):
+            momentum[k] = begun[k] + 2.0 * h * moment[k]
+        now = _energy_of_rotation(i, momentum, p, memory)
+        share = math.sqrt(0.5 * dot(begun, turning) / now) if now > 0.0 else 0.0
+        for k in range(3):
+            f[k] += (share * momentum[k] - begun[k]) / h
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.law != FORCE else 0):
@@ -711,15 +782,45 @@ def _scale_impulses(factor, s, memory):
 
 
 @kernel
+def _is_left_open(t, h, limit, s, functions, memory):
+    """Whether the motion with the velocities v ends with joints open by more than ``limit``, see `_opening`. H and R stay those of q_k.
+
+    What the solver leaves is small beside impulses, which may be large beside what keeps joints closed.
+    """
+    work, p = memory.work, s.plan[0]
+    q, w, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    _go(h, w, s, memory)
+    for is_end in (True, False):
+        at = q if is_end else view(work, p.q_old, 7 * p.n_bodies)
+        turn_matrices(p, at, work)
+        if not is_end:
+            restore_angles(s.interactions, memory)
+        for k in range(s.interactions.size):
+            it = s.interactions[k]
+            if branches.is_joint(it) and work[it.off] == 0.0:
+                evaluate(t, it, at, R, functions, memory)
+        if is_end:
+            opening = _opening(s, memory)
+    return opening > limit
+
+
+@tiny
+def _go(h, v, s, memory):
+    """Bodies, and angles of joints, go by h times the velocities v. Out: q."""
+    work, p = memory.work, s.plan[0]
+    foresee_angles(h, 1.0, v, v, view(work, p.R, 9 * p.n_bodies), s.interactions, memory)
+    for i in range(p.n_bodies):
+        v_i = view(v, 6 * i, 6)
+        move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(work, p.q + 7 * i, 7))
+
+
+@kernel
 def _move(h, options, way, s, memory):
     """The bodies move by h times the velocities at ``way``; contacts there, False where the record has no room for them. Out: q."""
     work = memory.work
     p = s.plan[0]
-    q, v, w = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, way, 6 * p.n_bodies)
-    foresee_angles(h, 1.0, w, w, view(work, p.R, 9 * p.n_bodies), s.interactions, memory)
-    for i in range(p.n_bodies):
-        v_i = view(work, way + 6 * i, 6)
-        move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
+    q, v = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies)
+    _go(h, view(work, way, 6 * p.n_bodies), s, memory)
     passing.keep_from_passing(h, 1.0, s, memory)
     return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, memory)
 
@@ -799,8 +900,7 @@ def _keep_energy_of_pushed(h, half, s, memory):
     """
     work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
-    R, inverse = view(work, p.R, 9 * p.n_bodies), view(work, p.inverse, p.stride * p.n_bodies)
-    kept, turned, rate, torque = stack(3), stack(6), stack(6), stack(3)
+    kept, torque = stack(3), stack(3)
     for i in range(p.n_bodies):
         body, back, f = form.bodies[i], view(work, places.back + 6 * i + 3, 3), view(work, p.f_old + 6 * i + 3, 3)
         if norm(back) == 0.0 or body.fixed or body.isotropic or body.coupled or is_gone(body, work):
@@ -808,15 +908,11 @@ def _keep_energy_of_pushed(h, half, s, memory):
         I, v, v_k = view(memory.mem, body.q + INERTIA, 9), view(work, p.v + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
         times(I, v_k, kept)
         energy = 0.5 * dot(v_k, kept)
-        times(I, v, kept)
-        cross(kept, v, torque)  # the gyroscopic moment does no work
+        _gyroscopic_moment(body, p.v + 6 * i, memory, kept, torque)  # which does no work
         for k in range(3):
             energy += h * (work[p.f + 6 * i + 3 + k] - torque[k]) * v[k]
             kept[k] += half * f[k]
-            turned[k] = 0.0
-        times(view(R, 9 * i, 9), kept, view(turned, 3, 3))
-        blocks.multiply_inverse(1, p.stride, view(inverse, p.stride * i, p.stride), turned, rate)
-        now = 0.5 * dot(view(turned, 3, 3), view(rate, 3, 3))
+        now = _energy_of_rotation(i, kept, p, memory)
         if now > _MORE * energy and not _is_bound(i, form.interactions):
             share = math.sqrt(max(energy, 0.0) / now) - 1.0
             for k in range(3):
@@ -937,9 +1033,8 @@ def _aim_at_velocities(s, memory):
 
 @kernel
 def _opening(s, memory):
-    """By how much joints are open at most, of the lengths between their points and the centres of their bodies, or in radians."""
-    mem = memory.mem
-    worst = 0.0
+    """By how much joints are open at most where H is, of the lengths from their points to the centres of their bodies, or in radians."""
+    mem, worst = memory.mem, 0.0
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
@@ -949,7 +1044,7 @@ def _opening(s, memory):
             if memory.imem[it.row + i] == POINT:
                 length = norm(view(mem, it.row_a + 3 * i, 3)) + norm(view(mem, it.row_b + 3 * i, 3)) if it.b != ABSENT else 0.0
                 length += plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
-            worst = max(worst, abs(mem[it.y + i]) / length if length > 0.0 else 0.0)
+            worst = max(worst, abs(memory.work[it.h + i]) / length if length > 0.0 else 0.0)
     return worst
 
 
