@@ -60,9 +60,9 @@ def are_only_joints(interactions, p, iwork):
 def measure(h, size, v_old, v, bodies, memory):
     """(energy, expected, turn) of a step: kinetic, of both ends and of what forces do; h omega, as expected and at most.
 
-    Expected is the turn of the fastest body with the velocity of the start and what forces alone add to it, of bodies in their middle and
-    of what joints make of a push, at the radius of gyration. size: where forces and moments lie, of each body; velocities are in axes of
-    the bodies.
+    Expected is the turn of the fastest body with the velocity of the start and what forces alone add to it, where joints make of a push
+    what they can, with an arm as long as the radius of gyration. size: where forces and moments lie, of each body; velocities are in axes
+    of the bodies.
     """
     work, energy, expected, turn = memory.work, 0.0, 0.0, 0.0
     for i in range(bodies.size):
@@ -75,7 +75,7 @@ def measure(h, size, v_old, v, bodies, memory):
         push, spin = h * work[size + 2 * i] / m, h * work[size + 2 * i + 1] / inertia
         energy += 0.5 * m * push * push + 0.5 * inertia * spin * spin
         energy += kinetic_energy(body, v_old + at, memory) + kinetic_energy(body, v + at, memory)
-        expected = max(expected, begun + h * (push * math.sqrt(m / inertia) + spin))
+        expected = max(expected, begun + h * (0.5 * push * math.sqrt(m / inertia) + spin))
     return energy, min(expected, turn), turn
 
 

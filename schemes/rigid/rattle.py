@@ -72,7 +72,7 @@ _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, wh
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _PUSHED = 0.5  # of the friction of a contact: if it has less in the first half, the push is most of what the contact does there
 _FAR_MORE = 10.0  # times the kinetic energy: what no step adds but one that is no motion
-_GAIN = 0.1  # of the kinetic energy, which joints and contacts may add in a step
+_GAIN, _LEAST_GAIN = 0.1, 0.01  # of the kinetic energy, which joints and contacts may add in a step, and in one whose joints yield
 _MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
 
@@ -205,7 +205,7 @@ def step(t_new, s, calls, options, memory):
         return CAPACITY, n_iter, residual
     if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
-    is_pushed, done_by_joints = _are_joints_pushed(form, memory), 0.0
+    is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, (_GAIN if way == p.v else _LEAST_GAIN) * before
     was_closed = was_closed and way == p.v
     if was_closed:
         done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
@@ -227,7 +227,7 @@ def step(t_new, s, calls, options, memory):
     for i in range(6 * p.n_bodies if was_closed else 0):
         work[s.plan[0].w_old + i] = work[p.w + i]
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
-    if hit not in (CONVERGED, INEXACT) or _is_driven(options.h, before, n_contacts, n_blocks, s, memory):
+    if hit not in (CONVERGED, INEXACT) or _is_driven(options.h, gain, n_contacts, n_blocks, s, memory):
         _forget_first_half(second.h, s, memory)
         _forget_restitution(form, memory)
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
@@ -625,15 +625,15 @@ def _does_anything_drive(s, memory):
 
 
 @kernel
-def _is_driven(h, before, n_contacts, n_blocks, s, memory):
-    """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies.
+def _is_driven(h, gain, n_contacts, n_blocks, s, memory):
+    """Whether joints and contacts have added that kinetic energy in the step: what both have done at its start turns with the bodies.
 
     It is what forces and drives do not explain. p.v_old: velocities of the middle.
     """
     work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
     m, driven, moment, kept = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), stack(3), stack(3)
-    if before == math.inf or _is_anything_moved(form, memory):
+    if gain == math.inf or _is_anything_moved(form, memory):
         return False
     _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
     plain.to_body(m, view(work, p.R, 9 * m), driven, driven)
@@ -648,7 +648,7 @@ def _is_driven(h, before, n_contacts, n_blocks, s, memory):
             if k >= 3:
                 given -= h * moment[k - 3]  # which does no work
             done -= 0.5 * given * (work[p.v + at + k] + work[places.v_old + at + k])
-    return done > _GAIN * before
+    return done > gain
 
 
 @kernel
