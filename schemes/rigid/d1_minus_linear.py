@@ -176,12 +176,13 @@ def _press(sign, s, memory):
 
 @kernel
 def _work_beyond_reason(were_held, h, s, memory):
-    """`branches.beyond_reason` for the impulses of joints in pressed, and for the way of v*, which is not that of what v becomes.
+    """`branches.beyond_reason` for the impulses of joints in pressed; of a smooth step also for the way, which is that of v*.
 
     Forces do ``h f (v* - v) / 2`` more on it than velocities have of it.
     """
     work = memory.work
     kept, f, a, done, size, is_smooth = s.kept[0], s.newton.plan[0].f, s.newton.plan[0].a_old, 0.0, 0.0, True
+    way = 0.0  # work that is missing on it
     for k in range(s.rigid.interactions.size):
         is_smooth = is_smooth and branches.is_joint(s.rigid.interactions[k])
     for b in range(s.rigid.bodies.size):
@@ -189,10 +190,11 @@ def _work_beyond_reason(were_held, h, s, memory):
             work[kept.v + i] = memory.mem[s.rigid.bodies[b].q + V + i - 6 * b]
             done += 0.5 * work[kept.pressed + i] * (work[kept.v_old + i] + work[kept.v + i])
             size += work[kept.sizes + i] * (abs(work[kept.v_old + i]) + abs(work[kept.v + i]))
-        for i in range(6 * b, 6 * b + 3):
-            done += 0.5 * h * work[f + i] * (work[kept.v + i] - work[kept.v_old + i] - h * work[a + i])
+            way += 0.5 * h * work[f + i] * (work[kept.v + i] - work[kept.v_old + i] - h * work[a + i]) if i < 6 * b + 3 else 0.0
         for side in range(2):
             work[kept.size + 2 * b + side] = norm(view(work, f + 6 * b + 3 * side, 3))
+    if is_smooth and size > 0.0:
+        done += way
     return branches.beyond_reason(done, _ROUNDING * size, were_held, is_smooth, h, s.rigid.bodies, kept, memory)
 
 
