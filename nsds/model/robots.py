@@ -174,6 +174,10 @@ def _read(urdf, folder):
     try:
         text = urdf.strip().encode() if is_text else Path(urdf).read_bytes()
         root = ElementTree.fromstring(text)
+        if root.tag.startswith("{"):  # a namespace, which some exporters state and no reader heeds
+            for element in root.iter():
+                element.tag = element.tag.rpartition("}")[2]
+            text = ElementTree.tostring(root)
     except (OSError, ValueError, ElementTree.ParseError) as error:
         raise ValueError(f"{_OWNER}: urdf cannot be read: {error}") from None
     if root.tag != "robot":

@@ -51,8 +51,8 @@ KEPT = table(
     "active", "listed",
     # of each velocity: impulses of joints, N s, and their sizes
     "pressed", "sizes",
-    # for `branches.beyond_reason`: velocities at both ends of the step, h_size and scratch
-    "v_old", "v", "h_size", "w_end",
+    # for `branches.beyond_reason`: velocities at both ends of the step, sizes of forces, and scratch
+    "v_old", "v", "size", "w_end",
 )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def prepare(records, mem, options, h, method):
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
     words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))
     n = 6 * stated.rigid.bodies.size
-    work.place(kept, h_size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
+    work.place(kept, size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
     prepared = newton_form(stated, records, words.newton, method, work, iwork)
     kept["v_old"] = prepared.tables.plan["v_old"]
     tables = Tables(prepared.tables, stated.rigid, kept)
@@ -189,9 +189,13 @@ def _press(sign, s, memory):
 
 @kernel
 def _work_beyond_reason(were_held, h, s, memory):
-    """`branches.beyond_reason` for the impulses of joints in pressed."""
+    """`branches.beyond_reason` for the impulses of joints in pressed; of a smooth step also for the way, which is that of v*.
+
+    Forces do ``h f (v* - v) / 2`` more on it than velocities have of it.
+    """
     work = memory.work
-    kept, f, done, size, is_smooth = s.kept[0], s.newton.plan[0].f, 0.0, 0.0, True
+    kept, f, a, done, size, is_smooth = s.kept[0], s.newton.plan[0].f, s.newton.plan[0].a_old, 0.0, 0.0, True
+    way = 0.0  # work that is missing on it
     for k in range(s.rigid.interactions.size):
         is_smooth = is_smooth and branches.is_joint(s.rigid.interactions[k])
     for b in range(s.rigid.bodies.size):
@@ -199,8 +203,11 @@ def _work_beyond_reason(were_held, h, s, memory):
             work[kept.v + i] = memory.mem[s.rigid.bodies[b].q + V + i - 6 * b]
             done += 0.5 * work[kept.pressed + i] * (work[kept.v_old + i] + work[kept.v + i])
             size += work[kept.sizes + i] * (abs(work[kept.v_old + i]) + abs(work[kept.v + i]))
+            way += 0.5 * h * work[f + i] * (work[kept.v + i] - work[kept.v_old + i] - h * work[a + i]) if i < 6 * b + 3 else 0.0
         for side in range(2):
-            work[kept.h_size + 2 * b + side] = h * norm(view(work, f + 6 * b + 3 * side, 3))
+            work[kept.size + 2 * b + side] = norm(view(work, f + 6 * b + 3 * side, 3))
+    if is_smooth and size > 0.0:
+        done += way
     return branches.beyond_reason(done, _ROUNDING * size, were_held, is_smooth, h, s.rigid.bodies, kept, memory)
 
 

@@ -16,7 +16,7 @@ from nsds.schemes.rigid.interactions import row_velocity
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 
 _LITTLE = 1e-3  # of the kinetic energy: work of joints explained by the curvature of an ordinary motion, also in short steps
-_SMOOTH = 0.01  # the same in a smooth step, beside the part by rotation: bodies nearly at rest there have turned little
+_SMOOTH, _OF_TURN = 0.01, 0.25  # of kinetic energies, and of them times the square of the turn: work of joints in a smooth step
 _ROUNDING = 2.0**-48  # relative to the terms of a state: negligible velocities
 _HELD = 1e-6  # relative to the velocities that cancel: joints that hold; above it, and above a turn in a step, they are being closed
 
@@ -56,13 +56,37 @@ def are_only_joints(interactions, p, iwork):
     return result
 
 
-@tiny
-def of_smooth(turn, energy):
-    """Work of joints that a smooth step explains; energy: kinetic, of both ends in sum; turn: h omega.
+@kernel
+def measure(h, size, v_old, v, bodies, memory):
+    """(energy, expected, turn) of a step: kinetic, of both ends and of what forces do; h omega, as expected and at most.
 
-    Impulses of ``h omega`` of the momenta act along rows that turn by ``h omega`` in the step.
+    Expected is the turn of the fastest body with the velocity of the start and what forces alone add to it, where joints make of a push
+    what they can, with an arm as long as the radius of gyration. size: where forces and moments lie, of each body; velocities are in axes
+    of the bodies.
     """
-    return (_SMOOTH + turn * turn) * energy
+    work, energy, expected, turn = memory.work, 0.0, 0.0, 0.0
+    for i in range(bodies.size):
+        body, at, m, I = bodies[i], 6 * i, memory.mem[bodies[i].q + MASS], view(memory.mem, bodies[i].q + INERTIA, 9)
+        begun, ended, inertia = h * norm(view(work, v_old + at + 3, 3)), h * norm(view(work, v + at + 3, 3)), (I[0] + I[4] + I[8]) / 3.0
+        turn = max(turn, begun, ended)
+        if body.fixed:
+            expected = max(expected, begun, ended)
+            continue
+        push, spin = h * work[size + 2 * i] / m, h * work[size + 2 * i + 1] / inertia
+        energy += 0.5 * m * push * push + 0.5 * inertia * spin * spin
+        energy += kinetic_energy(body, v_old + at, memory) + kinetic_energy(body, v + at, memory)
+        expected = max(expected, begun + h * (0.5 * push * math.sqrt(m / inertia) + spin))
+    return energy, min(expected, turn), turn
+
+
+@tiny
+def of_smooth(expected, energy):
+    """Work of joints that a smooth step explains, see `measure`: nothing but joints and forces acts, and joints hold at its start.
+
+    Impulses of ``h omega`` of the momenta act along rows that turn by ``h omega`` in the step. What a step makes of a turn explains
+    nothing: a mechanism that leaves its branch flies apart.
+    """
+    return (_SMOOTH + _OF_TURN * expected * expected) * energy
 
 
 @kernel
@@ -98,30 +122,21 @@ def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, memory):
 def beyond_reason(done, rounding, were_held, is_smooth, h, bodies, p, memory):
     """Work of joints relative to the kinetic energy, if it is more than in a step on its branch; else 0.
 
-    The bound is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of the velocity change; besides
-    rounding. In a smooth step, in which nothing but joints and forces acts, it is at most `of_smooth`.
-    were_held: joints held before; else they may dissipate energy, as when a latch closes. p gives the offsets of v_old, v and h_size, in
-    axes of the bodies, velocities and impulses of forces in a step, and w_end, scratch for velocities.
+    That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by; besides
+    rounding. Of a smooth step, in which nothing but joints and forces acts, it is no more than `of_smooth`, either.
+    were_held: joints held before; else they may take energy, as where a latch closes. p says where v_old, v and size lie, see `measure`,
+    and w_end, scratch for velocities.
     """
-    work = memory.work
-    energy, changed, turn = 0.0, 0.0, 0.0
-    # 1. energies: of both ends and of the forces in the step, and of the change; the largest rotation
-    for i in range(bodies.size if done != 0.0 else 0):
-        body, at = bodies[i], 6 * i
-        turn = max(turn, h * max(norm(view(work, p.v + at + 3, 3)), norm(view(work, p.v_old + at + 3, 3))))
-        if body.fixed:
-            continue
-        for l in range(at, at + 6):
+    if done == 0.0:
+        return 0.0
+    work, changed = memory.work, 0.0
+    energy, expected, turn = measure(h, p.size, p.v_old, p.v, bodies, memory)
+    for i in range(bodies.size):
+        for l in range(6 * i, 6 * i + 6):
             work[p.w_end + l] = work[p.v + l] - work[p.v_old + l]
-        I = view(memory.mem, body.q + INERTIA, 9)
-        energy += 0.5 * work[p.h_size + 2 * i] ** 2 / memory.mem[body.q + MASS] + 1.5 * work[p.h_size + 2 * i + 1] ** 2 / (
-            I[0] + I[4] + I[8]
-        )
-        energy += kinetic_energy(body, p.v_old + at, memory) + kinetic_energy(body, p.v + at, memory)
-        changed += kinetic_energy(body, p.w_end + at, memory)
-    # 2. bound; positive work is always a failure, negative work only of joints that held before
+        changed += 0.0 if bodies[i].fixed else kinetic_energy(bodies[i], p.w_end + 6 * i, memory)
     bound = _LITTLE * energy + turn * math.sqrt(energy * changed)
     if is_smooth and were_held:
-        bound = min(bound, of_smooth(turn, energy))
+        bound = min(bound, of_smooth(expected, energy))
     bound += rounding
     return abs(done) / energy if done > bound or (were_held and -done > bound) else 0.0

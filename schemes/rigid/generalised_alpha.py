@@ -26,7 +26,6 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
-from nsds.maths.vectors import norm
 from nsds.model.layout import table
 from nsds.schemes.lagrangian.generalised_alpha import Options, weights_of
 from nsds.schemes.memory import Allocator, Prepared
@@ -122,7 +121,6 @@ def step(t_new, s, calls, options, memory):
     # 2. accelerations at the start, after a restart or a jump of the controls
     started, is_new = CONVERGED, _hold(form.bodies, places, memory)
     if is_new or memory.iwork[places.fresh] != 0:
-        were_held = False  # the forces of the start are not known
         started = _start_accelerations(t_new - options.h, s, calls, options, memory)
     # 3. smooth motion: predictors, then Newton's iteration with the bilateral constraints
     _know_motion(options, own, places, work)
@@ -197,25 +195,23 @@ def _work_beyond_reason(n_contacts, h, s, memory):
     causes them.
     """
     work = memory.work
-    form, places, p, done, energy, bound, turn = s.motion, s.plan[0], s.motion.plan[0], 0.0, 0.0, 0.0, 0.0
-    kept = 0.0 if n_contacts == 0 and _are_joints(form.interactions, s.positions.plan[0], memory.iwork) else 1.0
-    # 1. work of forces by the trapezoidal rule, and its uncertainty by their change
+    form, places, p, done, bound = s.motion, s.plan[0], s.motion.plan[0], 0.0, 0.0
+    is_smooth = n_contacts == 0 and _are_joints(form.interactions, s.positions.plan[0], memory.iwork)
     for i in range(p.n_bodies):
         body, at = form.bodies[i], 6 * i
+        for k in range(at, at + 6):
+            work[p.w_free + k] = 0.0 if is_gone(body, work) else memory.mem[body.q + V + k - at]
+            work[p.w_end + k] = work[p.v + k] - (0.0 if is_smooth else work[places.change + k])
         if is_unmoved(body, work):
             continue
         for k in range(at, at + 6):
-            v_old, v = memory.mem[body.q + V + k - at], work[p.v + k] - kept * work[places.change + k]
+            v_old, v = work[p.w_free + k], work[p.w_end + k]
             done -= 0.5 * h * (work[places.force + k] * v_old + work[p.f + k] * v)
             bound += 0.5 * h * abs(work[p.f + k] - work[places.force + k]) * (abs(v_old) + abs(v))
-            work[p.w_free + k], work[p.w_end + k], work[places.force + k] = v_old, v, work[p.f + k]
-        # 2. kinetic energies of both ends
-        before, after = kinetic_energy(body, p.w_free + at, memory), kinetic_energy(body, p.w_end + at, memory)
-        done, energy = done + after - before, energy + after + before
-        turn = max(turn, h * max(norm(view(work, p.w_free + at + 3, 3)), norm(view(work, p.w_end + at + 3, 3))))
-    # 3. bound, by the rotation in the step
-    of_turn = _OF_TURN * turn if kept != 0.0 else _OF_TURN * turn * min(turn, 1.0)  # of a smooth step
-    bound += (_LOST + of_turn) * energy
+            work[places.force + k] = work[p.f + k]
+        done += kinetic_energy(body, p.w_end + at, memory) - kinetic_energy(body, p.w_free + at, memory)
+    energy, expected, turn = branches.measure(h, p.size, p.w_free, p.w_end, form.bodies, memory)
+    bound += branches.of_smooth(expected, energy) if is_smooth else (_LOST + _OF_TURN * turn) * energy
     return abs(done) / energy if abs(done) > bound else 0.0
 
 
@@ -331,7 +327,10 @@ def _recall_hidden(collisions, own, q, memory):
 
 @kernel
 def _start_accelerations(t, s, calls, options, memory):
-    """``a = A = M^-1 (F + H^T lambda)`` at the state, with ``H a + curvature = 0`` of the bilateral constraints. Returns a status."""
+    """``a = A = M^-1 (F + H^T lambda)`` at the state, with ``H a + curvature = 0`` of the bilateral constraints. Returns a status.
+
+    Out: acc, A, force.
+    """
     functions, work = calls.functions, memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, interactions = own.n_bodies, form.interactions
@@ -350,6 +349,8 @@ def _start_accelerations(t, s, calls, options, memory):
             force(t, form.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, memory.mem, out, size)
     if own.forces != 0:
         forces.add_at_end(False, t, 0.0, 0.0, 0.0, s.positions, q, functions, memory)
+    for i in range(6 * n):
+        work[places.force + i] = F[i]
     plain.to_inertial(n, R, F, F)
     blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), F, view(work, p.w_free, 6 * n))
     # 2. curvature of the bilateral constraints, by central differences along the motion

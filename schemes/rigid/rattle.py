@@ -49,11 +49,11 @@ from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, p
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
-from nsds.schemes.rigid.interactions import foresee_angles, keep_angles, restore_angles, row_velocity
+from nsds.schemes.rigid.interactions import evaluate, foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone
-from nsds.schemes.rigid.projection import restart
-from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
+from nsds.schemes.rigid.projection import restart, turn_matrices
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, LEFT_BRANCH, NON_FINITE, VIOLATED
 
 PLAN = table(
@@ -75,8 +75,8 @@ _FAR = 1 / 4  # radians: rotation in a step up to which impulses of the last one
 _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: negligible overlap, if contacts are solved with a matrix, and by sweeps
 _OPEN = 1e-8  # of the coordinates: largest gap of joints at rest
 _PUSHED = 0.5  # of the friction of a contact: with less in the first half, separation dominates its impulse there
-_FAR_MORE = 100.0  # times the kinetic energy: no valid step adds so much
-_GAIN = 0.1  # of the kinetic energy: largest increase by joints and contacts in a step
+_FAR_MORE = 10.0  # times the kinetic energy: no valid step adds so much
+_GAIN, _LEAST_GAIN = 0.1, 0.01  # of the kinetic energy: largest increase by joints and contacts in a step, and in one whose joints yield
 _MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: smaller gaps count as closed
 
@@ -172,7 +172,7 @@ def step(t_new, s, calls, options, memory):
     if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
     # 4. middle: contacts and outputs at the new positions; impulses of contacts are set aside
-    is_pushed, done_by_joints = _are_joints_pushed(form, memory), 0.0
+    is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, (_GAIN if way == p.v else _LEAST_GAIN) * before
     was_closed = was_closed and way == p.v
     if was_closed:
         done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
@@ -190,14 +190,14 @@ def step(t_new, s, calls, options, memory):
         _keep_energy_of_pushed(options.h, second.h, s, memory)
         _aim_at_velocities(s, memory)
     if is_pushed:
-        _forget_first_half(second.h, s, work)
+        _forget_first_half(second.h, s, memory)
     n_contacts, n_blocks = problem.choose_active(second, form, memory)
     for i in range(6 * p.n_bodies if was_closed else 0):
         work[s.plan[0].w_old + i] = work[p.w + i]
     # 6. second half; without a valid solution again, without the impulses of the first
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
-    if hit not in (CONVERGED, INEXACT) or _is_driven(before, n_contacts, n_blocks, s, memory):
-        _forget_first_half(second.h, s, work)
+    if hit not in (CONVERGED, INEXACT) or _is_driven(options.h, gain, n_contacts, n_blocks, s, memory):
+        _forget_first_half(second.h, s, memory)
         _forget_restitution(form, memory)
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
         hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
@@ -226,7 +226,9 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
         status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, options.first, memory)
         way, n_iter = p.v, n_iter + more
         # 2. no solution, or one in which joints drive: joints hold for velocities
-        is_found = status == CONVERGED or (status == INEXACT and not _has_far_more_energy(before, form, memory))
+        is_found = status in (CONVERGED, INEXACT) and not _has_far_more_energy(status, before, form, memory)
+        if is_found and status == INEXACT and n_blocks > 0:
+            is_found = not _is_left_open(t, options.h, calls.solver_options.inexact, form, calls.functions, memory)
         if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
             n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
@@ -395,26 +397,53 @@ def _yield(t, s, calls, options, memory):
         work[places.way + i] = work[p.v + i]
     if held[2] != INEXACT:
         return held
-    # 2. linear motion beside it that closes the joints, from these velocities without forces; its impulses are a guess for the same ones
-    problem.keep_impulses(held[0], held[1], options.yielding, form, memory)
+    # 2. motion beside it that closes the joints; its impulses are a guess for the same ones
+    problem.keep_impulses(held[0], held[1], options.yielding, form, memory)  # a guess of the same ones
+    _close(t, s, calls, options, memory)
+    return _hold_velocities(t, s, calls, options, memory)  # whose work is lost
+
+
+@kernel
+def _close(t, s, calls, options, memory):
+    """Another motion from where the one by ``way`` ends, with H of there, closes joints. In/out: way, that of both.
+
+    It turns bodies by `_TURN` at most: what wants more is not near.
+    """
+    work = memory.work
+    form, p, h = s.motion, s.motion.plan[0], options.h
+    q, v, way, fastest = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, s.plan[0].way, 6 * p.n_bodies), 0.0
+    _go(h, way, form, memory)
+    for i in range(7 * p.n_bodies):
+        work[p.q_old + i] = q[i]
     for i in range(6 * p.n_bodies):
-        work[p.v_old + i] = work[p.v + i]
-        work[p.f_old + i] = 0.0
+        v[i] = work[p.v_old + i] = work[p.f_old + i] = 0.0
+    plain.outputs(t, form.interactions, p, q, v, view(work, p.R, 9 * p.n_bodies), calls.functions, memory)
+    keep_angles(form.interactions, memory)
     plain.invert_masses(t, options.closing, form, calls.functions, memory)
     n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, memory)
     plain.iterate(t, 0, n, form, calls, options.closing, memory)
-    # 3. limited rotation
-    fastest, zero = 0.0, 0.0
-    for i in range(6 * p.n_bodies):
-        work[p.v + i] -= work[p.v_old + i]
-        zero += 0.0 * work[p.v + i]
     for i in range(p.n_bodies):
-        fastest = max(fastest, norm(view(work, p.v + 6 * i + 3, 3)))
-    share = _TURN / max(_TURN, options.h * fastest)
-    for i in range(6 * p.n_bodies if zero == 0.0 else 0):
-        work[places.way + i] += share * work[p.v + i]
-    # 4. the velocities again, as their memory was used
-    return _hold_velocities(t, s, calls, options, memory)
+        fastest += norm(view(v, 6 * i + 3, 3)) + 0.0 * norm(view(v, 6 * i, 3))
+    share = _TURN / max(_TURN, h * fastest)
+    for i in range(p.n_bodies if math.isfinite(fastest) else 0):
+        _append(h, share, view(work, p.q_old + 7 * i, 7), view(v, 6 * i, 6), view(memory.mem, form.bodies[i].q, 7), view(way, 6 * i, 6))
+    foresee_angles(-h, 1.0, way, way, view(work, p.R, 9 * p.n_bodies), form.interactions, memory)
+
+
+@tiny
+def _append(h, share, q_end, more, q, way):
+    """The velocity with which a body goes in h from q to where it comes in ``share h`` from q_end with the velocity more. In/out: way."""
+    back, turn, w = stack(4), stack(4), stack(3)
+    move(EXPONENTIAL, q_end, share * h, 1.0, more, more, q_end)
+    for i in range(4):
+        back[i] = q[3 + i] if i == 0 else -q[3 + i]
+    rotations.product(back, view(q_end, 3, 4), turn)
+    rotations.log_quaternion(turn, w)
+    angle = norm(w)
+    turns = math.floor((h * dot(view(way, 3, 3), w) / angle - angle) / (2.0 * math.pi) + 0.5) if angle > 0.0 else 0.0
+    for i in range(3):
+        way[i] = (q_end[i] - q[i]) / h
+        way[3 + i] = w[i] * (1.0 + (2.0 * math.pi * turns / angle if angle > 0.0 else 0.0)) / h
 
 
 @kernel
@@ -481,6 +510,7 @@ def _begin_anew(t, s, functions, options, memory):
     work[p.lost] = n_lost
     q, v, R = view(work, p.q_old, 7 * m), view(work, p.v_old, 6 * m), view(work, p.R, 9 * m)
     plain.outputs(t, s.interactions, p, q, v, R, functions, memory)
+    keep_angles(s.interactions, memory)
     return problem.choose_active(options, s, memory)
 
 
@@ -516,17 +546,10 @@ def _are_joints_closed(h, s, memory):
 
 @kernel
 def _beyond_reason(done, h, s, memory):
-    """Work of joints in both halves relative to the kinetic energy, if it is more than that of a smooth step on its branch; else 0.
-
-    The work of joints in one half is undone in the other one, but for half of `branches.of_smooth` at most.
-    """
-    form, p, energy, turn = s.motion, s.motion.plan[0], _energy_after(s.motion, memory), 0.0
-    for i in range(form.bodies.size):
-        old = s.plan[0].v_old + 6 * i
-        turn = max(turn, h * max(norm(view(memory.work, old + 3, 3)), norm(view(memory.work, p.v + 6 * i + 3, 3))))
-        if not form.bodies[i].fixed:
-            energy += kinetic_energy(form.bodies[i], old, memory) + _least_energy(h, form.bodies[i], p, i, memory)
-    return abs(done) / energy if abs(done) > 0.5 * branches.of_smooth(turn, energy) else 0.0
+    """Work of joints in both halves, of the kinetic energy, where it is more than that of a smooth step on its branch; else 0."""
+    form, p = s.motion, s.motion.plan[0]
+    energy, expected, _ = branches.measure(h, p.size, s.plan[0].v_old, p.v, form.bodies, memory)
+    return abs(done) / energy if abs(done) > branches.of_smooth(expected, energy) else 0.0
 
 
 @kernel
@@ -543,13 +566,13 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, memory):
 
 
 @kernel
-def _has_far_more_energy(before, s, memory):
+def _has_far_more_energy(status, before, s, memory):
     """Whether the first half has far more kinetic energy than `_energy_before`, and than the push of overlaps may give.
 
-    Joints close for turns by many radians, too, near which Newton's iteration ends at times where there is no nearer solution.
+    Joints close for turns by many radians, too, where there is no nearer solution. What drives may give any, where a solution was found.
     """
     after, mass, push = _energy_after(s, memory), 0.0, 0.0
-    if not after > _FAR_MORE * before:
+    if not after > _FAR_MORE * before or (status == CONVERGED and _does_anything_drive(s, memory)):
         return False
     for i in range(s.bodies.size):
         mass += memory.mem[s.bodies[i].q + MASS] if not s.bodies[i].fixed else 0.0
@@ -564,31 +587,54 @@ def _has_far_more_energy(before, s, memory):
     return after > _FAR_MORE * (before + 0.5 * mass * push * push)
 
 
+@tiny
+def _is_anything_moved(s, memory):
+    """Whether something moves by itself: what has infinite mass, or a stop whose place depends on time."""
+    work, p, result = memory.work, s.plan[0], False
+    for i in range(6 * p.n_bodies):
+        result = result or (s.bodies[i // 6].fixed and memory.mem[s.bodies[i // 6].q + V + i % 6] != 0.0)
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
+            result = result or work[it.rate + i] != 0.0
+    return result
+
+
+@tiny
+def _does_anything_drive(s, memory):
+    """Whether something may do any work: what moves by itself, motors and all that is neither a joint, a force nor a contact."""
+    result = _is_anything_moved(s, memory)
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        result = result or (it.always != 0 and it.law != FORCE and not branches.is_joint(it))
+    return result
+
+
 @kernel
-def _is_driven(before, n_contacts, n_blocks, s, memory):
-    """Whether joints and contacts have added kinetic energy in the step: their impulses at its start turn with the bodies."""
+def _is_driven(h, gain, n_contacts, n_blocks, s, memory):
+    """Whether joints and contacts have added that kinetic energy in the step: what both have done at its start turns with the bodies.
+
+    It is what forces and drives do not explain. p.v_old: velocities of the middle.
+    """
     work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
-    m, impulse, is_possible = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), before < math.inf
-    # 1. bodies of infinite mass that move may drive,
-    for i in range(6 * m if is_possible else 0):
-        is_possible = is_possible and (not form.bodies[i // 6].fixed or work[places.v_old + i] == 0.0)
-    # and stops that depend on time
-    for k in range(form.interactions.size if is_possible else 0):
-        it = form.interactions[k]
-        for i in range(it.m if it.always == 0 else 0):
-            is_possible = is_possible and work[it.rate + i] == 0.0
-    if not is_possible:
+    m, driven, moment, kept = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), stack(3), stack(3)
+    if gain == math.inf or _is_anything_moved(form, memory):
         return False
-    # 2. impulses of both halves but for drives, and their work
-    _impulses_of_drives(n_contacts, n_blocks, form, memory, impulse)
-    for i in range(6 * m):
-        impulse[i] = work[p.p + i] - impulse[i]
-    plain.to_body(m, view(work, p.R, 9 * m), impulse, impulse)
-    for i in range(6 * m):
-        total = impulse[i] + work[places.impulse + i] + work[places.back + i] - work[places.driven + i]
-        done += 0.5 * total * (work[p.v + i] + work[places.v_old + i])
-    return done > _GAIN * before
+    _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
+    plain.to_body(m, view(work, p.R, 9 * m), driven, driven)
+    for i in range(m):
+        body, at = form.bodies[i], 6 * i
+        if body.fixed:
+            continue
+        done += kinetic_energy(body, p.v + at, memory) - kinetic_energy(body, places.v_old + at, memory)
+        _gyroscopic_moment(body, p.v_old + at, memory, kept, moment)
+        for k in range(6):
+            given = h * work[p.f + at + k] + driven[at + k] + work[places.driven + at + k]
+            if k >= 3:
+                given -= h * moment[k - 3]  # which does no work
+            done -= 0.5 * given * (work[p.v + at + k] + work[places.v_old + at + k])
+    return done > gain
 
 
 @kernel
@@ -622,16 +668,52 @@ def _are_joints_pushed(s, memory):
     return has_joints and is_pushed
 
 
-@kernel
-def _forget_first_half(h, s, work):
-    """Let the second half find all impulses of the step, those of joints too: reactions of joints to a separation turn with it.
+@tiny
+def _energy_of_rotation(i, momentum, p, memory):
+    """``L . I^-1 L / 2`` of body i, L in its axes."""
+    L, rate = stack(6), stack(6)
+    L[0] = L[1] = L[2] = 0.0
+    times(view(memory.work, p.R + 9 * i, 9), momentum, view(L, 3, 3))
+    blocks.multiply_inverse(1, p.stride, view(memory.work, p.inverse + p.stride * i, p.stride), L, rate)
+    return 0.5 * dot(view(L, 3, 3), view(rate, 3, 3))
 
-    Out: v, w, back, f_old.
+
+@tiny
+def _gyroscopic_moment(body, at, memory, momentum, moment):
+    """Of a body whose velocities lie at ``at``, in its axes. Out: momentum, ``I Omega``, and moment, ``I Omega x Omega``."""
+    turning = view(memory.work, at + 3, 3)
+    times(view(memory.mem, body.q + INERTIA, 9), turning, momentum)
+    cross(momentum, turning, moment)
+
+
+@kernel
+def _forget_first_half(h, s, memory):
+    """The second half finds all of the step's impulses, those of joints too: what joints do against a push turns with them.
+
+    Forces are those of the middle, but for gyroscopic moments, which the push makes wrong: these are those of the start, and leave the
+    body its energy. h: of a half. Out: v, w, back, f_old.
     """
+    work = memory.work
     form, p, places, at = s.motion, s.motion.plan[0], s.plan[0], s.plan[0].lam
+    moment, begun, momentum = stack(3), stack(3), stack(3)
     for i in range(6 * p.n_bodies):
-        work[p.f_old + i] -= (work[places.back + i] + work[places.impulse + i]) / h
+        work[p.f_old + i] = work[p.f + i] - work[places.impulse + i] / h
         work[places.back + i] = -work[places.impulse + i]
+    for i in range(p.n_bodies):
+        body = form.bodies[i]
+        if body.fixed or body.isotropic:
+            continue
+        f, turning = view(work, p.f_old + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
+        _gyroscopic_moment(body, p.v_old + 6 * i, memory, momentum, moment)
+        for k in range(3):
+            f[k] -= 2.0 * moment[k]
+        _gyroscopic_moment(body, places.v_old + 6 * i, memory, begun, moment)
+        for k in range(3):
+            momentum[k] = begun[k] + 2.0 * h * moment[k]
+        now = _energy_of_rotation(i, momentum, p, memory)
+        share = math.sqrt(0.5 * dot(begun, turning) / now) if now > 0.0 else 0.0
+        for k in range(3):
+            f[k] += (share * momentum[k] - begun[k]) / h
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.law != FORCE else 0):
@@ -686,15 +768,45 @@ def _scale_impulses(factor, s, memory):
 
 
 @kernel
+def _is_left_open(t, h, limit, s, functions, memory):
+    """Whether the motion with the velocities v ends with joints open by more than ``limit``, see `_opening`. H and R stay those of q_k.
+
+    What the solver leaves is small beside impulses, which may be large beside what keeps joints closed.
+    """
+    work, p = memory.work, s.plan[0]
+    q, w, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    _go(h, w, s, memory)
+    for is_end in (True, False):
+        at = q if is_end else view(work, p.q_old, 7 * p.n_bodies)
+        turn_matrices(p, at, work)
+        if not is_end:
+            restore_angles(s.interactions, memory)
+        for k in range(s.interactions.size):
+            it = s.interactions[k]
+            if branches.is_joint(it) and work[it.off] == 0.0:
+                evaluate(t, it, at, R, functions, memory)
+        if is_end:
+            opening = _opening(s, memory)
+    return opening > limit
+
+
+@tiny
+def _go(h, v, s, memory):
+    """Bodies, and angles of joints, go by h times the velocities v. Out: q."""
+    work, p = memory.work, s.plan[0]
+    foresee_angles(h, 1.0, v, v, view(work, p.R, 9 * p.n_bodies), s.interactions, memory)
+    for i in range(p.n_bodies):
+        v_i = view(v, 6 * i, 6)
+        move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(work, p.q + 7 * i, 7))
+
+
+@kernel
 def _move(h, options, way, s, memory):
     """Move the bodies by h times the velocities at ``way``; detect contacts, False without room for them in the record. Out: q."""
     work = memory.work
     p = s.plan[0]
-    q, v, w = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, way, 6 * p.n_bodies)
-    foresee_angles(h, 1.0, w, w, view(work, p.R, 9 * p.n_bodies), s.interactions, memory)
-    for i in range(p.n_bodies):
-        v_i = view(work, way + 6 * i, 6)
-        move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
+    q, v = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies)
+    _go(h, view(work, way, 6 * p.n_bodies), s, memory)
     passing.keep_from_passing(h, 1.0, s, memory)
     return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, memory)
 
@@ -777,8 +889,7 @@ def _keep_energy_of_pushed(h, half, s, memory):
     """
     work = memory.work
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
-    R, inverse = view(work, p.R, 9 * p.n_bodies), view(work, p.inverse, p.stride * p.n_bodies)
-    kept, turned, rate, torque = stack(3), stack(6), stack(6), stack(3)
+    kept, torque = stack(3), stack(3)
     for i in range(p.n_bodies):
         body, back, f = form.bodies[i], view(work, places.back + 6 * i + 3, 3), view(work, p.f_old + 6 * i + 3, 3)
         if norm(back) == 0.0 or body.fixed or body.isotropic or body.coupled or is_gone(body, work):
@@ -787,17 +898,11 @@ def _keep_energy_of_pushed(h, half, s, memory):
         I, v, v_k = view(memory.mem, body.q + INERTIA, 9), view(work, p.v + 6 * i + 3, 3), view(work, places.v_old + 6 * i + 3, 3)
         times(I, v_k, kept)
         energy = 0.5 * dot(v_k, kept)
-        times(I, v, kept)
-        cross(kept, v, torque)
+        _gyroscopic_moment(body, p.v + 6 * i, memory, kept, torque)  # which does no work
         for k in range(3):
             energy += h * (work[p.f + 6 * i + 3 + k] - torque[k]) * v[k]
             kept[k] += half * f[k]
-            turned[k] = 0.0
-        # 2. energy of the angular momentum at the new orientation
-        times(view(R, 9 * i, 9), kept, view(turned, 3, 3))
-        blocks.multiply_inverse(1, p.stride, view(inverse, p.stride * i, p.stride), turned, rate)
-        now = 0.5 * dot(view(turned, 3, 3), view(rate, 3, 3))
-        # 3. reduce it, in the impulse with which the second half begins
+        now = _energy_of_rotation(i, kept, p, memory)
         if now > _MORE * energy and not _is_bound(i, form.interactions):
             share = math.sqrt(max(energy, 0.0) / now) - 1.0
             for k in range(3):
@@ -922,9 +1027,8 @@ def _aim_at_velocities(s, memory):
 
 @kernel
 def _opening(s, memory):
-    """By how much joints are open at most, of the lengths between their points and the centres of their bodies, or in radians."""
-    mem = memory.mem
-    worst = 0.0
+    """By how much joints are open at most where H is, of the lengths from their points to the centres of their bodies, or in radians."""
+    mem, worst = memory.mem, 0.0
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
@@ -934,7 +1038,7 @@ def _opening(s, memory):
             if memory.imem[it.row + i] == POINT:
                 length = norm(view(mem, it.row_a + 3 * i, 3)) + norm(view(mem, it.row_b + 3 * i, 3)) if it.b != ABSENT else 0.0
                 length += plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
-            worst = max(worst, abs(mem[it.y + i]) / length if length > 0.0 else 0.0)
+            worst = max(worst, abs(memory.work[it.h + i]) / length if length > 0.0 else 0.0)
     return worst
 
 

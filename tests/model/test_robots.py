@@ -212,6 +212,12 @@ def test_meshes_are_hulls_in_metres_and_a_missing_one_is_named(tmp_path):
         nsds.robot(tmp_path / "robot.urdf", law=nsds.newton_impact(0.0))
 
 
+def test_a_namespace_of_the_exporter_changes_nothing():
+    text = two(joint("j", "continuous", "a", "b", more='<dynamics damping="0.1"/>'))
+    named = text.replace("<robot ", '<robot xmlns="http://drake.mit.edu" ', 1)
+    assert str(nsds.robot(named)) == str(nsds.robot(text))
+
+
 def test_names_that_python_does_not_know_and_joints_named_as_links():
     first, second = joint("arm-1", "continuous", "base", "arm-1"), joint("j/2", "continuous", "arm-1", "2nd")
     text = urdf('<link name="base"/>', link("arm-1"), link("2nd"), first, second)

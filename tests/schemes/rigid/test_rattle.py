@@ -320,11 +320,13 @@ def run_until_failure(system, t_end, h):
         return error.trajectory[:-1], error.status
 
 
-@pytest.mark.parametrize("seed", [16, 60, 73, 82, 83, 176, 200, 239, 453])
+@pytest.mark.parametrize("seed", [12, 16, 60, 73, 82, 83, 176, 200, 239, 453, 618, 817, 935, 947, 1102, 1119, 1183])
 def test_random_machines_that_jam_run_on_or_end_with_their_joints_open(seed):
     """Steps in which no velocity keeps the joints at their positions, or joints drive: their energy grew up to 1e157 times.
 
-    Of 453 an impact has no solution with restitution.
+    Of 453 an impact has no solution with restitution. 12, 817, 935, 947: gyroscopic moments of velocities with which bodies are pushed
+    apart did work, and a spin that had been shortened was taken back in full. 618, 1102, 1119, 1183: what the solver left was small beside
+    the impulses of the step and opened joints by a tenth of their size, or they were to be closed with H of the start.
 
     Bodies that begin within each other are raised as they are pushed apart, which velocities do not see. Steps that jam are of order 1.
     """
@@ -345,7 +347,7 @@ def test_jammed_joints_do_not_close_by_turns_of_many_radians(seed):
     system, _, h = random_machine(seed)
     rows = nsds.simulate(system, t_end=150 * h, h=h)
     assert max(np.linalg.norm(rows[name]["v"][:, 3:], axis=1).max() for name in rows.dtype.names if name[0] == "b") * h < 1.0
-    assert energy_by_velocities(system, rows).max() <= energy_by_velocities(system, rows)[0] * 1.05  # nearly all rows are INEXACT
+    assert energy_by_velocities(system, rows).max() <= energy_by_velocities(system, rows)[0] * 1.001  # nearly all rows are INEXACT
 
 
 def beside_a_pendulum():
