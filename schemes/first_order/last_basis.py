@@ -7,10 +7,10 @@ only if every sign is right; S depends on nothing but the multipliers of the las
 from nsds._jit import inlined, kernel, view
 from nsds.schemes.linear_algebra import invert_in_place
 from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
+from nsds.solvers.box.signature import UNDERFLOW
 
 LARGEST = 16  # unknowns; beyond, preparing S at each switch costs more than it saves
 NO_BASIS = -1  # in place of the first side
-UNDERFLOW = 1e-290  # less than this is compared with this
 
 
 @inlined

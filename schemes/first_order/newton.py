@@ -32,18 +32,18 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
 from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
+from nsds.solvers.box.signature import UNDERFLOW
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
 _NEARLY = 0.01  # of what makes a one-step problem INEXACT: the residual up to which a step that does not converge is
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
-_UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
 # One row per group of bodies that are solved for together: where M/h lies if its matrix changes, else ABSENT.
@@ -394,7 +394,7 @@ def _largest_residual(check_y, constraints, p, memory):
 @tiny
 def _larger(error, difference, size):
     """The larger of an error and ``|difference| / size``."""
-    size = max(size, _UNDERFLOW)
+    size = max(size, UNDERFLOW)
     return abs(difference) / size if abs(difference) > error * size else error
 
 
@@ -572,7 +572,7 @@ def _predict(input_weight, output_weight, s, p, memory):
                     size += abs(term)
         work[p.q + i] = q_i
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
 
 
 @inlined

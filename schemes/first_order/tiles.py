@@ -8,9 +8,10 @@ import numpy as np
 
 from nsds._jit import absolute, bits_of, chosen, inlined, larger, load, put, spread, tiny
 from nsds.model.layout import ABSENT, DENSE, table
-from nsds.schemes.first_order.last_basis import NO_BASIS, UNDERFLOW
+from nsds.schemes.first_order.last_basis import NO_BASIS
 from nsds.schemes.lagrangian.tiles import apply_inverse
 from nsds.solvers.box.newton_min import BASIC, LOWER
+from nsds.solvers.box.signature import UNDERFLOW
 
 # Places in the memory that `propose` leaves for `commit`: x and r at the end of the step, q, z and w of the one-step problem; and the sides
 # on which z is in the last step that the member took alone.

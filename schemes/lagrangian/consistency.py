@@ -13,7 +13,7 @@ from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.outputs import update_outputs, velocity
 from nsds.schemes.lagrangian.tables import POSITION
-from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.problem.box import rounding_of, worse
 from nsds.schemes.rigid.consistency import make_consistent
 from nsds.schemes.run.memory import of_each_member
 from nsds.schemes.table import solver_of
@@ -99,7 +99,7 @@ def _make_consistent(t, s, calls, options, memory):
             work[p.q + n], size = velocity(c, entries, memory)
             most = max(most, size)
             n += 1
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, calls, memory)

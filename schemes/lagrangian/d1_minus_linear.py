@@ -42,7 +42,7 @@ from nsds.schemes.lagrangian.newton import (
 from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import POSITION, layout_of
 from nsds.schemes.linear_algebra import apply_inverses
-from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.problem.box import rounding_of, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
@@ -342,4 +342,4 @@ def _state_problem(n, when, a, options, constraints, entries, p, memory):
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
         work[p.q + b] = s
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)

@@ -41,7 +41,7 @@ from nsds.schemes.lagrangian.outputs import gap_slack, position, update_outputs,
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
-from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.problem.box import rounding_of, worse
 from nsds.schemes.rigid import generalised_alpha as rigid_generalised_alpha
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.table import scheme_for
@@ -245,7 +245,7 @@ def _start_accelerations(t, s, calls, options, memory):
             size += abs(term)
         work[p.q + a] = w
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, calls, memory)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
@@ -356,6 +356,6 @@ def _jump(n, weight, h, form, metrics, calls, memory):
         w, size = velocity(c, form.entries, memory)
         work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * memory.mem[c.ydot])
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, calls, memory)
     return status, residual

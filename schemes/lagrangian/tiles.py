@@ -11,6 +11,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, SPARSE, table
 from nsds.schemes.lagrangian.tables import VELOCITY
 from nsds.schemes.problem.activation import slack
+from nsds.solvers.box.signature import UNDERFLOW
 
 # Places in the memory that `propose` leaves for `commit`: velocities, positions and forces at the end of the step, by degree of freedom;
 # impulses of the contacts, NaN of those that are open; which bodies are in contact.
@@ -135,7 +136,7 @@ def _impulse(width, W, c, entries, k, mem, work, kept):
     z = larger(-q / W, zero)
     w = W * z + q
     error = larger(larger(0.0 - w, chosen(z > 0.0, 0.0 + w, zero)), zero)
-    merit = chosen(error > 0.0, error / (absolute(q) + absolute(W * z)), zero)
+    merit = chosen(error > 0.0, error / larger(absolute(q) + absolute(W * z), spread(UNDERFLOW, width)), zero)
     return z, merit, chosen((W > 0.0) & (z < np.inf) & (0.0 * w == 0.0), spread(1.0, width), zero)
 
 
