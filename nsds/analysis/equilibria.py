@@ -17,6 +17,7 @@ from nsds.schemes.lagrangian.projection import moreau_jean_combined_projection
 from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import stepper
 from nsds.schemes.run.warnings import thickness_of
+from nsds.solvers.desks import left_at_interrupts
 from nsds.status import ACCELERATING, CONVERGED, MAX_ITER, NEWTON, advice, has_failed
 
 _PROBE = -10  # the first look at forces is a step of 2^-10 s
@@ -249,7 +250,7 @@ class _Search:
                     raise
                 record["status"] = NEWTON
                 return record
-        return self.steppers[k](record)
+        return left_at_interrupts(math.inf, self.steppers[k], record)
 
     def march(self, record, first):
         """(record, what there is to say): steps until one leaves no force over, and a short one after it neither."""

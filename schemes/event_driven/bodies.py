@@ -21,7 +21,7 @@ from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
 from nsds.maths.vectors import dot, norm, times_transposed
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
+from nsds.schemes.derivatives import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
 from nsds.schemes.event_driven.tables import FREE, Rigid, no_bodies
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move

@@ -11,7 +11,7 @@ from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.event_driven.tables import FREE, HELD
-from nsds.schemes.lagrangian.contact_forces import coordinate
+from nsds.schemes.lagrangian.curvature import coordinate
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
 from nsds.schemes.lagrangian.outputs import compliance, position, velocity
 from nsds.schemes.lagrangian.tables import POSITION

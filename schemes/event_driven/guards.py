@@ -29,7 +29,7 @@ from nsds.schemes.event_driven.polynomials import (
 from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.event_driven.state import store
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
-from nsds.schemes.lagrangian.contact_forces import coordinate
+from nsds.schemes.lagrangian.curvature import coordinate
 from nsds.schemes.lagrangian.newton import INACTIVE
 from nsds.schemes.lagrangian.outputs import position
 

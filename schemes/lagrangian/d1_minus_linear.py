@@ -150,7 +150,7 @@ def step(t_new, s, calls, options, memory):
         work[p.total + i] = 0.0
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.a_old, p.scratch, memory)
-    evaluate_curvature(t, h, s.relations, p, functions, memory)
+    evaluate_curvature(t, h, p.a_old, s.relations, p, functions, memory)
     status, n_iter, residual = add_contact(AT_START, p.a_old, s, calls, options, memory)
     _move(h, parts, elements, p, memory)
     definite = evaluate_masses(1.0, parts, elements, p, functions, memory)
@@ -158,7 +158,7 @@ def step(t_new, s, calls, options, memory):
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.dv, p.scratch, memory)
-    evaluate_curvature(t_new, h, s.relations, p, functions, memory)
+    evaluate_curvature(t_new, h, p.dv, s.relations, p, functions, memory)
     status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, calls, options, memory)
     finite = end_smooth_motion(h, parts, elements, p, memory)
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, calls, options, memory)

@@ -232,7 +232,7 @@ def _start_accelerations(t, s, calls, options, memory):
     invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
     evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, memory)
-    evaluate_curvature(t, h, form.relations, p, functions, memory)
+    evaluate_curvature(t, h, p.acc, form.relations, p, functions, memory)
     n = _list(False, h, constraints, entries, p, memory)
     most = 0.0
     for a in range(n):

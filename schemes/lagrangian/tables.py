@@ -45,6 +45,7 @@ RELATION = table(
 )  # fmt: skip
 TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
 TANGENTS |= {(form, size): size - 1 for form in ("friction", "poisson", "multiple_impact") for size in (2, 3)}
+CURVATURE = 4  # entries a row: curvature, its error, what it was by other points, and of a relation how far these are apart
 IMPACTS = ("", "multiple_impact", "poisson")  # forms of laws of impacts, by the place that constraints and plans have
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
@@ -241,7 +242,7 @@ def _relation_rows(line, parts, functions, level, work):
     for column in ("h", "rate", "curvature", "D", "e"):
         rows[column] = ABSENT
     if of_users:
-        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", m)):
+        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", CURVATURE * m)):
             rows[field] = work.reserve(count * size) + size * each
     if "velocity" in values.dtype.names and values.dtype["velocity"].base.kind == "f":
         rows["rate"] = work.store(-values["velocity"].reshape(n_members, -1)) + m * each
