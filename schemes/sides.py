@@ -5,25 +5,10 @@ p is a row of a table with the columns t_low, t_high of the work memory and next
 
 import math
 
-import numpy as np
-
 from nsds._jit import kernel, tiny
 from nsds.maths.times import is_same
 
 _NO_TIME = 2.0**-48  # of the time: distance from a known event at which functions are evaluated
-# Weights of first and second derivatives of order 4 by values at equal distances: at a middle one, the first, the last; offset of the first
-# value, in steps.
-FIRST = np.array([[1.0, -8.0, 0.0, 8.0, -1.0], [-25.0, 48.0, -36.0, 16.0, -3.0], [3.0, -16.0, 36.0, -48.0, 25.0]]) / 12.0
-SECOND = np.array(
-    [[-1.0, 16.0, -30.0, 16.0, -1.0, 0.0], [45.0, -154.0, 214.0, -156.0, 61.0, -10.0], [-10.0, 61.0, -156.0, 214.0, -154.0, 45.0]]
-) / 12.0  # fmt: skip
-BEGIN_FIRST, BEGIN_SECOND = np.array([-2, 0, -4]), np.array([-2, 0, -5])
-
-
-@tiny
-def side_of(t, step, p, work):
-    """Row of the weights of a difference at t in time, whose values must be on one side of times known in advance."""
-    return 1 if t - 2.0 * step < work[p.t_low] else 2 if t + 2.0 * step > work[p.t_high] else 0
 
 
 @kernel

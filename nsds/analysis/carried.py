@@ -35,7 +35,7 @@ from nsds.analysis.tangent import (
 from nsds.model.records import memory
 from nsds.schemes.event_driven import filippov, first_order, lagrangian
 from nsds.schemes.options.event_driven import event_driven
-from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
+from nsds.schemes.run.interrupts import CHUNK_SECONDS, Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import SHORTEST, Kept, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.simulation import shares
 from nsds.schemes.table import is_event_driven
@@ -197,23 +197,23 @@ class Carried:
                 n_before, n = until, next_chunk(until - n_before, time.perf_counter() - began)
 
     def section(self, states, periods, change=()):
-        """`restart` and run over one section, on one core: waking a thread takes longer than a few members do.
+        """`restart`, and march over one section. Raises KeyboardInterrupt.
 
-        From the second call on, the arguments are bound and no longer checked.
+        From the third time on, where that is short, by a call whose arguments are looked at no more, on one core: to wake a thread takes
+        longer than a few members do.
         """
         self._set_out(states, periods, change)
-        self.n_done, self._n_sections = self.plan.every, self._n_sections + 1
-        # the first call compiles and is made as usual; the second binds the arguments
-        if self._section is None:
-            (march, arguments), n = self._marching(self.n_done), self.run.records.size
-            calls = (rewind, (0, n, *self._of_rewind())), (march, (0, n, *arguments))
-            with Interrupts() as interrupts, interrupts.at_once():
-                if self._n_sections == 1:
-                    for call, given in calls:
-                        call(*given)
-                    return
-                self._section = bound(*calls)
-        self._section()
+        self._n_sections += 1
+        if self._section is not None:
+            self.n_done = self.plan.every
+            self._section()
+            return
+        began, n, self.n_done = time.perf_counter(), self.run.records.size, 0
+        rewind(0, n, *self._of_rewind())
+        self.advance(1)
+        if self._n_sections > 1 and time.perf_counter() - began < CHUNK_SECONDS:
+            march, arguments = self._marching(self.n_done)
+            self._section = bound((rewind, (0, n, *self._of_rewind())), (march, (0, n, *arguments)))
 
     def starts_from(self, system, periods):
         """Whether the run can restart from another system that differs in its clock, state and inputs only."""

@@ -17,6 +17,7 @@ from nsds.model.validation import runnable
 from nsds.schemes.options.projection import moreau_jean_combined_projection
 from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import stepper
+from nsds.solvers.desks import left_at_interrupts
 from nsds.status import ACCELERATING, CONVERGED, MAX_ITER, NEWTON, advice, has_failed
 
 _PROBE = -10  # forces are first evaluated in a step of 2^-10 s
@@ -256,7 +257,7 @@ class _Search:
                     raise
                 record["status"] = NEWTON
                 return record
-        return self.steppers[k](record)
+        return left_at_interrupts(math.inf, self.steppers[k], record)
 
     def march(self, record, first):
         """(record, message): steps until one is in balance, confirmed by a short step."""

@@ -9,7 +9,7 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian.contact_forces import coordinate
+from nsds.schemes.lagrangian.curvature import coordinate
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
 from nsds.schemes.lagrangian.outputs import compliance, position, velocity
 from nsds.schemes.linear_algebra import invert_in_place

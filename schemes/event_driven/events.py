@@ -29,7 +29,7 @@ from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.newton import EVERY
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
-from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.disks import begins_disk, first_of_disk, rolls, rows_of, unit_of
 from nsds.status import (
     CLOSED,
@@ -415,7 +415,7 @@ def _state_forces(s, memory):
             most = max(most, size)
             turns |= iwork[f.mode + i] == SLIP and c.tangents == 2
             n += 1
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     return n, _FAR * most, turns
 
 

@@ -9,10 +9,11 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
+from nsds.schemes.derivatives import BEGIN_FIRST, FIRST, side_of
 from nsds.schemes.event_driven.modes import HELD, LOWER
 from nsds.schemes.first_order.functions import evaluate_bounds, rate, relation_jacobians, relation_values
 from nsds.schemes.linear_algebra import apply_inverses
-from nsds.schemes.sides import BEGIN_FIRST, FIRST, clamped, side_of
+from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
 _PART = 1.0 / 64.0  # of the step of the motion: the step of finite differences
@@ -105,7 +106,7 @@ def evaluate_output_rates(t, x, s, functions, memory):
         return
     # 2. h_t, of fourth order, from one side next to a known time, so that no jump is differentiated
     delta = work[f.delta]
-    which = side_of(t, delta, f, work)
+    which = side_of(t, delta, work[f.t_low], work[f.t_high])
     for k in range(5):
         evaluate_outputs(t + (k + BEGIN_FIRST[which]) * delta, x, s, functions, memory)
         for i in range(f.m):

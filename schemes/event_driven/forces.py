@@ -9,15 +9,14 @@ Rows are HELD, SLIP or FREE (`nsds.schemes.event_driven.tables`); the multiplier
 import math
 
 from nsds._jit import kernel, tiny, view
-from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
-from nsds.schemes.derivatives import derivative
+from nsds.schemes.derivatives import side_of
 from nsds.schemes.event_driven import dependent
 from nsds.schemes.event_driven.compliance import add_forces, is_compliant
 from nsds.schemes.event_driven.shares import find_shifts, share
 from nsds.schemes.event_driven.tables import LEANS
-from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
-from nsds.schemes.lagrangian.functions import stated_rate
+from nsds.schemes.lagrangian.contact_forces import clear_impulses
+from nsds.schemes.lagrangian.curvature import find_curvature
 from nsds.schemes.lagrangian.newton import ACTIVE, add_pushed, evaluate_forces, evaluate_masses, evaluate_relations, invert
 from nsds.schemes.lagrangian.outputs import velocity
 from nsds.schemes.linear_algebra import apply_inverses, invert_in_place
@@ -26,11 +25,9 @@ from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.active import accept, extract_pattern, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.disks import begins_disk, rolls, rows_of
-from nsds.schemes.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND, clamped, side_of
+from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
-_STANDING = 1e-100  # of the coordinates, per unit of time
-_WAY = 2.0**-8  # of the coordinates: distance between the points of a difference along the motion
 _NO_PIVOT = 1e-11  # of the terms of a row
 _MOMENT, _OF_ROW = 2.0**-10, 0.25  # s, and of the time between rows: the same for rows that depend on time
 _AT_REST = 1e-10  # of the largest speeds so far
@@ -337,14 +334,25 @@ def evaluate_rows(t, which, s, functions, options, memory):
     form, f, p, moment = s.newton, s.flow[0], s.newton.plan[0], min(_MOMENT, _OF_ROW * options.h)
     t = clamped(t, f, memory.work)
     if s.rigid.bodies.size > 0:
-        memory.iwork[s.rigid.plan[0].side] = side_of(t, moment, f, memory.work)
+        memory.iwork[s.rigid.plan[0].side] = side_of(t, moment, memory.work[f.t_low], memory.work[f.t_high])
         bend_rows(t, moment, which, f.mode, s.rigid, functions, memory)
     evaluate_operators(t, which, s, functions, options, memory)
     for k in range(form.relations.size):
-        curve(t, moment, which, form.relations[k], f, p, functions, memory)
+        if which != ACTIVE or _acts(form.relations[k], memory.imem):
+            find_curvature(t, options.h, memory.work[f.t_low], memory.work[f.t_high], f.x_size, f.acc_size, form.relations[k], p,
+                           functions, memory)  # fmt: skip
     for i in range(form.constraints.size):
         if memory.iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and begins_disk(form.constraints[i]):
             turn(i, False, s, memory)
+
+
+@tiny
+def _acts(r, imem):
+    """Whether a row of a relation acts."""
+    acts = False
+    for i in range(r.m):
+        acts |= imem[r.active + i] != 0
+    return acts
 
 
 @tiny
@@ -405,111 +413,3 @@ def turn(i, anywhere, s, memory):
     least = work[f.creep + i] if memory.iwork[f.zeros + i] != 0 else work[f.slip + i]
     if speed > least and (anywhere or u * work[f.direction + i] + v * work[f.direction + i + 1] > 0.0):
         work[f.direction + i], work[f.direction + i + 1] = u / speed, v / speed
-
-
-@kernel
-def curve(t, moment, which, r, f, p, functions, memory):
-    """``d/dt (H v + rate)`` at constant v of a relation, into r.curvature: finite differences of fourth order along the motion.
-
-    Of ``H v + rate``, if the user gives them, else second differences of y. moment: between the points, if y depends on time.
-    """
-    # 1. inactive relations are skipped
-    mem, work = memory.mem, memory.work
-    acts = False
-    for i in range(r.m):
-        acts |= memory.imem[r.active + i] != 0
-    if which == ACTIVE and not acts:
-        return
-    # 2. motion relative to the coordinates; at rest without rate the curvature is 0
-    fastest, size = 0.0, 1.0
-    for j in range(r.n):
-        q = coordinate(r, j)
-        fastest, size = max(fastest, abs(mem[q + width(r, j)])), max(size, abs(mem[q]))
-    moves = fastest > _STANDING * size
-    if not moves and r.rate == ABSENT:
-        for i in range(r.m):
-            work[r.curvature + i] = 0.0
-        return
-    # 3. distance of the points: a share of the coordinates, or a time, one-sided next to a known time
-    by_rates = r.h_function == ABSENT or (r.H_function != ABSENT and (r.rate == ABSENT or r.h_t_function != ABSENT))
-    if r.rate != ABSENT and not by_rates:
-        size = max(size, _distance(r, work))
-    s = _WAY * size / fastest if moves else math.inf
-    side = 0
-    if r.rate != ABSENT:
-        s = min(s, moment)
-        side = side_of(t, s, f, work)
-    # 4. differences, and the arguments at the point itself
-    if by_rates:
-        _difference_of_rates(t, s, side, r, p, functions, memory)
-    else:
-        _difference_of_outputs(t, s, side, r, functions, p, memory)
-    for j in range(r.n):
-        work[r.x + j] = mem[coordinate(r, j)]
-
-
-@tiny
-def _distance(r, work):
-    """Approximate distance of the coordinates from y = 0: where a belt has run far, y is rounded to that."""
-    most = 0.0
-    for i in range(r.m):
-        slope = 0.0
-        for j in range(r.n):
-            slope = max(slope, abs(work[r.H + i * r.n + j]))
-        most = max(most, abs(work[r.h + i]) / slope if slope > 0.0 else 0.0)
-    return most
-
-
-@kernel
-def _difference_of_outputs(t, s, side, r, functions, p, memory):
-    """``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)``, or from one side, see `SECOND`."""
-    # the value at the point itself, with the coefficient of its place
-    mem, work = memory.mem, memory.work
-    x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
-    for i in range(r.m):
-        work[r.curvature + i] = SECOND[side, -BEGIN_SECOND[side]] * work[r.h + i]
-    for place in range(6):
-        k, weight = place + BEGIN_SECOND[side], SECOND[side, place]
-        if k == 0 or weight == 0.0:
-            continue
-        for j in range(r.n):
-            q = coordinate(r, j)
-            work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
-        call_function(functions, r.h_function, (t + k * s, x, lam, z, out))
-        for i in range(r.m):
-            work[r.curvature + i] += weight * work[p.spare + i]
-    for i in range(r.m):
-        work[r.curvature + i] /= s * s
-
-
-@kernel
-def _difference_of_rates(t, s, side, r, p, functions, memory):
-    """``(8 (w(s) - w(-s)) - w(2 s) + w(-2 s)) / (12 s)`` of ``w = H v + rate``, or one-sided, see `FIRST`; the rate is restored."""
-    mem, work = memory.mem, memory.work
-    m, n, changes = r.m, r.n, r.H_function != ABSENT
-    for i in range(m):
-        work[r.curvature + i] = 0.0
-    for place in range(5):
-        k, weight = place + BEGIN_FIRST[side], FIRST[side, place]
-        if weight == 0.0:
-            continue
-        for j in range(n):
-            q = coordinate(r, j)
-            work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
-        # H and rate at the moved point, v fixed
-        if changes:
-            derivative(t + k * s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
-        if r.rate != ABSENT:
-            stated_rate(t + k * s, r, functions, memory)
-        for i in range(m):
-            w = 0.0 if r.rate == ABSENT else work[r.rate + i]
-            for j in range(n if changes else 0):
-                w += work[p.H_moved + i * n + j] * mem[coordinate(r, j) + width(r, j)]
-            work[r.curvature + i] += weight * w
-    for i in range(m):
-        work[r.curvature + i] /= s
-    # the rate at the point itself again
-    if r.rate != ABSENT:
-        for j in range(n):
-            work[r.x + j] = mem[coordinate(r, j)]
-        stated_rate(t, r, functions, memory)

@@ -18,7 +18,7 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.forces import accelerate, slip_of
 from nsds.schemes.event_driven.state import store
-from nsds.schemes.lagrangian.contact_forces import coordinate
+from nsds.schemes.lagrangian.curvature import coordinate
 from nsds.schemes.lagrangian.newton import INACTIVE
 from nsds.schemes.lagrangian.outputs import position
 from nsds.schemes.mechanics.bodies import evaluate_interactions, least_gap

@@ -7,7 +7,7 @@ from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.newton import add_jump, keep_state
 from nsds.schemes.lagrangian.outputs import position, velocity
 from nsds.schemes.problem.active import extract_pattern, transpose_pattern
-from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.impact import forget_impact, state_impact
 from nsds.status import CONVERGED, INEXACT
 
@@ -58,7 +58,7 @@ def _strike(h, s, calls, memory):
             memory.mem[c.ydot], work[p.q + n] = ydot, ydot + (work[c.e] * ydot if is_newton else 0.0) + gain
             most = max(most, size + most_gained)
             n += 1
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     # 2. free jump, and laws of impacts with a path of their own
     for i in range(p.n_dofs):
         work[p.dv + i] = h * work[p.acc + i]

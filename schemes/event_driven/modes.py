@@ -20,7 +20,7 @@ from nsds._jit import by_reference, kernel, tiny
 from nsds.maths.polynomials import NO_ROOT, first_root
 from nsds.model.layout import table
 from nsds.schemes.event_driven.collocation import LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
-from nsds.schemes.problem.box import ULPS, solve
+from nsds.schemes.problem.box import rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.solvers.box.signature import Options, changed
 from nsds.status import CONVERGED, INFEASIBLE
@@ -331,7 +331,7 @@ def _start_again(p, work):
         for k in range(p.m):
             terms += abs(work[p.W + i * p.m + k] * work[p.z + k])
         largest = max(largest, terms)
-    return ULPS * largest
+    return rounding_of(largest)
 
 
 @kernel

@@ -7,10 +7,10 @@ accepted only if every sign is right; S depends only on the multipliers of the l
 from nsds._jit import inlined, kernel, view
 from nsds.schemes.linear_algebra import invert_in_place
 from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
+from nsds.solvers.box.signature import UNDERFLOW
 
 LARGEST = 16  # unknowns; above, preparing S at each switch costs more than it saves
 NO_BASIS = -1  # in place of the state of the first unknown: no basis is known
-UNDERFLOW = 1e-290  # least denominator
 
 
 @inlined

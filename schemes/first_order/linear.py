@@ -25,7 +25,7 @@ from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, t
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS, outputs_of_cones
+from nsds.schemes.problem.box import outputs_of_cones, rounding_of
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, note_unstable, place_branches, solve_near
 from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store_inverse
 from nsds.solvers.table import find
@@ -219,7 +219,7 @@ def step(t_new, s, calls, options, memory):
             found &= residual <= calls.solver_options.tol
             iwork[p.open] = max(iwork[p.open], 0) if found else iwork[p.open]
         if not found:
-            work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, memory)
+            work[p.rounding] = rounding_of(_largest_terms(output_weight, constraints, entries, p, memory))
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
             status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)

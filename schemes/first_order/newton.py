@@ -34,16 +34,16 @@ from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
+from nsds.solvers.box.signature import UNDERFLOW
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to the terms that cancel: smaller ones are rounding
 _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
-_UNDERFLOW = 1e-290  # least denominator of relative errors, so that decaying states do not divide by 0
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
 # One row per group of bodies that are solved for together: offset of M/h if its matrix changes, else ABSENT.
@@ -416,7 +416,7 @@ def _largest_residual(check_y, constraints, p, memory):
 @tiny
 def _larger(error, difference, size):
     """The larger of an error and ``|difference| / size``."""
-    size = max(size, _UNDERFLOW)
+    size = max(size, UNDERFLOW)
     return abs(difference) / size if abs(difference) > error * size else error
 
 
@@ -605,7 +605,7 @@ def _predict(input_weight, output_weight, s, p, memory):
                     size += abs(term)
         work[p.q + i] = q_i
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
 
 
 @inlined

@@ -8,9 +8,10 @@ import numpy as np
 
 from nsds._jit import absolute, bits_of, chosen, inlined, larger, load, put, spread, tiny
 from nsds.model.layout import ABSENT, DENSE, table
-from nsds.schemes.first_order.last_basis import NO_BASIS, UNDERFLOW
+from nsds.schemes.first_order.last_basis import NO_BASIS
 from nsds.schemes.linear_algebra import apply_inverse_in_lanes
 from nsds.solvers.box.newton_min import BASIC, LOWER
+from nsds.solvers.box.signature import UNDERFLOW
 
 # Offsets in the memory from `propose` to `commit`.
 KEPT = table(

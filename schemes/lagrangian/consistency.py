@@ -7,7 +7,7 @@ from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.outputs import update_outputs, velocity
 from nsds.schemes.memory import of_each_member
-from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.problem.box import rounding_of, worse
 from nsds.schemes.problem.rows import POSITION
 
 
@@ -40,7 +40,7 @@ def _make_consistent(t, s, calls, options, memory):
             work[p.q + n], size = velocity(c, entries, memory)
             most = max(most, size)
             n += 1
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     # 3. impulses that satisfy them, from the given velocities
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0

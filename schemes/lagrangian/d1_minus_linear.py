@@ -37,7 +37,7 @@ from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, up
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
-from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.problem.box import rounding_of, worse
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
@@ -93,7 +93,7 @@ def step(t_new, s, calls, options, memory):
         work[p.total + i] = 0.0
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.a_old, p.scratch, memory)
-    evaluate_curvature(t, h, s.relations, p, functions, memory)
+    evaluate_curvature(t, h, p.a_old, s.relations, p, functions, memory)
     status, n_iter, residual = add_contact(AT_START, p.a_old, s, calls, options, memory)
     # 2. predicted end: positions, operators, forces
     _move(h, parts, elements, p, memory)
@@ -102,7 +102,7 @@ def step(t_new, s, calls, options, memory):
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.dv, p.scratch, memory)
-    evaluate_curvature(t_new, h, s.relations, p, functions, memory)
+    evaluate_curvature(t_new, h, p.dv, s.relations, p, functions, memory)
     # 3. contact forces at the end, and the smooth motion
     status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, calls, options, memory)
     finite = end_smooth_motion(h, parts, elements, p, memory)
@@ -295,4 +295,4 @@ def _state_problem(n, when, a, options, constraints, entries, p, memory):
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
         work[p.q + b] = s
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)

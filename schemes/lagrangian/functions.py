@@ -5,13 +5,11 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, view
-from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
+from nsds.model.functions import call_function, is_finite_at, nan_of
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import memory
-from nsds.schemes.derivatives import FORWARD_STEP, derivative
+from nsds.schemes.derivatives import FORWARD_STEP, derivative, derivative_by_time
 from nsds.schemes.linear_algebra import subtract_product
-
-_OF_A_STEP = 0.25  # of a step: the longest finite difference in time
 
 
 @kernel
@@ -206,12 +204,7 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, memory):
         derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, memory)
     # 3. rate by a central difference in time
     if is_new and r.rate != ABSENT and r.h_function != ABSENT and r.h_t_function == ABSENT:
-        x, lam, z = view(work, r.x, n), view(work, r.lam, m), view(memory.mem, r.z, r.n_z)
-        step = min(CENTRAL_STEP * max(1.0, abs(t)), _OF_A_STEP * h)
-        call_function(functions, r.h_function, (t + step, x, lam, z, view(work, r.rate, m)))
-        call_function(functions, r.h_function, (t - step, x, lam, z, view(work, spare, m)))
-        for i in range(m):
-            work[r.rate + i] = (work[r.rate + i] - work[spare + i]) / (2.0 * step)
+        derivative_by_time(t, h, r, m, r.rate, spare, functions, memory)
     # 4. D and B
     if r.D != ABSENT:
         if is_new or r.D_function != ABSENT:

@@ -39,7 +39,7 @@ from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_posi
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
-from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.problem.box import rounding_of, worse
 from nsds.status import CONVERGED, INEXACT
 
 IS_ONE_STEP = False  # accelerations are carried from one step to the next
@@ -198,7 +198,7 @@ def _start_accelerations(t, s, calls, options, memory):
     invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
     evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, memory)
-    evaluate_curvature(t, h, form.relations, p, functions, memory)
+    evaluate_curvature(t, h, p.acc, form.relations, p, functions, memory)
     # 2. acceleration of each bilateral constraint without multipliers
     n = _list(False, h, constraints, entries, p, memory)
     most = 0.0
@@ -212,7 +212,7 @@ def _start_accelerations(t, s, calls, options, memory):
             size += abs(term)
         work[p.q + a] = w
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     # 3. multipliers, and both accelerations
     status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, calls, memory)
     for i in range(p.n_dofs):
@@ -327,6 +327,6 @@ def _jump(n, weight, h, form, metrics, calls, memory):
         w, size = velocity(c, form.entries, memory)
         work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * memory.mem[c.ydot])
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
     status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, calls, memory)
     return status, residual

@@ -24,7 +24,7 @@ from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.activation import slack
 from nsds.schemes.problem.active import choose_active, extract_active, solve_active
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import place_blocks
 from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
 from nsds.schemes.problem.rows import POSITION
@@ -241,7 +241,7 @@ def _state_problem(n, h, theta, constraints, entries, p, memory):
             w += y / (h * theta)
         work[p.q + a] = w
         most = max(most, size)
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
 
 
 @inlined

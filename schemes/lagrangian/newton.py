@@ -35,16 +35,16 @@ from nsds.schemes.linear_algebra import (
 from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.active import choose_active, extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import place_blocks
 from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
 from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
+from nsds.solvers.box.signature import UNDERFLOW
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _ROUNDING = 1e-4  # velocities below this times |q| / h times the tolerance are lost in the rounding of q
 _LEAST_CHANGE = 2e-15  # change of velocities by an iteration, relative to them and to q / h, that is all rounding
-_UNDERFLOW = 1e-290  # least denominator of relative errors, so that decaying motions do not divide by 0
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
 _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
@@ -610,7 +610,7 @@ def _error(n, n_iter, change, has_changed, s, options, memory):
             work[p.impulse + inputs[k].dof] += abs(push)
     for i in range(p.n_dofs):
         if n_iter > 0 and change > _LEAST_CHANGE and work[p.dv + i] != 0.0:
-            error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
+            error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], UNDERFLOW))
         zero += 0.0 * work[p.dv + i]
     # 2. NaN and infinity anywhere, added as 0 times the value
     for a in range(n):
@@ -661,7 +661,7 @@ def _constraint_error(a, c, options, elements, entries, couplings, p, memory):
     if not at_position:
         s += rebound(c, memory)
     error = abs(s - work[p.w + a])
-    return error / max(size, _UNDERFLOW)
+    return error / max(size, UNDERFLOW)
 
 
 @tiny
@@ -880,7 +880,7 @@ def _state_problem(n, shift, s, options, memory):
         for k in range(c.input, c.input_end):
             memory.mem[inputs[k].q + 2 * inputs[k].n] = 0.0
     # 4. rounding of the largest sum: velocities below it are 0
-    work[p.rounding] = ULPS * most
+    work[p.rounding] = rounding_of(most)
 
 
 @inlined

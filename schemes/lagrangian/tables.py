@@ -47,6 +47,7 @@ RELATION = table(
 )  # fmt: skip
 TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
 TANGENTS |= {(form, size): size - 1 for form in ("friction", "poisson", "multiple_impact") for size in (2, 3)}
+CURVATURE = 4  # entries a row: curvature, its error, its value by other points, and of a relation the distance of these
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
@@ -248,7 +249,7 @@ def _relation_rows(line, parts, functions, level, work):
         rows[column] = ABSENT
     # 2. arguments and values of user functions
     if of_users:
-        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", m)):
+        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", CURVATURE * m)):
             rows[field] = work.reserve(count * size) + size * each
     # 3. rate: a prescribed velocity, or the explicit time derivative
     if "velocity" in values.dtype.names and values.dtype["velocity"].base.kind == "f":

@@ -12,6 +12,7 @@ from nsds.model.layout import ABSENT, DENSE, SPARSE, table
 from nsds.schemes.linear_algebra import apply_inverse_in_lanes
 from nsds.schemes.problem.activation import slack
 from nsds.schemes.problem.rows import VELOCITY
+from nsds.solvers.box.signature import UNDERFLOW
 
 # Offsets in the memory from `propose` to `commit`.
 KEPT = table(
@@ -146,7 +147,7 @@ def _impulse(width, W, c, entries, k, mem, work, kept):
     z = larger(-q / W, zero)
     w = W * z + q
     error = larger(larger(0.0 - w, chosen(z > 0.0, 0.0 + w, zero)), zero)
-    merit = chosen(error > 0.0, error / (absolute(q) + absolute(W * z)), zero)
+    merit = chosen(error > 0.0, error / larger(absolute(q) + absolute(W * z), spread(UNDERFLOW, width)), zero)
     return z, merit, chosen((W > 0.0) & (z < np.inf) & (0.0 * w == 0.0), spread(1.0, width), zero)
 
 

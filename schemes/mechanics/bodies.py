@@ -21,6 +21,7 @@ from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
 from nsds.maths.vectors import dot, norm, times_transposed
 from nsds.model.layout import ABSENT
+from nsds.schemes.derivatives import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
 from nsds.schemes.mechanics.tables import FREE, Rigid, no_bodies
 from nsds.schemes.memory import MEMORY
@@ -30,7 +31,6 @@ from nsds.schemes.rigid.forces import force_of
 from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_in
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import FORCE, V
-from nsds.schemes.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
 
 STATE = 13  # numbers of a body
 _ROOM = MOST * FIELDS

@@ -116,7 +116,7 @@ def _start_from_blows(p, n, row, column, constraints, memory):
         if c.blow != ABSENT:
             work[p.z + a] -= work[c.blow]
             work[p.z + a] = max(work[p.z + a], 0.0) if c.component == 0 else work[p.z + a]
-    work[p.rounding] += box.ULPS * most
+    work[p.rounding] += box.rounding_of(most)
 
 
 @tiny

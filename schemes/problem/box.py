@@ -2,11 +2,17 @@
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box.newton_min import one_unknown
-from nsds.solvers.box.signature import Options, call_solver
+from nsds.solvers.box.signature import UNDERFLOW, Options, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 _ROUNDING = 2.0**-52  # of the terms of a row
 ULPS = 64 * _ROUNDING  # relative to the terms that cancel in q: its possible error
+
+
+@tiny
+def rounding_of(most):
+    """What rounding may have done to q; most: the largest sum of terms that cancel in one of its rows."""
+    return max(ULPS * most, UNDERFLOW)
 
 
 @inlined

@@ -7,11 +7,12 @@ import numpy as np
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
-from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
+from nsds.model.functions import call_function, is_finite_at, nan_of
 from nsds.model.joints import ANGLE, COUPLER, GEAR
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory, model_of
+from nsds.schemes.derivatives import differences
 from nsds.schemes.rigid.joint_rows import joint_row, seen_from
 from nsds.schemes.rigid.tables import EQUALITY, V
 from nsds.status import advice
@@ -219,17 +220,7 @@ def _evaluate_relation(t, r, qa, qb, has_b, functions, memory):
     if r.jac_function != ABSENT:
         call_function(functions, r.jac_function, (t, at, h, z, D))
     else:
-        for j in range(n):
-            x_j, step = x[j], CENTRAL_STEP * max(1.0, abs(x[j]))
-            x[j] = x_j + step
-            call_function(functions, r.h_function, (t, at, nothing, z, h))
-            for i in range(r.m):
-                D[i * n + j] = h[i]
-            x[j] = x_j - step
-            call_function(functions, r.h_function, (t, at, nothing, z, h))
-            for i in range(r.m):
-                D[i * n + j] = (D[i * n + j] - h[i]) / (2.0 * step)
-            x[j] = x_j
+        differences(t, at, nothing, z, r.h_function, r.m, r.x, n, r.spare, r.spare + r.m * n, functions, memory)
     # 3. explicit time derivative, and h at the point itself, last, so that h is not that of a difference
     if r.h_t_function != ABSENT:
         call_function(functions, r.h_t_function, (t, at, nothing, z, rate))

@@ -230,7 +230,7 @@ def _interaction(records, line, first, d, functions, work):
         ("last", m),
         ("off", 1),
         ("x", 14),
-        ("spare", 14 * m),
+        ("spare", 17 * m),
         ("angle_old", 2 * m),
         ("force_old", m * is_given),
         ("force", m * is_given),

@@ -9,7 +9,7 @@ Applications 74 (1992) 391–411; Murty, Linear Complementarity, section 4.2.
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.solvers.box.signature import clip, conclude, diagonal, excess, is_affordable
+from nsds.solvers.box.signature import UNDERFLOW, clip, conclude, diagonal, excess, is_affordable
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _PATIENCE = 10  # block exchanges without progress before single ones
@@ -82,7 +82,7 @@ def one_unknown(M, q, lower, upper, options, z, w, info):
         info[1] = np.inf
         return NON_FINITE
     error = excess(w[0], 0.0, lower[0], upper[0], z[0])
-    info[1] = error / (abs(q[0]) + abs(M[0] * z[0])) if error > 0.0 else 0.0
+    info[1] = error / max(abs(q[0]) + abs(M[0] * z[0]), UNDERFLOW) if error > 0.0 else 0.0
     return CONVERGED if info[1] <= options.tol else STALLED
 
 

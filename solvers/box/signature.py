@@ -43,6 +43,7 @@ _TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains in long
 _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
+UNDERFLOW = 1e-290  # less than this is compared with this, so that what dies out is not divided by 0, or by what has lost its digits
 _SPLITTER = 2.0**27 + 1.0
 OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
 MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding

@@ -1,5 +1,6 @@
 """Methods compared: every method on every problem of a folder or list, as one structured array."""
 
+import math
 import time
 import zipfile
 import zlib
@@ -12,11 +13,13 @@ from nsds import _checks
 from nsds.solvers import table
 from nsds.solvers.box import forms
 from nsds.solvers.box.signature import solve_repeatedly
+from nsds.solvers.desks import left_at_interrupts
 
 PROFILE = np.dtype(
     [("problem", "U48"), ("method", "U16"), ("n", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8"), ("time", "<f8")]
 )
 _LONGEST = 3600.0  # seconds that one problem may be repeated with a method
+_BRIEF = 0.1  # seconds: what takes longer listens for Ctrl-C
 _ROWS = ("data", "indices", "indptr", "shape")  # a matrix by compressed rows
 _MATRICES, _BOUNDS, _COUNTS = ("M", "H"), ("lb", "ub"), ("n", "m")  # arrays of two dimensions, those that may be infinite, whole numbers
 
@@ -220,7 +223,7 @@ def _measured(problem, choice, seconds):
     """One row of a profile; choice: (`Method`, options)."""
     method, options = choice
     arguments = prepared(problem, method, options, np.zeros(np.size(problem.q)))
-    status, least = fastest(seconds, solve_repeatedly, (False, *arguments))
+    status, least = fastest(seconds, True, solve_repeatedly, (False, *arguments))
     info = arguments[-3]
     return problem.name, method.name, np.size(problem.q), status, info[0], info[1], least
 
@@ -234,13 +237,19 @@ def prepared(problem, method, options, z0):
     return table.arguments_of(method, options, box, q.size, z0[order])
 
 
-def fastest(seconds, repeated, arguments):
-    """(status, seconds of one solution), the least of as many repetitions ``repeated(count, *arguments)`` as fit; at least one."""
-    repeated(1, *arguments)  # before the clock starts: it compiles on demand
+def fastest(seconds, may_be_left, repeated, arguments):
+    """(status, seconds of one solution), the least of as many repetitions ``repeated(count, *arguments)`` as fit; at least one.
+
+    may_be_left: whether Ctrl-C is heard while one takes long, see `nsds.solvers.desks.left_at_interrupts`.
+    """
+    work, began = math.inf if may_be_left else 0.0, time.perf_counter()
+    left_at_interrupts(work, repeated, 1, *arguments)  # before the clock starts: it compiles on demand
+    if time.perf_counter() - began < _BRIEF and seconds < _BRIEF:
+        work = 0.0  # to begin a thread would be seen in the time
     times, count, end = [], 1, time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
         began = time.perf_counter()
-        status = repeated(count, *arguments)
+        status = left_at_interrupts(work, repeated, count, *arguments)
         times.append((time.perf_counter() - began) / count)
         count = max(1, min(100_000, int(0.05 * seconds / times[-1])))
     return status, min(times)

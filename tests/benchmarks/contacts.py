@@ -137,7 +137,7 @@ def own_generic(stored):
     solve_box_repeatedly(0, False, *arguments)
 
     def solve_box(seconds):
-        status, least = profiling.fastest(seconds, solve_box_repeatedly, (False, *arguments))
+        status, least = profiling.fastest(seconds, False, solve_box_repeatedly, (False, *arguments))
         return status, least, public().z
 
     return Own(solve_box, None, public, None)
@@ -150,7 +150,7 @@ def solution(problem):
     solve_repeatedly(0, *arguments)
 
     def solve(seconds):
-        return *profiling.fastest(seconds, solve_repeatedly, arguments), arguments[-5]
+        return *profiling.fastest(seconds, False, solve_repeatedly, arguments), arguments[-5]
 
     return solve
 

@@ -33,7 +33,7 @@ def warm_time(problem, seconds=0.02):
     z0 = solvers.solve_relay(*problem[1:], on_failure="continue").z
     arguments = prepared(problem, *table.chosen("auto", "relay"), z0)
     solve_repeatedly(2, True, *arguments)
-    status, least = fastest(seconds, solve_repeatedly, (True, *arguments))
+    status, least = fastest(seconds, False, solve_repeatedly, (True, *arguments))
     return least if status == CONVERGED else None
 
 

@@ -776,6 +776,22 @@ def test_relations_and_systems_of_different_families_are_refused():
         nsds.simulate(nsds.system(p=nsds.first_order(good, x=[1.0])), t_end=1.0, h=0.1, scheme=nsds.moreau_jean())
 
 
+@pytest.mark.parametrize("size", [1e-300, 2e-320, 2e-323])
+@pytest.mark.parametrize("method", ["auto", "lemke", "newton_fb"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_what_has_died_out_is_solved(n, method, size):
+    """Below 1e-308 numbers lose digits, so that the error of an exact solution is a part of its terms: that is no failure."""
+    system = nsds.system(
+        plant=nsds.first_order_linear(A=[[-1.0]], x=[-size]),
+        diodes=nsds.interaction(
+            nsds.first_order_linear_relation(np.ones((n, 1)), -np.ones((1, n)), 3 * np.eye(n) + 0.5), nsds.complementarity(), on="plant"
+        ),
+    )
+    rows = nsds.simulate(system, t_end=0.1, h=0.01, solver=nsds.solvers.solver(method))
+    assert not rows["status"].any()
+    assert (abs(rows["diodes"]["lambda"]) <= size).all()
+
+
 # --- relative degree ----------------------------------------------------------------------------------------------------------------
 def chain_of_integrators(r, D=0.0):
     """Relative degree r: lambda acts on the last of r integrators, y is the first."""

@@ -61,6 +61,10 @@ def contacts(n):
     return nsds.solvers.solve_fc3d(M[:n, :n], q[:n], 0.5, "nsgs", max_iter=10**4, tol=1e-14, on_failure="continue").r
 
 
+def profile(method, max_iter, seconds):
+    return nsds.solvers.profile([hard], [method], max_iter=max_iter, seconds=seconds)["status"] * 0
+
+
 """
 _OF_ANALYSIS = """
 circuit = nsds.circuit(["V1 in 0 SIN(0 1 50)", "R1 in out 1k", "C1 out 0 1u"])
@@ -78,6 +82,21 @@ def exponents(system, n, **settings):
     return nsds.lyapunov(system, n_periods=2, transient=n, **settings)["exponents"]
 
 
+def orbit(period):
+    return nsds.orbit(circuit, period=period, h=1e-4, scheme=nsds.euler_moreau())["x"]
+
+
+n, rest = 400, np.ones(400)
+chain = nsds.system(
+    chain=nsds.lagrangian_linear(M=np.eye(n), K=2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1), fext=rest, q=0 * rest, v=0 * rest),
+    floor=nsds.interaction(nsds.lagrangian_linear_relation(np.eye(n)), nsds.newton_impact(e=0.0), on="chain"),
+)
+
+
+def equilibrium(max_iter, tol):
+    return nsds.equilibrium(chain, tol=tol, max_iter=max_iter, on_failure="continue")["t"]
+
+
 """
 _KINDS = {
     "euler_moreau": (_OF_RUNS, "nsds.simulate(circuit, t_end={}, h=1e-6, save_every=10**9)['t'][:1]", "1e-3", "1e6"),
@@ -87,9 +106,13 @@ _KINDS = {
     "event-driven mechanics": (_OF_RUNS, "last(mass, {}, 1.0)", "1.0", "1e5"),
     "pivots": (_OF_SOLVERS, "pivots({})", "3", "10**9"),
     "factors": (_OF_SOLVERS, "solution({})", "6", "2400"),
+    "profile": (_OF_SOLVERS, "profile(*{})", "('murty', 3, 0.0)", "('murty', 10**9, 0.0)"),
+    "repetitions": (_OF_SOLVERS, "profile(*{})", "('lemke', None, 0.0)", "('lemke', None, 3600.0)"),
     "contacts": (_OF_SOLVERS, "contacts({})", "6", "2400"),
     "iterated map": (_OF_ANALYSIS, "exponents(image, {})", "2", "10**9"),
     "tangent map": (_OF_ANALYSIS, "exponents(spin, {}, period=1.0)", "2", "10**8"),
+    "orbit": (_OF_ANALYSIS, "orbit({})", "0.02", "1e4"),
+    "rest": (_OF_ANALYSIS, "equilibrium(*{})", "(1, 1e-9)", "(10**9, 1e-300)"),
     "tangent map of steps": (_OF_ANALYSIS, "exponents(circuit, {}, period=0.02, h=1e-4, scheme=nsds.euler_moreau())", "2", "10**8"),
 }
 
