@@ -7,7 +7,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import call_solver, hides_data
+from nsds.solvers.box.signature import MINOR, call_solver, entry, hides_data, largest_in_row, least_data, tells
 from nsds.solvers.desks import DOUBTFUL, REFUSED
 from nsds.status import CONVERGED
 
@@ -153,18 +153,18 @@ def _order_by(key, before, begin, after):
 
 
 class Units(NamedTuple):
-    """Powers of two by which a problem was multiplied: rows, unknowns, and both q and z."""
+    """Powers of two by which rows were multiplied, and in which unknowns are counted."""
 
     rows: np.ndarray
     columns: np.ndarray
-    size: float
 
 
 def in_common_units(row, column, M, q, lower, upper):
-    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow.
+    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow, and q of one size in all that is linked.
 
-    ``R M C`` with largest entries of rows and columns about 1, ``R q / size`` and ``bounds / (C size)``. Powers of two, so that nothing is
-    rounded; a symmetric matrix stays symmetric.
+    ``R M C`` with largest entries of rows and columns about 1, ``R q`` and ``bounds / C``. Rows that unknowns link, and these unknowns,
+    share one more unit, in which the largest q is about 1: nothing says how costs and constraints of a programme compare. Powers of two,
+    so that nothing is rounded; a symmetric matrix stays symmetric.
     """
     n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
     exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
@@ -175,21 +175,79 @@ def in_common_units(row, column, M, q, lower, upper):
         np.maximum.at(largest[1], column, exponent + R[i] + C[column])
         step = np.where(largest > -np.inf, np.round(largest / 2), 0.0)
         R, C = R - step[0], C - step[1]
-    empty = np.bincount(i, M != 0.0, n) == 0
-    size = np.max(np.frexp(q)[1] + R, where=(q != 0.0) & ~empty, initial=-np.inf)
+    part_of_row, part_of_column = _linked(n, i[M != 0.0], column[M != 0.0])
+    size, far = np.full((2, 2 * n), -np.inf)
+    np.maximum.at(size, part_of_row[q != 0.0], (np.frexp(q)[1] + R)[q != 0.0])
     for side in (lower, upper):
-        far = np.max(np.frexp(side)[1] - C, where=np.isfinite(side) & (side != 0.0), initial=-np.inf)
-        size = max(size, far - (_FAR if size > -np.inf else 0.0))
-    size = size if size > -np.inf else 0.0
-    R[empty] = size - np.frexp(q[empty])[1]  # rows of zeros take the size of the others
-    units = Units(R, C, size)
-    scaled = _times(M, R[i] + C[column]), _times(q, R - size), *(_bound(side, -C - size) for side in (lower, upper))
+        is_data = np.isfinite(side) & (side != 0.0)
+        np.maximum.at(far, part_of_column[is_data], (np.frexp(side)[1] - C)[is_data])
+    size = np.maximum(size, far - np.where(size > -np.inf, _FAR, 0.0))
+    size[size == -np.inf] = 0.0
+    units = Units(R - size[part_of_row], C + size[part_of_column])
+    scaled = _times(M, R[i] + C[column]), _times(q, units.rows), *(_bound(side, -units.columns) for side in (lower, upper))
     return Box(row, column, *scaled), units
+
+
+def _linked(n, row, column):
+    """Numbers of the parts to which rows and columns belong that entries link with each other."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    _, part = connected_components(coo_array((np.ones(row.size), (row, n + column)), shape=(2 * n, 2 * n)), directed=False)
+    return part[:n], part[n:]
+
+
+@kernel
+def are_alike(row, column, M, q, most):
+    """Whether every q_i that is rounding beside the largest q is so beside that of the rows with which z link it. Work: most (n,).
+
+    Else `nsds.solvers.box.signature.least_data`, one measure for all rows, would take for rounding what is data.
+    """
+    largest, smallest = 0.0, np.inf
+    for i in range(q.size):
+        size = largest_in_row(row, M, i)
+        most[i] = abs(q[i]) / size if size > 0.0 else 0.0
+        largest = max(largest, most[i])
+        smallest = min(smallest, most[i]) if most[i] > 0.0 else smallest
+    if smallest >= MINOR * largest:
+        return True
+    for i in range(q.size):
+        is_told = False
+        for k in range(row[i], row[i + 1]):
+            is_told |= tells(M[k], column[k], row, column, M)
+        most[i] = most[i] if is_told else 0.0
+    n_sweeps, spread = 0, True
+    while spread and n_sweeps < q.size:
+        spread = _spread_largest(row, column, M, most)
+        n_sweeps += 1
+    least = least_data(row, column, M, q)
+    for i in range(q.size):
+        size = largest_in_row(row, M, i)
+        if MINOR * most[i] * size < abs(q[i]) <= least * size:
+            return False
+    return True
+
+
+@kernel
+def _spread_largest(row, column, M, most):
+    """Rows with a z in common get the largest of what they have, one unknown after the other, forward and back; False: all had it."""
+    spread = False
+    for a in range(2 * most.size):
+        j = a if a < most.size else 2 * most.size - 1 - a
+        largest = 0.0
+        for k in range(row[j], row[j + 1]):
+            if most[column[k]] > largest and entry(row, column, M, column[k], j) != 0.0:
+                largest = most[column[k]]
+        for k in range(row[j], row[j + 1]):
+            if most[column[k]] < largest and entry(row, column, M, column[k], j) != 0.0:
+                most[column[k]] = largest
+                spread = True
+    return spread
 
 
 @kernel
 def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """Solve a problem from a guess; REFUSED where a number is NaN or so large or small that it wants `in_common_units`, or bounds cross.
+    """Solve a problem from a guess; REFUSED where it wants `in_common_units`, a number is NaN, or bounds cross.
 
     DOUBTFUL in place of CONVERGED where rounding of the terms of a row hides more than tol of its data.
     solver: the address of its compiled code; all else as in `nsds.solvers.box.signature`.
@@ -198,7 +256,7 @@ def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, i
     for i in range(q.size):
         is_good &= lower[i] <= upper[i] and lower[i] < np.inf and upper[i] > -np.inf and abs(z0[i]) < np.inf
         z[i] = z0[i]
-    if not is_good:
+    if not (is_good and are_alike(row, column, M, q, w)):
         return REFUSED
     iwork[0] = 0
     status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
@@ -233,7 +291,7 @@ def _bound(side, exponent):
 def in_units_of(units, order, z):
     """A z of the user's in the units of a scaled problem, whose unknown k is order[k]; the order stays the user's."""
     exponent = np.empty(z.size)
-    exponent[order] = -units.columns - units.size
+    exponent[order] = -units.columns
     return _times(z, exponent)
 
 
@@ -244,7 +302,7 @@ def in_users_units(units, lower, upper, scaled_lower, scaled_upper, z, w):
     """
     at_lower, at_upper = z <= scaled_lower, z >= scaled_upper
     at_lower &= ~at_upper | (w >= 0.0)
-    z, w = _times(z, units.columns + units.size), _times(w, units.size - units.rows)
+    z, w = _times(z, units.columns), _times(w, -units.rows)
     return np.where(at_lower, lower, np.where(at_upper, upper, np.clip(z, lower, upper))), w
 
 

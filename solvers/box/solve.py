@@ -454,8 +454,13 @@ def _in_python(owner, solver, options, M, q, lower, upper):
     if isinstance(M, np.ndarray):
         _checks.finite(owner, "M", M)
     row, column, data, _ = forms.compressed_rows(M)
-    problem = row, column, data, q, *forms.bounds(owner, n, lower, upper)
-    status, z, w, info = solver.kernel(*problem, options)
+    given = forms.Box(row, column, data, q, *forms.bounds(owner, n, lower, upper))
+    if forms.are_alike(*given[:4], np.empty(n)):
+        status, z, w, info = solver.kernel(*given, options)
+    else:
+        problem, units = forms.in_common_units(*given)
+        status, z, w, info = solver.kernel(*problem, options)
+        z, w, status = _returned(units, given, problem, options, z, w, info, status)
     return Solution(z, w, int(status), int(info[0]), float(info[1]), solver.name)
 
 
