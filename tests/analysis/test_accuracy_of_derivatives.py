@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import nsds
+from nsds.analysis.carried import refined
 
 # (q, characteristic value, kind): tables 20.1 of Abramowitz and Stegun
 CHARACTERISTIC = [(5.0, -5.80004602, 1), (5.0, 1.85818754, -1), (5.0, -5.79008060, -1), (5.0, 2.09946045, 1)]
@@ -30,7 +31,7 @@ def map_of(rate, x, length, *given):
     return np.transpose(ends)
 
 
-@pytest.mark.parametrize(("a", "q"), [(1.0, 5.0), (-3.0, 8.0), (30.0, 20.0)])
+@pytest.mark.parametrize(("a", "q"), [(1.0, 5.0), (-3.0, 8.0), (30.0, 20.0), (2.0, 25.0)])
 @pytest.mark.parametrize("n_periods", [1, 3])
 def test_monodromy_of_mathieu(a, q, n_periods):
     M = map_of(rate_of_mathieu, np.zeros(2), n_periods * np.pi, a, q)
@@ -107,3 +108,21 @@ def test_branch_of_duffing():
     assert (abs(volumes - np.exp(-0.1 * branch["period"])) <= 4.0 * ENOUGH * np.maximum(1.0, sizes) ** 2).all()
     assert (branch["error"] <= ENOUGH).all()
     assert (branch["error"] > 0.0).all()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("fails_below", [0, 2, 10**9])
+def test_the_error_is_that_of_half_as_many_rows(rows, fails_below):
+    """Of two members whose derivatives are off by ``1 / rows^4``; runs with few rows may fail, and give NaN."""
+
+    def derivatives(rows):
+        values = np.array([1.0, 2.0]) + [1.0 / rows**4, 0.0]
+        return rows, np.where(rows < fails_below, np.nan, values)[:, None, None]
+
+    result, error, used = refined(derivatives, rows, 1.0)
+    assert result == used
+    if fails_below > 10**6:
+        assert np.isnan(error).all()
+    else:
+        assert error == pytest.approx([15.0 / used**4, 0.0], rel=1e-3)
+        assert error[0] <= ENOUGH
