@@ -7,8 +7,8 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import MINOR, call_solver, entry, hides_data, largest_in_row, least_data, tells
-from nsds.solvers.desks import DOUBTFUL, REFUSED
+from nsds.solvers.box.signature import MINOR, call_solver, exact_error, hides_data, largest_in_row, row_sum, size_beside
+from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN
 from nsds.status import CONVERGED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
@@ -198,68 +198,58 @@ def _linked(n, row, column):
 
 
 @kernel
-def are_alike(row, column, M, q, most):
-    """Whether every q_i that is rounding beside the largest q is so beside that of the rows with which z link it. Work: most (n,).
+def wants_common_units(status, tol, row, column, M, q, lower, upper, z):
+    """Whether what a method says hangs on what counts as rounding beside the largest q, which depends on units of rows and unknowns.
 
-    Else `nsds.solvers.box.signature.least_data`, one measure for all rows, would take for rounding what is data.
+    So it is where some q_i is so small, for rows whose largest entry is 1, and the method has failed, proved that there is no solution, or
+    returns a z that misses a row by more than tol of its q_i, or, where that is 0, of its terms.
     """
     largest, smallest = 0.0, np.inf
     for i in range(q.size):
         size = largest_in_row(row, M, i)
-        most[i] = abs(q[i]) / size if size > 0.0 else 0.0
-        largest = max(largest, most[i])
-        smallest = min(smallest, most[i]) if most[i] > 0.0 else smallest
+        if size > 0.0 and q[i] != 0.0:
+            largest, smallest = max(largest, abs(q[i]) / size), min(smallest, abs(q[i]) / size)
     if smallest >= MINOR * largest:
+        return False
+    if status != CONVERGED:
         return True
     for i in range(q.size):
-        is_told = False
-        for k in range(row[i], row[i + 1]):
-            is_told |= tells(M[k], column[k], row, column, M)
-        most[i] = most[i] if is_told else 0.0
-    n_sweeps, spread = 0, True
-    while spread and n_sweeps < q.size:
-        spread = _spread_largest(row, column, M, most)
-        n_sweeps += 1
-    least = least_data(row, column, M, q)
-    for i in range(q.size):
-        size = largest_in_row(row, M, i)
-        if MINOR * most[i] * size < abs(q[i]) <= least * size:
-            return False
-    return True
+        _, terms = row_sum(i, row, column, M, q, z)
+        if exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * (abs(q[i]) if q[i] != 0.0 else terms):
+            return True
+    return False
 
 
 @kernel
-def _spread_largest(row, column, M, most):
-    """Rows with a z in common get the largest of what they have, one unknown after the other, forward and back; False: all had it."""
-    spread = False
-    for a in range(2 * most.size):
-        j = a if a < most.size else 2 * most.size - 1 - a
-        largest = 0.0
-        for k in range(row[j], row[j + 1]):
-            if most[column[k]] > largest and entry(row, column, M, column[k], j) != 0.0:
-                largest = most[column[k]]
-        for k in range(row[j], row[j + 1]):
-            if most[column[k]] < largest and entry(row, column, M, column[k], j) != 0.0:
-                most[column[k]] = largest
-                spread = True
-    return spread
+def meets(tol, row, column, M, q, lower, upper, z):
+    """Whether z misses no row by more than tol of its q_i, or of what z of the size that others ask for have in it; in common units.
+
+    A q_i below tol asks for no size: of a sum that should be 0 it is what rounding left there, or less than what is asked.
+    """
+    for i in range(q.size):
+        size = max(abs(q[i]), size_beside(i, tol, row, column, M, q, lower, upper))
+        if exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * size:
+            return False
+    return True
 
 
 @kernel
 def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """Solve a problem from a guess; REFUSED where it wants `in_common_units`, a number is NaN, or bounds cross.
 
-    DOUBTFUL in place of CONVERGED where rounding of the terms of a row hides more than tol of its data.
+    In place of CONVERGED: DOUBTFUL where rounding of the terms of a row hides more than tol of its data, UNCERTAIN where it hangs on units.
     solver: the address of its compiled code; all else as in `nsds.solvers.box.signature`.
     """
     is_good = _are_moderate(False, M) and _are_moderate(False, q) and _are_moderate(True, lower) and _are_moderate(True, upper)
     for i in range(q.size):
         is_good &= lower[i] <= upper[i] and lower[i] < np.inf and upper[i] > -np.inf and abs(z0[i]) < np.inf
         z[i] = z0[i]
-    if not (is_good and are_alike(row, column, M, q, w)):
+    if not is_good:
         return REFUSED
     iwork[0] = 0
     status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
+    if wants_common_units(status, options.tol, row, column, M, q, lower, upper, z):
+        return UNCERTAIN if status == CONVERGED else REFUSED
     is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z)
     return DOUBTFUL if is_doubtful else status
 

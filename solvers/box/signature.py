@@ -144,14 +144,14 @@ def least_data(row, column, M, q):
     for i in range(q.size):
         if abs(q[i]) > most * largest_in_row(row, M, i):
             for k in range(row[i], row[i + 1]):
-                if tells(M[k], column[k], row, column, M):
+                if _tells(M[k], column[k], row, column, M):
                     most = abs(q[i]) / largest_in_row(row, M, i)
                     break
     return MINOR * most
 
 
 @kernel
-def tells(part, j, row, column, M):
+def _tells(part, j, row, column, M):
     """True when an entry of column j is no rounding beside the largest there, so that q of its row says how large z_j may be."""
     largest = 0.0
     for k in range(row[j], row[j + 1]):
@@ -172,7 +172,7 @@ def _natural_size(j, least, row, column, M, sizes, lower, upper):
         part = abs(entry(row, column, M, i, j))
         worth = abs(sizes[i])
         if 0.0 < worth < size * part and worth > least * largest_in_row(row, M, i):
-            if tells(part, j, row, column, M):
+            if _tells(part, j, row, column, M):
                 size = worth / part  # what costs most to know is asked last
             else:
                 by_small = min(by_small, worth / part)
@@ -217,12 +217,12 @@ def _has_peers(i, row, column, M, q):
     most = 0.0
     for k in range(row[i], row[i + 1]):
         j = column[k]
-        if not tells(M[k], j, row, column, M):
+        if not _tells(M[k], j, row, column, M):
             continue
         for l in range(row[j], row[j + 1]):
             other = column[l]
             part = entry(row, column, M, other, j)
-            if other != i and part != 0.0 and tells(part, j, row, column, M):
+            if other != i and part != 0.0 and _tells(part, j, row, column, M):
                 most = max(most, abs(q[other]) / largest_in_row(row, M, other))
     return most > 0.0 and abs(q[i]) > MINOR * most * largest_in_row(row, M, i)
 

@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
-from nsds.solvers.desks import DOUBTFUL, REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
+from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN, Desk, Desks, key_of, left_at_interrupts, work_of
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
@@ -426,6 +426,8 @@ def _by(owner, solver, options, M, q, lower, upper, guess):
     given = desk.problem
     given.M[...], (given.q[...], given.lower[...], given.upper[...], desk.guess[...]) = data, vectors
     status, z, w, info = int(desk.solve()), desk.z, desk.w, desk.info
+    if status == UNCERTAIN:
+        status = CONVERGED if _is_certain(options.tol, given, z) else REFUSED
     if status == REFUSED:
         _checks.finite(owner, "q", q)
         forms.bounds(owner, n, lower, upper)
@@ -455,9 +457,9 @@ def _in_python(owner, solver, options, M, q, lower, upper):
         _checks.finite(owner, "M", M)
     row, column, data, _ = forms.compressed_rows(M)
     given = forms.Box(row, column, data, q, *forms.bounds(owner, n, lower, upper))
-    if forms.are_alike(*given[:4], np.empty(n)):
-        status, z, w, info = solver.kernel(*given, options)
-    else:
+    status, z, w, info = solver.kernel(*given, options)
+    is_open = forms.wants_common_units(status, options.tol, *given, z)
+    if is_open and not (status == CONVERGED and _is_certain(options.tol, given, z)):
         problem, units = forms.in_common_units(*given)
         status, z, w, info = solver.kernel(*problem, options)
         z, w, status = _returned(units, given, problem, options, z, w, info, status)
@@ -470,6 +472,12 @@ def _desk(solver, options, row, column):
     problem = forms.Box(row, column, np.zeros(column.size), *np.zeros((3, n)))
     arguments = table.arguments_of(solver, options, problem, n, np.zeros(n))
     return Desk(forms.solve_moderate, arguments, problem, work_of(column.size, n, options.max_iter))
+
+
+def _is_certain(tol, given, z):
+    """Whether a z that a method calls a solution is one in common units, too."""
+    problem, units = forms.in_common_units(*given)
+    return forms.meets(tol, *problem, forms.in_units_of(units, slice(None), z)) and confirm.holds(tol, *given, z)
 
 
 def _in_other_units(given, solver, options, guess):

@@ -116,7 +116,7 @@ def test_the_error_is_that_of_half_as_many_rows(rows, fails_below):
     """Of two members whose derivatives are off by ``1 / rows^4``; runs with few rows may fail, and give NaN."""
 
     def derivatives(rows):
-        values = np.array([1.0, 2.0]) + [1.0 / rows**4, 0.0]
+        values = np.array([1.0 + 1.0 / rows**4, 2.0])
         return rows, np.where(rows < fails_below, np.nan, values)[:, None, None]
 
     result, error, used = refined(derivatives, rows, 1.0)
