@@ -62,7 +62,7 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
 def holds(tol, row, column, M, q, lower, upper, z):
     """Whether a z that `conclude` calls a solution is one though its rows may have grown until rounding hides what is missing."""
     problem = row, column, M, q, lower, upper, z
-    return not hides_data(tol, *problem) or confirmed(tol, *problem)[0]
+    return not hides_data(tol, *problem, np.empty(q.size)) or confirmed(tol, *problem)[0]
 
 
 def _solutions_of(A, rows, columns):

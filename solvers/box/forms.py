@@ -250,7 +250,7 @@ def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, i
     status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
     if wants_common_units(status, options.tol, row, column, M, q, lower, upper, z):
         return UNCERTAIN if status == CONVERGED else REFUSED
-    is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z)
+    is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z, w)
     return DOUBTFUL if is_doubtful else status
 
 
