@@ -4,9 +4,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import matrix_balance
+from scipy.sparse.csgraph import connected_components
 
 DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
 _SMALL = 1e-3  # of the largest state: one that is smaller has no scale of its own
+_MINOR = 0.1  # of what a state is like by the others that it acts on: one that is smaller has their scale
 _CORRECTIONS = 8  # of a point, at most
 FAST, GROWTH, LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
 _FARTHEST = 1.0  # of all the way: corrections that lead farther lead nowhere, and parameters out of their ranges
@@ -169,10 +172,23 @@ def is_isolated(point):
     return point.least > _ISOLATED
 
 
-def scale_of(x):
-    """Units of a state: its own sizes, but for numbers that are small."""
+def scale_of(x, M=None):
+    """Units of a state: its own sizes, but for numbers that are small.
+
+    By the map M of tangent vectors small is what is less than others make of it: units that balance M, in each part of the state whose
+    coordinates act on each other, tell how these compare, as of a velocity that is small where the section is. So a state of 1e-6 beside
+    one of 1e6 has a unit of its own.
+    """
     largest = abs(x).max() or 1.0
-    return np.where(abs(x) > _SMALL * largest, abs(x), largest)
+    if M is None:
+        return np.where(abs(x) > _SMALL * largest, abs(x), largest)
+    scale, (n_parts, part) = np.zeros(x.size), connected_components(M != 0.0, connection="strong")
+    for k in range(n_parts):
+        own = np.flatnonzero(part == k)
+        units = matrix_balance(M[np.ix_(own, own)], permute=False, separate=True)[1][0]
+        like = units * (abs(x[own]) / units).max()
+        scale[own] = np.where(abs(x[own]) > _MINOR * like, abs(x[own]), like)
+    return np.where(scale > 0.0, scale, largest)
 
 
 def tests_of_maps(M):

@@ -7,13 +7,14 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import MINOR, call_solver, exact_error, hides_data, largest_in_row, row_sum, size_beside
+from nsds.solvers.box.signature import MINOR, call_solver, entry, exact_error, hides_data, largest_in_row, row_sum
 from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN
 from nsds.status import CONVERGED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
 _FAR = 160.0  # binary digits by which bounds may be larger than what q asks of z
+_LOST = 2.0**-48  # of 1: what rounding leaves of sums of some terms
 _SPARSE_FROM = 32  # unknowns from which a dense matrix is searched for zeros
 _DENSITY = 0.2
 
@@ -222,15 +223,32 @@ def wants_common_units(status, tol, row, column, M, q, lower, upper, z):
 
 @kernel
 def meets(tol, row, column, M, q, lower, upper, z):
-    """Whether z misses no row by more than tol of its q_i, or of what z of the size that others ask for have in it; in common units.
+    """Whether z misses no row by more than tol of its q_i, or of the terms of z that carry alone what some other row asks for.
 
-    A q_i below tol asks for no size: of a sum that should be 0 it is what rounding left there, or less than what is asked.
+    So a q_i is what rounding left of a sum that should be 0, or less than what is asked, if others say that z are so much larger. Rows
+    whose q are rounding beside 1 themselves, the largest q of what is linked, say nothing, and are nothing where no others tell.
     """
     for i in range(q.size):
-        size = max(abs(q[i]), size_beside(i, tol, row, column, M, q, lower, upper))
+        asked = 0.0
+        for k in range(row[i], row[i + 1]):
+            if M[k] != 0.0:
+                asked += abs(M[k]) * _asked_by_others(i, column[k], row, column, M, q, lower, upper)
+        size = asked + abs(q[i]) if asked > 0.0 or abs(q[i]) > _LOST * largest_in_row(row, M, i) else 1.0
         if exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * size:
             return False
     return True
+
+
+@kernel
+def _asked_by_others(i, j, row, column, M, q, lower, upper):
+    """The least z_j that carries alone the q of a row other than i, up to its bounds; 0 where no row tells."""
+    size = np.inf
+    for k in range(row[j], row[j + 1]):
+        other = column[k]
+        part = abs(entry(row, column, M, other, j))
+        if other != i and abs(q[other]) > _LOST * largest_in_row(row, M, other) and part > 0.0:
+            size = min(size, abs(q[other]) / part)
+    return min(size, max(abs(lower[j]), abs(upper[j]))) if size < np.inf else 0.0
 
 
 @kernel

@@ -499,8 +499,10 @@ def _returned(units, given, problem, options, z, w, info, status):
         status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
     if status == CONVERGED:
         status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
-    if status == CONVERGED and not confirm.holds(options.tol, *problem, rounded):
-        status = STALLED
+    if status == CONVERGED:
+        is_open = forms.wants_common_units(status, options.tol, *problem, rounded)
+        holds = (not is_open or forms.meets(options.tol, *problem, rounded)) and confirm.holds(options.tol, *problem, rounded)
+        status = CONVERGED if holds else STALLED
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
     multiply(*given[:4], user_z, w)  # bounds may have lost digits in common units
