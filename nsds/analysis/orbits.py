@@ -1,6 +1,5 @@
 """Periodic orbits: Newton's method on a section, Floquet multipliers, branches of orbits and what happens along them."""
 
-import itertools
 import math
 from contextlib import closing
 
@@ -16,7 +15,6 @@ from nsds.status import CONVERGED, advice
 _HALVINGS = 8
 _FAR = 1e9  # times the first state, or 1: what is farther has drifted away
 _SINGULAR = 1e-13  # 1 over the condition of Newton's equations: below it they are singular
-_SMALLEST = (None, 1e-7)  # singular values that count: beyond rounding; beyond the noise of derivatives, where symmetries leave others
 _STRETCH = 4.0  # by how much a step of Newton's method may change a period: another would lead to runs without end
 _LATER = (0.29, 0.5, 0.79)  # of a period: from where a cycle is looked for again
 _SHORT = 2.0**-17  # of a period: the step of differences in time
@@ -273,9 +271,9 @@ def newton_and_period(section, x, values, tol, max_iter):
         bordered = np.block([[returned.maps[0] - np.eye(section.n), by_period[:, None]], [start[None] / delta, np.zeros((1, 1))]])
         if not np.isfinite(bordered).all():
             break
-        for smallest, halving in itertools.product(_SMALLEST, range(_HALVINGS)):
-            step = 0.5**halving * np.linalg.lstsq(bordered, np.append(returned.ends[0] - x, 0.0), rcond=smallest)[0]
-            trial, length = x - step[:-1], period - step[-1]
+        step = np.linalg.lstsq(bordered, np.append(returned.ends[0] - x, 0.0), rcond=None)[0]
+        for halving in range(_HALVINGS):
+            trial, length = x - step[:-1] * 0.5**halving, period - step[-1] * 0.5**halving
             if not period / _STRETCH < length < period * _STRETCH:
                 continue
             result = section.returns(trial[None], [[length]])
