@@ -651,7 +651,8 @@ CALLS = {
         "system": "record of bodies", "trajectory": "trajectory", "count": "few"}),
     "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {
         "system": "record of bodies", "trajectory": "trajectory", "path": "gif", "fps": "frames a second", "speed": "positive",
-        "inches": "positive", "dpi": "positive"}),
+        "inches": "positive", "dpi": "positive", "shapes": "shapes of pictures", "box": "box", "elev": "number or none",
+        "azim": "number or none"}),
     "plotting.animate_plane": (nsds.plotting.animate_plane, lambda: {
         "trajectory": rows(), "lines": lambda row: [np.eye(2)], "path": os.devnull + ".gif"}, {
         "trajectory": "trajectory", "path": "gif", "fps": "frames a second", "speed": "positive", "inches": "positive",
