@@ -8,6 +8,7 @@ from nsds._jit import bound
 
 REFUSED = -1  # no status: the problem is not as compiled code wants it
 DOUBTFUL = -2  # no status: CONVERGED, if it is confirmed that rounding hides nothing
+UNCERTAIN = -3  # no status: CONVERGED, if what was taken for rounding is so in other units, too
 _MOST_COLUMNS = 2**10  # of a pattern that is remembered
 _OFTEN = 100  # problems on a desk, in which numba's call has cost as much more as binding does
 _MOST = 64  # sizes, each with as many desks as threads were at work at once

@@ -237,8 +237,18 @@ def random_rows(rng):
     z, w = random_solution(rng, lower, upper)
     q = w - M @ z
     terms = abs(M) @ abs(z) + abs(w)
-    is_seen = (abs(q) > 1e-9 * terms).any() or not q.any()  # else rounding is all that there is
-    return SOLVABLE if is_seen else ANY, R[:, None] * M * C, R * q, lower / C, upper / C
+    return SOLVABLE if _is_seen(M, q, terms) else ANY, R[:, None] * M * C, R * q, lower / C, upper / C
+
+
+def _is_seen(M, q, terms):
+    """Whether q is 0 or more than rounding of the terms of which it came in some row of each part whose rows z link with each other.
+
+    Else rounding is all that is given there, and asks for an answer of its own: what other parts are worth does not tell its unit.
+    """
+    linked = (M != 0.0).astype(int) @ (M != 0.0).T > 0
+    for _ in q:
+        linked |= linked.astype(int) @ linked > 0
+    return all((abs(q) > 1e-9 * terms)[part].any() or not q[part].any() for part in linked | np.eye(q.size, dtype=bool))
 
 
 def _contradictory_rows(rng, n):

@@ -109,7 +109,8 @@ class _Curve(Path):
 
     def __init__(self, section, kind, until, tol):
         first = section.values
-        super().__init__(section, first, np.array([abs(first[0]) or 1.0, until - first[1]]), tol, scale_of(section.x))
+        scale = scale_of(section.x, section.returns(section.x[None], [first]).maps[0])
+        super().__init__(section, first, np.array([abs(first[0]) or 1.0, until - first[1]]), tol, scale)
         self.kind, self.own = kind, KINDS.index(kind)
 
     def begun(self, owner):

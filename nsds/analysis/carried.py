@@ -250,11 +250,12 @@ class Carried:
 def refined(derivatives, rows, shortest):
     """(result, error (members,), rows) of runs with tangent maps, whose rows are doubled until the derivatives have converged.
 
-    derivatives: a function of rows that gives (result, derivatives (members, n, k)); shortest: the shortest section. The error is the
-    change from half as many rows, relative to the largest derivative, or 1.
+    derivatives: a function of rows that gives (result, derivatives (members, n, k)); rows: at first, 2 or more; shortest: the shortest
+    section. The error is the change since half as many rows, relative to the largest derivative, or 1; NaN where the run has failed.
     """
     # 1. with half the rows and with these: a first estimate of the error
-    (_, coarse), (result, fine) = derivatives(max(1, rows // 2)), derivatives(rows)
+    rows = max(2, rows)
+    (_, coarse), (result, fine) = derivatives(rows // 2), derivatives(rows)
     error = _change(coarse, fine)
     # 2. double until all members are accurate, or the change no longer falls because it is noise
     while (error > _ACCURATE).any() and 2 * rows <= min(_MOST_ROWS, shortest / SHORTEST):
@@ -267,8 +268,9 @@ def refined(derivatives, rows, shortest):
 
 
 def _change(coarse, fine):
-    """Largest change of each member, relative to the largest derivative, or 1."""
-    return abs(fine - coarse).max(axis=(1, 2)) / np.maximum(1.0, abs(fine).max(axis=(1, 2)))
+    """Of each member the largest change, relative to the largest derivative, or 1; infinite where only the coarse ones are NaN."""
+    change = abs(fine - coarse).max(axis=(1, 2)) / np.maximum(1.0, abs(fine).max(axis=(1, 2)))
+    return np.where(np.isnan(change) & np.isfinite(fine).all(axis=(1, 2)), np.inf, change)
 
 
 def rows_for(run, again):

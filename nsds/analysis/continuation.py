@@ -138,7 +138,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
         require_run(owner, returned, x)
         section.require_drive(x, section.values)
         # 3. the branch, then those that leave it, generation by generation
-        first = _Branch(section, x, until, tol, corners)
+        first = _Branch(section, scale_of(x, returned.maps[0]), until, tol, corners)
         found = leave = [_pieces(first, first.begun(owner, x), steps, max_points)]
         for _ in range(switch):
             leave = [one for before in leave for one in _that_leave(before, opened, steps, max_points)]
@@ -216,8 +216,8 @@ class _Branch(Path):
     Pieces of one branch share the special points at which branches leave, and those at which they return.
     """
 
-    def __init__(self, section, x, until, tol, corners, parent=None, before=None):
-        super().__init__(section, section.values, until - section.values, tol, scale_of(x) if parent is None else parent.scale)
+    def __init__(self, section, scale, until, tol, corners, parent=None, before=None):
+        super().__init__(section, section.values, until - section.values, tol, scale)
         self.corners, self.parent = corners, parent
         self.crossings, self.rejoined = ([], []) if before is None else (before.crossings, before.rejoined)
 
@@ -253,7 +253,7 @@ class _Branch(Path):
             across = one if abs(one @ point.direction) < abs(other @ point.direction) else other
             ways = [across, -across]
         # 2. a first point beside the special one in each direction, nearer and nearer until Newton's method stays close to it
-        branch = _Branch(section, self.parts(point.u)[0], self.first + self.span, self.tol, self.corners, parent=self)
+        branch = _Branch(section, self.scale, self.first + self.span, self.tol, self.corners, parent=self)
         returned, *_ = branch.equations(point.u)
         for way in ways:
             away = way - (way @ point.direction) * point.direction
@@ -328,7 +328,7 @@ class _Branch(Path):
             section, states = self.section.later(part, [self.parts(one.u) for one in [*apart[-1:], last]])
             if section is None:
                 continue
-            other = _Branch(section, states[-1], self.first + self.span, self.tol, self.corners, before=self)
+            other = _Branch(section, self.scale, self.first + self.span, self.tol, self.corners, before=self)
             other.parent = self.parent
             ends = [np.append(x / other.scale, one.u[section.n :]) for x, one in zip(states, [*apart[-1:], last], strict=True)]
             towards = ends[-1] - ends[0] if apart else np.append(np.zeros(section.n), math.copysign(1.0, last.direction[-1]))

@@ -277,6 +277,8 @@ def newton_and_period(section, x, values, tol, max_iter):
         by_period = (around[0] - around[1]) / (2.0 * delta)
         # 2. bordered Newton equations: a phase condition removes the freedom along the orbit
         bordered = np.block([[returned.maps[0] - np.eye(section.n), by_period[:, None]], [start[None] / delta, np.zeros((1, 1))]])
+        if not np.isfinite(bordered).all():
+            break
         step = np.linalg.lstsq(bordered, np.append(returned.ends[0] - x, 0.0), rcond=None)[0]
         # 3. step halving; a step that changes the period too much is not tried
         for halving in range(_HALVINGS):

@@ -4,9 +4,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import matrix_balance
+from scipy.sparse.csgraph import connected_components
 
 DIFFERENCE = 2.0**-17  # finite difference by the parameter, relative to its range or itself
 _SMALL = 1e-3  # of the largest state: smaller states have no scale of their own
+_MINOR = 0.1  # of its size by the others that it acts on: a smaller state has their scale
 _CORRECTIONS = 8  # Newton corrections of a point, at most
 FAST, GROWTH, LONGEST = 3, 1.5, 4.0  # corrections up to which the next step grows, its factor, largest multiple of the first step
 _FARTHEST = 1.0  # of the whole path: larger corrections diverge, and leave the ranges of the parameters
@@ -178,10 +181,23 @@ def is_isolated(point):
     return point.least > _ISOLATED
 
 
-def scale_of(x):
-    """Scales of a state: its own magnitudes, except for small numbers."""
+def scale_of(x, M=None):
+    """Units of a state: its own sizes, but for numbers that are small.
+
+    By the map M of tangent vectors small is what is less than others make of it: units that balance M, in each part of the state whose
+    coordinates act on each other, tell how these compare, as of a velocity that is small where the section is. So a state of 1e-6 beside
+    one of 1e6 has a unit of its own.
+    """
     largest = abs(x).max() or 1.0
-    return np.where(abs(x) > _SMALL * largest, abs(x), largest)
+    if M is None:
+        return np.where(abs(x) > _SMALL * largest, abs(x), largest)
+    scale, (n_parts, part) = np.zeros(x.size), connected_components(M != 0.0, connection="strong")
+    for k in range(n_parts):
+        own = np.flatnonzero(part == k)
+        units = matrix_balance(M[np.ix_(own, own)], permute=False, separate=True)[1][0]
+        like = units * (abs(x[own]) / units).max()
+        scale[own] = np.where(abs(x[own]) > _MINOR * like, abs(x[own]), like)
+    return np.where(scale > 0.0, scale, largest)
 
 
 def tests_of_maps(M):

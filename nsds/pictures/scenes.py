@@ -505,6 +505,7 @@ def _write_film(path, shown, draw, fps, dpi, size, **axes):
     figure = Figure(figsize=size)
     FigureCanvasAgg(figure)
     ax = figure.add_axes((0, 0, 1, 1), **axes)
+    draw(ax, shown[0])  # what it refuses is raised here: beyond, matplotlib covers it by an error of its own, for lack of frames
     writer = PillowWriter(fps=fps)
     with writer.saving(figure, str(path), dpi):
         for each in shown:

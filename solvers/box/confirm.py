@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 
 from nsds.maths.superlu import factorise
-from nsds.solvers.box.signature import LEVELS, MINOR, OF_DATA, hides_data, multiply_exactly, rounding_of_data, size_beside
+from nsds.solvers.box.signature import LEVELS, OF_DATA, hides_data, least_data, multiply_exactly, rounding_of_data, size_beside
 
 _ROUNDING = 2.0**-52
 _LEFT, _AT_MOST = 1e-3, 0.01  # of the rounding of a row's terms, and of its data: what more digits must leave of its error
@@ -29,16 +29,16 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
     multiply_exactly(row, column, M, q, z, w)
     whole = csr_array((M, column, row), shape=(n, n))
     parts = csr_array((abs(M), column, row), shape=(n, n))
-    least = _least_data(parts, q)
+    least = least_data(row, column, M, q)
     at_bound = (z == lower) | (z == upper)
     terms = abs(q) + parts @ abs(z)
     is_rounding = abs(q) <= least * parts.max(axis=1).toarray().ravel()
     data = np.where(is_rounding, 0.0, abs(q)) + parts @ np.where(at_bound, abs(z), 0.0)
     for i in np.tile(np.flatnonzero(data == 0.0), LEVELS):
-        data[i] = data[i] or size_beside(i, least[i], row, column, M, data, lower, upper)
+        data[i] = data[i] or size_beside(i, least, row, column, M, data, lower, upper)
     data = np.where(data > 0.0, data, abs(q))
-    of_data = [rounding_of_data(i, least[i], row, column, M, q, lower, upper) for i in range(n)]
-    of_matrix = [OF_DATA * size_beside(i, least[i], row, column, M, data, lower, upper) for i in range(n)]
+    of_data = [rounding_of_data(i, least, row, column, M, q, lower, upper) for i in range(n)]
+    of_matrix = [OF_DATA * size_beside(i, least, row, column, M, data, lower, upper) for i in range(n)]
     enough = np.max([tol * data, np.minimum(_LEFT * _ROUNDING * terms, _AT_MOST * data), of_data, of_matrix], axis=0)
     B = np.flatnonzero(~at_bound)
     rows, columns = 1.0 / np.where(terms > 0.0, terms, 1.0)[B], np.where(z == 0.0, 1.0, abs(z))[B]
@@ -59,30 +59,10 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
     return False, float(worst)
 
 
-def _least_data(parts, q):
-    """For each row what `nsds.solvers.box.signature.least_data` says, of those rows alone that z link with it; parts: magnitudes of M.
-
-    Others have units of their own, as the costs of a programme have beside its constraints.
-    """
-    from scipy.sparse import block_array
-    from scipy.sparse.csgraph import connected_components
-
-    entries, n = parts.tocoo(), q.size
-    entries.eliminate_zeros()
-    _, label = connected_components(block_array([[None, entries], [entries.T, None]]), directed=False)
-    of_columns, of_rows, tells = np.zeros(n), np.zeros(n), np.zeros(n, bool)
-    np.maximum.at(of_columns, entries.col, entries.data)
-    np.maximum.at(of_rows, entries.row, entries.data)
-    tells[entries.row[entries.data > MINOR * of_columns[entries.col]]] = True
-    most = np.zeros(2 * n)
-    np.maximum.at(most, label[:n][tells], abs(q[tells]) / of_rows[tells])
-    return MINOR * most[label[:n]]
-
-
 def holds(tol, row, column, M, q, lower, upper, z):
     """Whether a z that `conclude` calls a solution is one though its rows may have grown until rounding hides what is missing."""
     problem = row, column, M, q, lower, upper, z
-    return not hides_data(tol, *problem) or confirmed(tol, *problem)[0]
+    return not hides_data(tol, *problem, np.empty(q.size)) or confirmed(tol, *problem)[0]
 
 
 def _solutions_of(A, rows, columns):

@@ -7,13 +7,14 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import call_solver, hides_data
-from nsds.solvers.desks import DOUBTFUL, REFUSED
+from nsds.solvers.box.signature import MINOR, call_solver, entry, exact_error, hides_data, largest_in_row, row_sum
+from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN
 from nsds.status import CONVERGED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
 _FAR = 160.0  # binary digits by which bounds may be larger than what q asks of z
+_LOST = 2.0**-48  # of 1: what rounding leaves of sums of some terms
 _SPARSE_FROM = 32  # unknowns from which a dense matrix is searched for zeros
 _DENSITY = 0.2
 
@@ -153,18 +154,18 @@ def _order_by(key, before, begin, after):
 
 
 class Units(NamedTuple):
-    """Powers of two by which a problem was multiplied: rows, unknowns, and both q and z."""
+    """Powers of two by which rows were multiplied, and in which unknowns are counted."""
 
     rows: np.ndarray
     columns: np.ndarray
-    size: float
 
 
 def in_common_units(row, column, M, q, lower, upper):
-    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow.
+    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow, and q of one size in all that is linked.
 
-    ``R M C`` with largest entries of rows and columns about 1, ``R q / size`` and ``bounds / (C size)``. Powers of two, so that nothing is
-    rounded; a symmetric matrix stays symmetric.
+    ``R M C`` with largest entries of rows and columns about 1, ``R q`` and ``bounds / C``. Rows that unknowns link, and these unknowns,
+    share one more unit, in which the largest q is about 1: nothing says how costs and constraints of a programme compare. Powers of two,
+    so that nothing is rounded; a symmetric matrix stays symmetric.
     """
     n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
     exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
@@ -175,23 +176,86 @@ def in_common_units(row, column, M, q, lower, upper):
         np.maximum.at(largest[1], column, exponent + R[i] + C[column])
         step = np.where(largest > -np.inf, np.round(largest / 2), 0.0)
         R, C = R - step[0], C - step[1]
-    empty = np.bincount(i, M != 0.0, n) == 0
-    size = np.max(np.frexp(q)[1] + R, where=(q != 0.0) & ~empty, initial=-np.inf)
+    part_of_row, part_of_column = _linked(n, i[M != 0.0], column[M != 0.0])
+    size, far = np.full((2, 2 * n), -np.inf)
+    np.maximum.at(size, part_of_row[q != 0.0], (np.frexp(q)[1] + R)[q != 0.0])
     for side in (lower, upper):
-        far = np.max(np.frexp(side)[1] - C, where=np.isfinite(side) & (side != 0.0), initial=-np.inf)
-        size = max(size, far - (_FAR if size > -np.inf else 0.0))
-    size = size if size > -np.inf else 0.0
-    R[empty] = size - np.frexp(q[empty])[1]  # rows of zeros take the size of the others
-    units = Units(R, C, size)
-    scaled = _times(M, R[i] + C[column]), _times(q, R - size), *(_bound(side, -C - size) for side in (lower, upper))
+        is_data = np.isfinite(side) & (side != 0.0)
+        np.maximum.at(far, part_of_column[is_data], (np.frexp(side)[1] - C)[is_data])
+    size = np.maximum(size, far - np.where(size > -np.inf, _FAR, 0.0))
+    size[size == -np.inf] = 0.0
+    units = Units(R - size[part_of_row], C + size[part_of_column])
+    scaled = _times(M, R[i] + C[column]), _times(q, units.rows), *(_bound(side, -units.columns) for side in (lower, upper))
     return Box(row, column, *scaled), units
+
+
+def _linked(n, row, column):
+    """Numbers of the parts to which rows and columns belong that entries link with each other."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    _, part = connected_components(coo_array((np.ones(row.size), (row, n + column)), shape=(2 * n, 2 * n)), directed=False)
+    return part[:n], part[n:]
+
+
+@kernel
+def wants_common_units(status, tol, row, column, M, q, lower, upper, z):
+    """Whether what a method says hangs on what counts as rounding beside the largest q, which depends on units of rows and unknowns.
+
+    So it is where some q_i is so small, for rows whose largest entry is 1, and the method has failed, proved that there is no solution, or
+    returns a z that misses a row by more than tol of its q_i, or, where that is 0, of its terms.
+    """
+    largest, smallest = 0.0, np.inf
+    for i in range(q.size):
+        size = largest_in_row(row, M, i)
+        if size > 0.0 and q[i] != 0.0:
+            largest, smallest = max(largest, abs(q[i]) / size), min(smallest, abs(q[i]) / size)
+    if smallest >= MINOR * largest:
+        return False
+    if status != CONVERGED:
+        return True
+    for i in range(q.size):
+        _, terms = row_sum(i, row, column, M, q, z)
+        if exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * (abs(q[i]) if q[i] != 0.0 else terms):
+            return True
+    return False
+
+
+@kernel
+def meets(tol, row, column, M, q, lower, upper, z):
+    """Whether z misses no row by more than tol of its q_i, or of the terms of z that carry alone what some other row asks for.
+
+    So a q_i is what rounding left of a sum that should be 0, or less than what is asked, if others say that z are so much larger. Rows
+    whose q are rounding beside 1 themselves, the largest q of what is linked, say nothing, and are nothing where no others tell.
+    """
+    for i in range(q.size):
+        asked = 0.0
+        for k in range(row[i], row[i + 1]):
+            if M[k] != 0.0:
+                asked += abs(M[k]) * _asked_by_others(i, column[k], row, column, M, q, lower, upper)
+        size = asked + abs(q[i]) if asked > 0.0 or abs(q[i]) > _LOST * largest_in_row(row, M, i) else 1.0
+        if exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * size:
+            return False
+    return True
+
+
+@kernel
+def _asked_by_others(i, j, row, column, M, q, lower, upper):
+    """The least z_j that carries alone the q of a row other than i, up to its bounds; 0 where no row tells."""
+    size = np.inf
+    for k in range(row[j], row[j + 1]):
+        other = column[k]
+        part = abs(entry(row, column, M, other, j))
+        if other != i and abs(q[other]) > _LOST * largest_in_row(row, M, other) and part > 0.0:
+            size = min(size, abs(q[other]) / part)
+    return min(size, max(abs(lower[j]), abs(upper[j]))) if size < np.inf else 0.0
 
 
 @kernel
 def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """Solve a problem from a guess; REFUSED where a number is NaN or so large or small that it wants `in_common_units`, or bounds cross.
+    """Solve a problem from a guess; REFUSED where it wants `in_common_units`, a number is NaN, or bounds cross.
 
-    DOUBTFUL in place of CONVERGED where rounding of the terms of a row hides more than tol of its data.
+    In place of CONVERGED: DOUBTFUL where rounding of the terms of a row hides more than tol of its data, UNCERTAIN where it hangs on units.
     solver: the address of its compiled code; all else as in `nsds.solvers.box.signature`.
     """
     is_good = _are_moderate(False, M) and _are_moderate(False, q) and _are_moderate(True, lower) and _are_moderate(True, upper)
@@ -202,7 +266,9 @@ def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, i
         return REFUSED
     iwork[0] = 0
     status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
-    is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z)
+    if wants_common_units(status, options.tol, row, column, M, q, lower, upper, z):
+        return UNCERTAIN if status == CONVERGED else REFUSED
+    is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z, w)
     return DOUBTFUL if is_doubtful else status
 
 
@@ -233,7 +299,7 @@ def _bound(side, exponent):
 def in_units_of(units, order, z):
     """A z of the user's in the units of a scaled problem, whose unknown k is order[k]; the order stays the user's."""
     exponent = np.empty(z.size)
-    exponent[order] = -units.columns - units.size
+    exponent[order] = -units.columns
     return _times(z, exponent)
 
 
@@ -244,7 +310,7 @@ def in_users_units(units, lower, upper, scaled_lower, scaled_upper, z, w):
     """
     at_lower, at_upper = z <= scaled_lower, z >= scaled_upper
     at_lower &= ~at_upper | (w >= 0.0)
-    z, w = _times(z, units.columns + units.size), _times(w, units.size - units.rows)
+    z, w = _times(z, units.columns), _times(w, -units.rows)
     return np.where(at_lower, lower, np.where(at_upper, upper, np.clip(z, lower, upper))), w
 
 

@@ -39,6 +39,7 @@ _FAILED = 1e100  # relative errors count up to this
 _NEAR = 1e-6  # of a row's terms: what a step to a bound may change
 _MET = 1e-6  # of a row's data: the error up to which it is met
 _MISSED = 1e-3  # of a row's data: the error from which it is not, unless that is rounding
+_SEEN = 1e-3  # of the tolerance: errors of rows that are more than rounding
 _TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains in long rows; in short ones it is less
 _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
@@ -785,18 +786,35 @@ def _spread_sizes(least, row, column, M, lower, upper, sizes):
 
 
 @kernel
-def hides_data(tol, row, column, M, q, lower, upper, z):
-    """True when some row misses its data by more than tol of it, though by rounding of its terms only: z has grown, or only there."""
-    least = -1.0
+def hides_data(tol, row, column, M, q, lower, upper, z, w):
+    """True when some row misses its data by more than tol of it, though by rounding of its terms only: z has grown, or only there.
+
+    A row without data is worth what z of natural size have in it, which is asked, with w as work, where its error is not rounding alone.
+    """
+    least, is_open = -1.0, False
     for i in range(q.size):
         _, terms = row_sum(i, row, column, M, q, z)
         if _ROUNDING * terms > tol * abs(q[i]):
-            data = _data(i, 0.0, row, column, M, q, lower, upper, z)
-            if data > 0.0 and exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * data:
+            data, error = _data(i, 0.0, row, column, M, q, lower, upper, z), exact_error(i, 0.0, row, column, M, q, lower, upper, z)
+            if data > 0.0 and error > tol * data:
                 least = least_data(row, column, M, q) if least < 0.0 else least
                 if data > rounding_of_data(i, least, row, column, M, q, lower, upper):
                     return True
-    return False
+            is_open |= data == 0.0 and error > _SEEN * tol * terms
+    return is_open and _misses_beside(tol, row, column, M, q, lower, upper, z, w)
+
+
+@kernel
+def _misses_beside(tol, row, column, M, q, lower, upper, z, w):
+    """True when some row without data misses more than tol of what z of natural size have in it. Out: w, which holds sizes meanwhile."""
+    least, is_missed = least_data(row, column, M, q), False
+    for i in range(q.size):
+        w[i] = _clear_data(i, least, row, column, M, q, lower, upper, z)
+    _spread_sizes(least, row, column, M, lower, upper, w)
+    for i in range(q.size):
+        is_missed |= w[i] < 0.0 and exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * -w[i]
+    multiply_exactly(row, column, M, q, z, w)
+    return is_missed
 
 
 @tiny

@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
-from nsds.solvers.desks import DOUBTFUL, REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
+from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN, Desk, Desks, key_of, left_at_interrupts, work_of
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
@@ -426,6 +426,8 @@ def _by(owner, solver, options, M, q, lower, upper, guess):
     given = desk.problem
     given.M[...], (given.q[...], given.lower[...], given.upper[...], desk.guess[...]) = data, vectors
     status, z, w, info = int(desk.solve()), desk.z, desk.w, desk.info
+    if status == UNCERTAIN:
+        status = CONVERGED if _is_certain(options.tol, given, z) else REFUSED
     if status == REFUSED:
         _checks.finite(owner, "q", q)
         forms.bounds(owner, n, lower, upper)
@@ -454,8 +456,13 @@ def _in_python(owner, solver, options, M, q, lower, upper):
     if isinstance(M, np.ndarray):
         _checks.finite(owner, "M", M)
     row, column, data, _ = forms.compressed_rows(M)
-    problem = row, column, data, q, *forms.bounds(owner, n, lower, upper)
-    status, z, w, info = solver.kernel(*problem, options)
+    given = forms.Box(row, column, data, q, *forms.bounds(owner, n, lower, upper))
+    status, z, w, info = solver.kernel(*given, options)
+    is_open = forms.wants_common_units(status, options.tol, *given, z)
+    if is_open and not (status == CONVERGED and _is_certain(options.tol, given, z)):
+        problem, units = forms.in_common_units(*given)
+        status, z, w, info = solver.kernel(*problem, options)
+        z, w, status = _returned(units, given, problem, options, z, w, info, status)
     return Solution(z, w, int(status), int(info[0]), float(info[1]), solver.name)
 
 
@@ -465,6 +472,12 @@ def _desk(solver, options, row, column):
     problem = forms.Box(row, column, np.zeros(column.size), *np.zeros((3, n)))
     arguments = table.arguments_of(solver, options, problem, n, np.zeros(n))
     return Desk(forms.solve_moderate, arguments, problem, work_of(column.size, n, options.max_iter))
+
+
+def _is_certain(tol, given, z):
+    """Whether a z that a method calls a solution is one in common units, too."""
+    problem, units = forms.in_common_units(*given)
+    return forms.meets(tol, *problem, forms.in_units_of(units, slice(None), z)) and confirm.holds(tol, *given, z)
 
 
 def _in_other_units(given, solver, options, guess):
@@ -486,8 +499,10 @@ def _returned(units, given, problem, options, z, w, info, status):
         status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
     if status == CONVERGED:
         status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
-    if status == CONVERGED and not confirm.holds(options.tol, *problem, rounded):
-        status = STALLED
+    if status == CONVERGED:
+        is_open = forms.wants_common_units(status, options.tol, *problem, rounded)
+        holds = (not is_open or forms.meets(options.tol, *problem, rounded)) and confirm.holds(options.tol, *problem, rounded)
+        status = CONVERGED if holds else STALLED
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
     multiply(*given[:4], user_z, w)  # bounds may have lost digits in common units

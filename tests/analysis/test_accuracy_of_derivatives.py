@@ -5,6 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import nsds
+from nsds.analysis.carried import refined
+from nsds.analysis.paths import scale_of
 
 # (q, characteristic value, kind): tables 20.1 of Abramowitz and Stegun
 CHARACTERISTIC = [(5.0, -5.80004602, 1), (5.0, 1.85818754, -1), (5.0, -5.79008060, -1), (5.0, 2.09946045, 1)]
@@ -30,7 +32,7 @@ def map_of(rate, x, length, *given):
     return np.transpose(ends)
 
 
-@pytest.mark.parametrize(("a", "q"), [(1.0, 5.0), (-3.0, 8.0), (30.0, 20.0)])
+@pytest.mark.parametrize(("a", "q"), [(1.0, 5.0), (-3.0, 8.0), (30.0, 20.0), (2.0, 25.0)])
 @pytest.mark.parametrize("n_periods", [1, 3])
 def test_monodromy_of_mathieu(a, q, n_periods):
     M = map_of(rate_of_mathieu, np.zeros(2), n_periods * np.pi, a, q)
@@ -107,3 +109,47 @@ def test_branch_of_duffing():
     assert (abs(volumes - np.exp(-0.1 * branch["period"])) <= 4.0 * ENOUGH * np.maximum(1.0, sizes) ** 2).all()
     assert (branch["error"] <= ENOUGH).all()
     assert (branch["error"] > 0.0).all()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("fails_below", [0, 2, 10**9])
+def test_the_error_is_that_of_half_as_many_rows(rows, fails_below):
+    """Of two members whose derivatives are off by ``1 / rows^4``; runs with few rows may fail, and give NaN."""
+
+    def derivatives(rows):
+        values = np.array([1.0 + 1.0 / rows**4, 2.0])
+        return rows, np.where(rows < fails_below, np.nan, values)[:, None, None]
+
+    result, error, used = refined(derivatives, rows, 1.0)
+    assert result == used
+    if fails_below > 10**6:
+        assert np.isnan(error).all()
+    else:
+        assert error == pytest.approx([15.0 / used**4, 0.0], rel=1e-3)
+        assert error[0] <= ENOUGH
+
+
+def test_a_branch_whose_velocity_grows_a_hundredfold_comes_to_its_end():
+    """Through both folds of a hardening oscillator: the velocity at the section is 0.011 at the start, and 2 at resonance."""
+    system = nsds.system(mass=nsds.lagrangian(mass=[[1.0]], fint=hardening, q=[0.3], v=[0.0], z=[0.5]))
+    branch = nsds.continue_orbit(system, parameter="mass.z[0]", until=2.0, step=0.2, period=lambda w: 2.0 * np.pi / w)
+    assert branch["kind"][branch["kind"] != ""].tolist() == ["fold", "fold", "until"]
+    folds = branch[branch["kind"] == "fold"]
+    assert abs(folds["multipliers"] - 1.0).min(axis=1) == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert len(branch) < 60
+
+
+@pytest.mark.parametrize("parts", [[2, 2], [1, 3], [4]])
+def test_units_of_states_follow_those_of_coordinates(parts):
+    """In units that are powers of two, also of parts that do not act on each other; a state that is 0 has the unit that its map tells."""
+    rng = np.random.default_rng(len(parts))
+    M, x = np.zeros((4, 4)), rng.uniform(0.1, 1.0, 4)
+    for first, n in zip(np.cumsum([0, *parts]), parts, strict=False):
+        M[first : first + n, first : first + n] = rng.normal(size=(n, n))
+    x[-1] = 0.0
+    D = 2.0 ** np.array([-20.0, 20.0, -3.0, 7.0])
+    scale = scale_of(x, M)
+    ratio = scale_of(D * x, D[:, None] * M / D) / (D * scale)
+    assert ((ratio >= 0.25) & (ratio <= 4.0)).all()  # balanced to a factor of two
+    assert (scale >= x).all()
+    assert (scale > 0.0).all()

@@ -416,3 +416,41 @@ def test_doubling_and_corner_of_the_cam_follower():
     down = nsds.continue_orbit(follower, until=650.0, **settings)
     assert down["kind"][-1] == "corner"
     assert abs(down["parameter"][-1] - 673.23444503) < 1e-6
+
+
+def attraction(t, x, z, out):
+    for i in range(3):
+        ax = ay = 0.0
+        for j in range(3):
+            if j != i:
+                dx, dy = x[2 * j] - x[2 * i], x[2 * j + 1] - x[2 * i + 1]
+                cube = (dx * dx + dy * dy) ** 1.5
+                ax += dx / cube
+                ay += dy / cube
+        out[2 * i], out[2 * i + 1] = x[6 + 2 * i], x[7 + 2 * i]
+        out[6 + 2 * i], out[7 + 2 * i] = ax, ay
+
+
+def test_an_orbit_among_those_that_its_symmetries_give():
+    """The figure of eight of three bodies, which may move, turn and grow: its equations are singular."""
+    x, v = np.array([0.97000436, -0.24308753]), np.array([-0.93240737, -0.86473146])
+    system = nsds.system(bodies=nsds.first_order(f=attraction, x=np.concatenate([x, -x, np.zeros(2), -0.5 * v, -0.5 * v, v])))
+    found = nsds.orbit(system, period=6.3259, free_period=True, scheme=nsds.event_driven(rtol=1e-12, atol=1e-14))
+    assert found["period"] == pytest.approx(6.32591398, abs=2e-6)  # it scales with the size
+    assert abs(abs(found["multipliers"]) - 1.0).max() <= 1e-3
+
+
+def flight(t, x, z, out):
+    """Of a satellite about the earth and the moon, in a frame that turns with them."""
+    mu = z[0]
+    a, b = ((x[0] + mu) ** 2 + x[1] ** 2) ** 1.5, ((x[0] - 1.0 + mu) ** 2 + x[1] ** 2) ** 1.5
+    out[0], out[1] = x[2], x[3]
+    out[2] = x[0] + 2.0 * x[3] - (1.0 - mu) * (x[0] + mu) / a - mu * (x[0] - 1.0 + mu) / b
+    out[3] = x[1] - 2.0 * x[2] - (1.0 - mu) * x[1] / a - mu * x[1] / b
+
+
+def test_an_orbit_that_is_not_found_is_refused_with_its_residual():
+    """Arenstorf's, whose derivatives of 10^6 leave no step that leads on: no error of linear algebra."""
+    system = nsds.system(craft=nsds.first_order(f=flight, x=[0.994, 0.0, 0.0, -2.00158510637908252], z=[0.012277471]))
+    with pytest.raises(ValueError, match="the residual is"):
+        nsds.orbit(system, period=17.0652165601579625, free_period=True)

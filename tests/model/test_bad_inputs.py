@@ -651,7 +651,8 @@ CALLS = {
         "system": "record of bodies", "trajectory": "trajectory", "count": "few"}),
     "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {
         "system": "record of bodies", "trajectory": "trajectory", "path": "gif", "fps": "frames a second", "speed": "positive",
-        "inches": "positive", "dpi": "positive"}),
+        "inches": "positive", "dpi": "positive", "shapes": "shapes of pictures", "box": "box", "elev": "number or none",
+        "azim": "number or none"}),
     "plotting.animate_plane": (nsds.plotting.animate_plane, lambda: {
         "trajectory": rows(), "lines": lambda row: [np.eye(2)], "path": os.devnull + ".gif"}, {
         "trajectory": "trajectory", "path": "gif", "fps": "frames a second", "speed": "positive", "inches": "positive",
@@ -730,6 +731,23 @@ def test_what_is_bad_is_refused_by_name(name):
         for value in REFUSED[kind]:
             why = what_is_wrong(function, good() | {argument: value}, argument)
             wrong += [f"{argument}={nsds._checks.shortened(value)}: {why}"] if why else []
+    plt.close("all")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(8))
+def test_two_arguments_that_are_bad_are_refused(seed):
+    """One of them by name, whatever the other is: no check of one argument relies on another that is not checked yet."""
+    rng, names, wrong = np.random.default_rng(seed), sorted(CALLS), []
+    for _ in range(60):
+        function, good, kinds = CALLS[names[rng.integers(len(names))]]
+        if len(kinds) < 2:
+            continue
+        chosen = rng.choice(sorted(kinds), 2, replace=False).tolist()
+        values = {name: REFUSED[kinds[name]][rng.integers(len(REFUSED[kinds[name]]))] for name in chosen}
+        why = what_is_wrong(function, good() | values, " ".join(chosen))
+        wrong += [f"{function.__name__}({', '.join(f'{a}={nsds._checks.shortened(v)}' for a, v in values.items())}): {why}"] if why else []
     plt.close("all")
     assert not wrong, "\n".join(wrong)
 

@@ -13,7 +13,7 @@ from nsds import solvers
 from nsds.solvers import desks, table
 from nsds.solvers.box import forms
 from nsds.solvers.box import solve as box
-from nsds.solvers.box.signature import solve_repeatedly
+from nsds.solvers.box.signature import multiply, solve_repeatedly
 from nsds.solvers.contact import forms as contact_forms
 from nsds.solvers.contact import signature
 from nsds.solvers.contact import solve as contact
@@ -220,6 +220,23 @@ def test_numbers_that_are_refused(rng, n, odd):
         again = table.arguments_of(method, options, problem, n, z0)
         assert solve_repeatedly(1, False, *again) == status
         assert [x.tobytes() for x in again[-5:-2]] == [x.tobytes() for x in arguments[-5:-2]]
+
+
+@examples(200)
+@given(generators, st.integers(1, 5))
+def test_units_of_what_is_linked(rng, n):
+    """Powers of two by which w and z of the scaled problem are those of the given one; linked rows have their largest q near 1."""
+    M = np.where(rng.random((n, n)) < 0.4, rng.choice([1.0, 3.0, 2.0**-60], (n, n)), 0.0)
+    q, z = rng.choice([0.0, 1.0, 1e-16, 1e-40], n), rng.normal(size=n)
+    row, column, data, _ = forms.compressed_rows(M)
+    problem, units = forms.in_common_units(row, column, data, q, np.full(n, -np.inf), np.full(n, np.inf))
+    w, inside = np.zeros((2, n))
+    multiply(row, column, data, q, z, w)
+    multiply(*problem[:4], forms.in_units_of(units, slice(None), z), inside)
+    assert np.ldexp(inside, -units.rows.astype(int)) == pytest.approx(w, rel=1e-12, abs=1e-300)
+    linked = np.linalg.matrix_power(((M != 0.0).astype(int) @ (M != 0.0).T) + np.eye(n, dtype=int), n) > 0
+    largest = np.array([abs(problem.q[part]).max() for part in linked])
+    assert ((largest == 0.0) | ((largest >= 0.5) & (largest <= 2.0))).all()
 
 
 def is_ordinary(d, mu, W, q, r0):
