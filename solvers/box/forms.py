@@ -7,7 +7,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import call_solver, hides_data
+from nsds.solvers.box.signature import Problem, call_solver, hides_data
 from nsds.solvers.desks import DOUBTFUL, REFUSED
 from nsds.status import CONVERGED
 
@@ -60,26 +60,15 @@ def dense(value):
     return value.toarray() if hasattr(value, "toarray") else value
 
 
-class Box(NamedTuple):
-    """A box problem as kernels take it: see `nsds.solvers.box.signature`."""
-
-    row: np.ndarray
-    column: np.ndarray
-    M: np.ndarray
-    q: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-
 def box(owner, M, q, lower, upper, reorder):
-    """(`Box`, order) for solvers, of a square M and checked vectors.
+    """(`Problem`, order) for solvers, of a square M and checked vectors.
 
     Sorted compressed rows with symmetric pattern and full diagonal; unknown k is the caller's unknown order[k].
     """
     row, column, data, order = compressed_rows(matrix(owner, "M", M, (q.size, q.size)), reorder)
     if order is None:
-        return Box(row, column, data, q, lower, upper), slice(None)
-    return Box(row, column, data, q[order], lower[order], upper[order]), order
+        return Problem(row, column, data, q, lower, upper), slice(None)
+    return Problem(row, column, data, q[order], lower[order], upper[order]), order
 
 
 def compressed_rows(M, reorder=False):
@@ -160,13 +149,14 @@ class Units(NamedTuple):
     size: float
 
 
-def in_common_units(row, column, M, q, lower, upper):
-    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow.
+def in_common_units(problem):
+    """(`Problem`, `Units`) with numbers whose squares neither vanish nor overflow.
 
     ``R M C`` with largest entries of rows and columns about 1, ``R q / size`` and ``bounds / (C size)``. Powers of two, so that nothing is
     rounded; a symmetric matrix stays symmetric.
     """
-    n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
+    column, M, q = problem.column, problem.M, problem.q
+    n, i = q.size, np.repeat(np.arange(q.size), np.diff(problem.row))
     exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
     R, C = np.zeros(n), np.zeros(n)
     for _ in range(_SCALINGS):
@@ -177,32 +167,35 @@ def in_common_units(row, column, M, q, lower, upper):
         R, C = R - step[0], C - step[1]
     empty = np.bincount(i, M != 0.0, n) == 0
     size = np.max(np.frexp(q)[1] + R, where=(q != 0.0) & ~empty, initial=-np.inf)
-    for side in (lower, upper):
+    for side in (problem.lower, problem.upper):
         far = np.max(np.frexp(side)[1] - C, where=np.isfinite(side) & (side != 0.0), initial=-np.inf)
         size = max(size, far - (_FAR if size > -np.inf else 0.0))
     size = size if size > -np.inf else 0.0
     R[empty] = size - np.frexp(q[empty])[1]  # rows of zeros take the size of the others
     units = Units(R, C, size)
-    scaled = _times(M, R[i] + C[column]), _times(q, R - size), *(_bound(side, -C - size) for side in (lower, upper))
-    return Box(row, column, *scaled), units
+    scaled = _times(M, R[i] + C[column]), _times(q, R - size), *(_bound(side, -C - size) for side in (problem.lower, problem.upper))
+    return Problem(problem.row, column, *scaled), units
 
 
 @kernel
-def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def solve_moderate(solver, z0, problem, options, z, w, info, work, iwork):
     """Solve a problem from a guess; REFUSED where a number is NaN or so large or small that it wants `in_common_units`, or bounds cross.
 
     DOUBTFUL in place of CONVERGED where rounding of the terms of a row hides more than tol of its data.
     solver: the address of its compiled code; all else as in `nsds.solvers.box.signature`.
     """
-    is_good = _are_moderate(False, M) and _are_moderate(False, q) and _are_moderate(True, lower) and _are_moderate(True, upper)
-    for i in range(q.size):
+    lower, upper = problem.lower, problem.upper
+    is_good = (
+        _are_moderate(False, problem.M) and _are_moderate(False, problem.q) and _are_moderate(True, lower) and _are_moderate(True, upper)
+    )
+    for i in range(problem.q.size):
         is_good &= lower[i] <= upper[i] and lower[i] < np.inf and upper[i] > -np.inf and abs(z0[i]) < np.inf
         z[i] = z0[i]
     if not is_good:
         return REFUSED
     iwork[0] = 0
-    status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
-    is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z)
+    status = call_solver(solver, (problem, options, z, w, info, work, iwork))
+    is_doubtful = status == CONVERGED and hides_data(options.tol, problem, z)
     return DOUBTFUL if is_doubtful else status
 
 

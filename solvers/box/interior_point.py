@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box import band
-from nsds.solvers.box.signature import a_row_is_infeasible, affordable, conclude, largest_in_row
+from nsds.solvers.box.signature import a_row_is_infeasible, affordable, judge, largest_in_row
 from nsds.status import INFEASIBLE, MAX_ITER, SINGULAR, STALLED
 
 _LIMIT = 100
@@ -20,7 +20,7 @@ def work_size(n, row, column):
 
 
 @kernel
-def interior_point(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def interior_point(problem, options, z, w, info, work, iwork):
     """Box problem ``M z + q = a - b``, ``z - lower > 0``, ``upper - z > 0``: ``a_i (z - lower)_i = b_i (upper - z)_i = mu``, mu to 0.
 
     Converges for positive semidefinite M if there is a solution, in 10 to 40 iterations; the guess is not used.
@@ -28,20 +28,21 @@ def interior_point(row, column, M, q, lower, upper, options, z, w, info, work, i
     Where the one or the other happens first, free z get a small proximal term for the rest of the way.
     Reference: Mehrotra, SIAM Journal on Optimization 2 (1992) 575–601; Wright, Primal-Dual Interior-Point Methods, chapter 8.
     """
-    n = q.size
-    half = band.measure(n, row, column)
+    lower, upper = problem.lower, problem.upper
+    n = problem.q.size
+    half = band.measure(n, problem.row, problem.column)
     a, b, affine, dz = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n)
     A, every, pivots = view(work, 4 * n, band.room(n, half)), view(iwork, 0, n), view(iwork, n, n)
-    _start(row, column, M, q, lower, upper, z, a, b, every)
+    _start(problem, z, a, b, every)
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT, n * (half + 1.0) ** 2)
     status, n_iter, shift = MAX_ITER, 0, 0.0
     while True:
-        status = conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+        status = judge(status, n_iter, problem, options, z, w, info)
         if (status not in (MAX_ITER, SINGULAR, STALLED)) or n_iter == limit or (status != MAX_ITER and shift > 0.0):
             break
         shift = _SHIFT if status != MAX_ITER else shift
         n_iter += 1
-        _newton_matrix(shift, half, row, column, M, lower, upper, z, a, b, every, A)
+        _newton_matrix(shift, half, problem, z, a, b, every, A)
         if not band.factorise(n, half, A, pivots):
             status = SINGULAR
             continue
@@ -59,32 +60,34 @@ def interior_point(row, column, M, q, lower, upper, options, z, w, info, work, i
         step = min(1.0, _TO_THE_BORDER * _largest_step(target, lower, upper, z, a, b, affine, dz))
         status = MAX_ITER if step > _SMALLEST_STEP else STALLED
         _advance(step, target, lower, upper, z, a, b, affine, dz)
-    if status in (MAX_ITER, STALLED) and a_row_is_infeasible(row, column, M, q, lower, upper):
+    if status in (MAX_ITER, STALLED) and a_row_is_infeasible(problem):
         return INFEASIBLE
     return status
 
 
 @inlined
-def _newton_matrix(shift, half, row, column, M, lower, upper, z, a, b, every, A):
+def _newton_matrix(shift, half, problem, z, a, b, every, A):
     """``M + D`` with D = a / (z - lower) + b / (upper - z)."""
-    band.fill(z.size, half, row, column, M, every, every, A)
+    lower, upper = problem.lower, problem.upper
+    band.fill(z.size, half, problem.row, problem.column, problem.M, every, every, A)
     for i in range(z.size):
         D = _HELD if lower[i] == upper[i] else a[i] / (z[i] - lower[i]) + b[i] / (upper[i] - z[i])
         if lower[i] == -math.inf and upper[i] == math.inf:
-            largest = largest_in_row(row, M, i)
+            largest = largest_in_row(problem.row, problem.M, i)
             D = shift * (largest if largest > 0.0 else 1.0)
         A[i * (3 * half + 1) + half] += D
 
 
 @inlined
-def _start(row, column, M, q, lower, upper, z, a, b, every):
+def _start(problem, z, a, b, every):
     """z in the middle of its bounds or at a distance of ``size / max_j |M_ij|`` from the only one; multipliers of the size of q."""
+    q, lower, upper = problem.q, problem.lower, problem.upper
     size = 0.0
     for i in range(q.size):
         size = max(size, abs(q[i]))
     size = size if size > 0.0 else 1.0
     for i in range(q.size):
-        every[i], largest = i, largest_in_row(row, M, i)
+        every[i], largest = i, largest_in_row(problem.row, problem.M, i)
         distance = size / largest if largest > 0.0 else 1.0
         has_lower, has_upper = lower[i] > -math.inf, upper[i] < math.inf
         if has_lower and has_upper:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
-from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, conclude, diagonal_block, has_stalled, mean_diagonal, norm
+from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, diagonal_block, has_stalled, judge, mean_diagonal, norm
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSUITED
 
 _LIMIT = 100
@@ -149,17 +149,18 @@ def _velocity(m, size, along, y, at, z):
 
 
 @inlined
-def _start(disk, mu, row, column, W, q, d, r, Y, eta):
+def _start(problem, d, r, Y, eta):
     """r and y on the axes of the cones: y of the size of q, r_N of that size divided by W_NN."""
+    W = problem.W
     size = 0.0
-    for i in range(q.size):
-        size = max(size, abs(q[i]))
+    for i in range(problem.q.size):
+        size = max(size, abs(problem.q[i]))
         r[i] = 0.0
     size = size if size > 0.0 else 1.0
-    for c in range(disk.size):
-        k = diagonal_block(row, column, c)
+    for c in range(problem.disk.size):
+        k = diagonal_block(problem.row, problem.column, c)
         eta[c] = _REGULARISED * mean_diagonal(d, k, W)
-        if disk[c] != EQUATION:
+        if problem.disk[c] != EQUATION:
             r[c * d] = size / W[k * d * d] if W[k * d * d] > 0.0 else 1.0
         for i in range(2 * c * _PLACES, 2 * (c + 1) * _PLACES):
             Y[i] = 0.0
@@ -286,8 +287,9 @@ def _gap(step, disk, mu, d, X, Y, dX, dY):
 
 
 @kernel
-def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper, symbols):
+def _finish(n_iter, problem, options, r, u, info, v, n_upper, symbols):
     """Newton's steps on Alart and Curnier's equations as long as each halves res_q: CONVERGED, or MAX_ITER and r as before."""
+    disk, q = problem.disk, problem.q
     d, before = q.size // disk.size, v.dr
     step = view(v.F, 0, q.size)
     for i in range(q.size):
@@ -295,39 +297,42 @@ def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper
     for _ in range(_NEWTON_STEPS):
         for c in range(disk.size):
             at, m = c * d, d * d
-            alart_curnier.split_rho(disk[c], d, W, diagonal_block(row, column, c) * m, v.rho)
+            alart_curnier.split_rho(disk[c], d, problem.W, diagonal_block(problem.row, problem.column, c) * m, v.rho)
             F_c, A_c, B_c = view(v.F, at, d), view(v.A, at * d, m), view(v.B, at * d, m)
-            alart_curnier.evaluate(alart_curnier.ALART_CURNIER, disk[c], mu[2 * c], mu[2 * c + 1], v.rho, d, at, r, u, F_c, A_c, B_c)
-        if not block_lu.factorise(d, row, column, W, v.eta, v.A, v.B, n_upper, symbols, v.factors):
+            alart_curnier.evaluate(
+                alart_curnier.ALART_CURNIER, disk[c], problem.mu[2 * c], problem.mu[2 * c + 1], v.rho, d, at, r, u, F_c, A_c, B_c
+            )
+        if not block_lu.factorise(d, problem, v.eta, v.A, v.B, n_upper, symbols, v.factors):
             break
-        block_lu.substitute(d, row, n_upper, symbols, v.factors, step)
+        block_lu.substitute(d, problem.row, n_upper, symbols, v.factors, step)
         for i in range(q.size):
             r[i] -= step[i]
         last = info[1]
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
         if status == CONVERGED:
             return CONVERGED
         if not info[1] <= _FALLEN * last:
             break
     for i in range(q.size):
         r[i] = before[i]
-    return conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(MAX_ITER, n_iter, problem, options, r, u, info)
 
 
 @kernel
-def _follow(disk, mu, row, column, W, d, r, u, v, n_upper, symbols):
+def _follow(problem, d, r, u, v, n_upper, symbols):
     """One step along the path. Returns MAX_ITER, or why there is none. Out: r, v.Y."""
+    disk, mu = problem.disk, problem.mu
     X, Y, dX, dY = v.X, v.Y, v.dx, v.dy
     _newton_matrix(disk, mu, d, r, u, X, Y, v.scales, v.w, v.F, v.A, v.B)
-    if not block_lu.factorise(d, row, column, W, v.eta, v.A, v.B, n_upper, symbols, v.factors):
+    if not block_lu.factorise(d, problem, v.eta, v.A, v.B, n_upper, symbols, v.factors):
         return SINGULAR
     for i in range(Y.size):
         dX[i] = dY[i] = 0.0
-    _direction(0.0, disk, mu, row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
+    _direction(0.0, disk, mu, problem.row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
     gap = _gap(0.0, disk, mu, d, X, Y, dX, dY)
     ahead = _gap(min(1.0, _largest_step(disk, mu, d, X, Y, dX, dY)), disk, mu, d, X, Y, dX, dY)
     target = gap * max(_LEAST_TARGET, min(ahead / gap, 1.0) ** 2) if gap > 0.0 else 0.0
-    _direction(target, disk, mu, row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
+    _direction(target, disk, mu, problem.row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
     step = min(1.0, _TO_THE_BORDER * _largest_step(disk, mu, d, X, Y, dX, dY))
     if not step > _SMALLEST_STEP:
         return STALLED
@@ -339,7 +344,7 @@ def _follow(disk, mu, row, column, W, d, r, u, v, n_upper, symbols):
 
 
 @kernel
-def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def interior_point(problem, options, r, u, info, work, iwork):
     """Contact problem as ``x ∘ y = t e`` with x and y inside their cones, t to 0: the path is followed by Newton's method for u = W r + q.
 
         W dr + q_u = Q dy,   dy = g - H dx,   dx = P dr,    Q: u by y, true law with ``mu ||y_T||`` differentiated;  H: Nesterov–Todd
@@ -351,26 +356,26 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
     Reference: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using interior point
     algorithm, Optimization Methods and Software (2024); Vandenberghe, The CVXOPT linear and quadratic cone program solvers (2010).
     """
-    n, size = disk.size, q.size
+    n, size = problem.disk.size, problem.q.size
     d = size // max(n, 1)
-    n_upper = block_lu.pattern(row, column, iwork)
+    n_upper = block_lu.pattern(problem.row, problem.column, iwork)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     v = _partition(n, d, work)
-    _start(disk, mu, row, column, W, q, d, r, v.Y, v.eta)
+    _start(problem, d, r, v.Y, v.eta)
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     least, close, halved = math.inf, _CLOSE, stack(2)
     halved[0], halved[1] = math.inf, 0.0
     for n_iter in range(limit + 1):
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
         if info[1] < least:
             least = info[1]
             for i in range(size):
                 v.best[i] = r[i]
         if status == MAX_ITER and info[1] <= close:
             close = _FALLEN * info[1]
-            status = _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper, iwork)
+            status = _finish(n_iter, problem, options, r, u, info, v, n_upper, iwork)
         if status == CONVERGED:
             return CONVERGED
         if n_iter == limit or status == NON_FINITE:
@@ -378,9 +383,9 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
         if has_stalled(n_iter, info[1], options.patience, halved):
             status = STALLED
             break
-        status = _follow(disk, mu, row, column, W, d, r, u, v, n_upper, iwork)
+        status = _follow(problem, d, r, u, v, n_upper, iwork)
         if status != MAX_ITER:
             break
     for i in range(size):
         r[i] = v.best[i] if least < math.inf else r[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, n_iter, problem, options, r, u, info)

@@ -78,7 +78,7 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
 
 
 def _reduced(owner, problem):
-    """(kind, `Contacts`) of a `ContactProblem`."""
+    """(kind, `nsds.solvers.contact.signature.Problem`) of a `ContactProblem`."""
     owner, mu_r = f"{owner}({problem.name})", 0.0 if problem.mu_r is None else problem.mu_r
     sizes = (2, 3) if problem.mu_r is None else (3, 5)
     if problem.d not in sizes:

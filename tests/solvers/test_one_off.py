@@ -13,7 +13,7 @@ from nsds import solvers
 from nsds.solvers import desks, table
 from nsds.solvers.box import forms
 from nsds.solvers.box import solve as box
-from nsds.solvers.box.signature import solve_repeatedly
+from nsds.solvers.box.signature import Problem, solve_repeatedly
 from nsds.solvers.contact import forms as contact_forms
 from nsds.solvers.contact import signature
 from nsds.solvers.contact import solve as contact
@@ -212,7 +212,7 @@ def test_numbers_that_are_refused(rng, n, odd):
     M, q, lower, upper, z0 = parts
     method, options = table.asked("", "relay", "newton_min", 1e-10, None, {})
     row, column, *_ = forms.compressed_rows(M.reshape(n, n))
-    problem = forms.Box(row, column, M, q, lower, upper)
+    problem = Problem(row, column, M, q, lower, upper)
     arguments = table.arguments_of(method, options, problem, n, z0)
     status = forms.solve_moderate(*arguments)
     assert (status != desks.REFUSED) == is_moderate(M, q, lower, upper, z0)
@@ -250,7 +250,7 @@ def test_contacts_that_are_refused(rng, d, n, odd):
     method, options = table.asked("", f"fc{d}d", "nsgs", 1e-8, 50, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        problem = contact_forms.Contacts(contact_forms.disks(n, d - 1), mu, *contact_forms.block_rows(W, d), q)
+        problem = signature.Problem(contact_forms.disks(n, d - 1), mu, *contact_forms.block_rows(W, d), q)
     desk = contact._desk(method, options, problem)
     desk.guess[:] = r0
     status = desk.solve()

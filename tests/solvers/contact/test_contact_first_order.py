@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import status
-from nsds.solvers.contact import accelerated, fixed_points, projections
+from nsds.solvers.contact import accelerated, fixed_points, projections, signature
 from nsds.solvers.contact.signature import Options
 from tests import reference_contact as ref
 from tests.strategies import examples
@@ -66,7 +66,8 @@ def solve(p, method, tol=1e-9, max_iter=0, rho=0.0, r=None):
     floats, integers = projections.work_size(p.d, row, column)
     options = Options(tol, float(max_iter), 0.0, rho, 0.0, 0.0, tol, 0.1)
     work, iwork = np.full(floats, np.nan), np.zeros(max(integers, 1), np.int64)
-    code = METHODS[method](p.disk, p.mu.reshape(-1), row, column, blocks[stored].reshape(-1), p.q, options, r, u, info, work, iwork)
+    problem = signature.Problem(p.disk, p.mu.reshape(-1), row, column, blocks[stored].reshape(-1), p.q)
+    code = METHODS[method](problem, options, r, u, info, work, iwork)
     return code, r, u, info
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map, newton, proximal
+from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map, newton, proximal, signature
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
 from nsds.solvers.contact.newton import FISCHER_BURMEISTER, NATURAL_MAP
 from nsds.solvers.contact.signature import Options
@@ -161,8 +161,8 @@ def call(solver, work_size, problem, tol=1e-10, max_iter=0, r=None):
     n_floats, n_integers = work_size(d, row, column)
     r, u, info = np.zeros(len(q)) if r is None else r.copy(), np.zeros(len(q)), np.zeros(4)
     options = Options(tol, float(max_iter), 0.0, 0.0, 0.0, 0.0, tol, 0.1)
-    arrays = (disk.astype(np.int64), mu.ravel(), row.astype(np.int64), column.astype(np.int64), entries, q, options)
-    return solver(*arrays, r, u, info, np.zeros(n_floats), np.zeros(n_integers, np.int64)), info, r, u
+    arrays = signature.Problem(disk.astype(np.int64), mu.ravel(), row.astype(np.int64), column.astype(np.int64), entries, q)
+    return solver(arrays, options, r, u, info, np.zeros(n_floats), np.zeros(n_integers, np.int64)), info, r, u
 
 
 def evaluate(form, disk, mu, rho, r, u):
