@@ -5,7 +5,7 @@ import math
 from numba import float64, int64, void
 
 from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
-from nsds.solvers.bodies import colours
+from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import PROBLEM, diagonal_block, has_stalled, judge, keep_better, problem_of
 from nsds.status import CONVERGED, MAX_ITER, STALLED

@@ -7,10 +7,10 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel, tiny, view
 from nsds.solvers import results, table
-from nsds.solvers.bodies import panels as bodies
 from nsds.solvers.box import forms as box_forms
 from nsds.solvers.box import solve as box
 from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible
+from nsds.solvers.contact import panels as bodies
 from nsds.solvers.contact.signature import (
     LARGEST_BLOCK,
     N_INFO,

@@ -29,11 +29,10 @@ from scipy.spatial import cKDTree
 from nsds import solvers
 from nsds._jit import kernel
 from nsds.solvers import table
-from nsds.solvers.bodies import colours
-from nsds.solvers.bodies import panels as bodies
 from nsds.solvers.box.signature import solve_repeatedly as solve_box_repeatedly
-from nsds.solvers.contact import forms, generic, nsgs
+from nsds.solvers.contact import colours, forms, generic, nsgs
 from nsds.solvers.contact import local as one
+from nsds.solvers.contact import panels as bodies
 from nsds.solvers.contact.signature import Problem, diagonal_block, solve_repeatedly
 from nsds.solvers.contact.solve import contacts, kind_of
 from nsds.solvers.problems import profiling

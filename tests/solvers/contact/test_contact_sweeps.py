@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from nsds import solvers, status
 from nsds.solvers import table
-from nsds.solvers.bodies import colours
-from nsds.solvers.bodies import panels as bodies
-from nsds.solvers.contact import forms, generic, islands, signature
+from nsds.solvers.contact import colours, forms, generic, islands, signature
 from nsds.solvers.contact import local as one
+from nsds.solvers.contact import panels as bodies
 from nsds.solvers.contact.solve import kind_of
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
