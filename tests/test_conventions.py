@@ -117,6 +117,17 @@ def test_imports_run_one_way(path):
         assert inside <= {"_jit", "_checks", "maths", "status", "solvers"}
 
 
+# What each folder of solvers imports of the others: what a line names, and lines above it.
+FLOORS = ("desks results", "box", "contact", "bodies impact nonlinear", "table", "faces", "problems")
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if "solvers" in path.parts and path.parent.name != "solvers"], ids=names)
+def test_folders_of_solvers_import_one_way(path):
+    floor = {name: k for k, line in enumerate(FLOORS) for name in line.split()}
+    below = {module.split(".")[2] for module in imported(path) if module.startswith("nsds.solvers.")}
+    assert all(name == path.parent.name or floor[name] < floor[path.parent.name] for name in below)
+
+
 @pytest.mark.parametrize("name", [n for n in nsds.__all__ if inspect.isfunction(getattr(nsds, n))])
 def test_public_functions_are_documented(name):
     function = getattr(nsds, name)

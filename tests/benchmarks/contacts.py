@@ -34,7 +34,7 @@ from nsds.solvers.contact import colours, forms, generic, nsgs
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact import panels as bodies
 from nsds.solvers.contact.signature import Problem, diagonal_block, solve_repeatedly
-from nsds.solvers.contact.solve import contacts, kind_of
+from nsds.solvers.faces.contact import contacts, kind_of
 from nsds.solvers.problems import profiling
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show

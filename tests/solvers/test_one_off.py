@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from nsds import solvers
 from nsds.solvers import desks, table
 from nsds.solvers.box import forms
-from nsds.solvers.box import solve as box
 from nsds.solvers.box.signature import Problem, solve_repeatedly
 from nsds.solvers.contact import forms as contact_forms
 from nsds.solvers.contact import signature
-from nsds.solvers.contact import solve as contact
+from nsds.solvers.faces import box, contact
 from nsds.status import CONVERGED
 from tests.sparse import FORMATS, kept, stored
 from tests.strategies import examples, generators

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nsds import solvers, status
 from nsds.solvers import table
 from nsds.solvers.contact import forms, infeasible, signature
-from nsds.solvers.contact import solve as contact_solve
+from nsds.solvers.faces import contact as contact_solve
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 

@@ -303,9 +303,8 @@ def test_what_cannot_be_solved_is_told(method):
     assert np.isfinite(r).all()
     empty = Problem(3, np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros((0, 0)), np.zeros(0))
     row, none, options = np.zeros(1, np.int64), np.zeros(0), Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1)
-    assert (
-        METHODS[method](empty.disk, none, row, row[:0], none, none, options, none, none, np.zeros(4), np.zeros(8), row) == status.CONVERGED
-    )
+    problem = signature.Problem(empty.disk, none, row, row[:0], none, none)
+    assert METHODS[method](problem, options, none, none, np.zeros(4), np.zeros(8), row) == status.CONVERGED
 
 
 @pytest.mark.parametrize("method", METHODS)

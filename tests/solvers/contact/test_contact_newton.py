@@ -320,15 +320,8 @@ def test_what_methods_do_not_treat():
     n = block_lu.LARGEST + 1
     row, column = np.arange(n + 1), np.arange(n)
     assert newton.work_size(2, row, column) == (5, 0)
-    many = (
-        np.ones(n, np.int64),
-        np.zeros(2 * n),
-        row,
-        column,
-        np.tile(np.eye(2).ravel(), n),
-        -np.ones(2 * n),
-        Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1),
-    )
+    many = signature.Problem(np.ones(n, np.int64), np.zeros(2 * n), row, column, np.tile(np.eye(2).ravel(), n), -np.ones(2 * n))
+    options = Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1)
     for solver in (*FORMS.values(), proximal.proximal):
         scratch = (np.zeros(2 * n), np.zeros(2 * n), np.zeros(4), np.zeros(5), np.zeros(0, np.int64))
-        assert solver(*many, *scratch) == UNSUITED
+        assert solver(many, options, *scratch) == UNSUITED

@@ -15,7 +15,7 @@ from nsds.solvers import table
 from nsds.solvers.contact import colours, forms, generic, islands, signature
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact import panels as bodies
-from nsds.solvers.contact.solve import kind_of
+from nsds.solvers.faces.contact import kind_of
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 

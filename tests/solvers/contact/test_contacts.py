@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nsds import solvers, status
 from nsds.solvers import table
 from nsds.solvers.contact import forms, signature
-from nsds.solvers.contact.solve import kind_of
+from nsds.solvers.faces.contact import kind_of
 from tests import reference_contact as ref
 from tests.reference_contact import FAMILIES
 from tests.strategies import examples, generators

@@ -8,7 +8,6 @@ from nsds import _checks
 from nsds._jit import kernel, tiny, view
 from nsds.solvers import results, table
 from nsds.solvers.box import forms as box_forms
-from nsds.solvers.box import solve as box
 from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible
 from nsds.solvers.contact import panels as bodies
 from nsds.solvers.contact.signature import (
@@ -24,6 +23,7 @@ from nsds.solvers.contact.signature import (
     solve_repeatedly,
 )
 from nsds.solvers.desks import REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
+from nsds.solvers.faces import box
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
