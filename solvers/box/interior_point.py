@@ -28,7 +28,6 @@ def interior_point(problem, options, z, w, info, work, iwork):
     Where the one or the other happens first, free z get a small proximal term for the rest of the way.
     Reference: Mehrotra, SIAM Journal on Optimization 2 (1992) 575–601; Wright, Primal-Dual Interior-Point Methods, chapter 8.
     """
-    lower, upper = problem.lower, problem.upper
     n = problem.q.size
     half = band.measure(n, problem.row, problem.column)
     a, b, affine, dz = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n)
@@ -48,18 +47,18 @@ def interior_point(problem, options, z, w, info, work, iwork):
             continue
         for i in range(n):
             affine[i] = 0.0
-        _right_hand_side(0.0, lower, upper, z, w, a, b, affine, dz)
+        _right_hand_side(0.0, problem, z, w, a, b, affine, dz)
         band.substitute(n, half, A, pivots, dz)
-        mu = _gap(0.0, 0.0, lower, upper, z, a, b, affine, dz)
-        ahead = _gap(_largest_step(0.0, lower, upper, z, a, b, affine, dz), 0.0, lower, upper, z, a, b, affine, dz)
+        mu = _gap(0.0, 0.0, problem, z, a, b, affine, dz)
+        ahead = _gap(_largest_step(0.0, problem, z, a, b, affine, dz), 0.0, problem, z, a, b, affine, dz)
         target = mu * (ahead / mu) ** 3 if mu > 0.0 else 0.0
         for i in range(n):
             affine[i] = dz[i]
-        _right_hand_side(target, lower, upper, z, w, a, b, affine, dz)
+        _right_hand_side(target, problem, z, w, a, b, affine, dz)
         band.substitute(n, half, A, pivots, dz)
-        step = min(1.0, _TO_THE_BORDER * _largest_step(target, lower, upper, z, a, b, affine, dz))
+        step = min(1.0, _TO_THE_BORDER * _largest_step(target, problem, z, a, b, affine, dz))
         status = MAX_ITER if step > _SMALLEST_STEP else STALLED
-        _advance(step, target, lower, upper, z, a, b, affine, dz)
+        _advance(step, target, problem, z, a, b, affine, dz)
     if status in (MAX_ITER, STALLED) and a_row_is_infeasible(problem):
         return INFEASIBLE
     return status
@@ -111,8 +110,9 @@ def _change(target, slack, multiplier, affine, d):
 
 
 @kernel
-def _right_hand_side(target, lower, upper, z, w, a, b, affine, rhs):
+def _right_hand_side(target, problem, z, w, a, b, affine, rhs):
     """``-w + lift of the lower bound - lift of the upper one``; 0 where z is fixed."""
+    lower, upper = problem.lower, problem.upper
     for i in range(z.size):
         rhs[i] = 0.0
         if lower[i] < upper[i]:
@@ -121,8 +121,9 @@ def _right_hand_side(target, lower, upper, z, w, a, b, affine, rhs):
 
 
 @kernel
-def _largest_step(target, lower, upper, z, a, b, affine, dz):
+def _largest_step(target, problem, z, a, b, affine, dz):
     """Up to where slacks and multipliers stay positive; at most 1 / 0.9995."""
+    lower, upper = problem.lower, problem.upper
     step = 1.0 / _TO_THE_BORDER
     for i in range(z.size):
         if lower[i] < upper[i]:
@@ -134,8 +135,9 @@ def _largest_step(target, lower, upper, z, a, b, affine, dz):
 
 
 @kernel
-def _gap(step, target, lower, upper, z, a, b, affine, dz):
+def _gap(step, target, problem, z, a, b, affine, dz):
     """Mean product of slack and multiplier after a step."""
+    lower, upper = problem.lower, problem.upper
     total, count = 0.0, 0
     for i in range(z.size):
         if lower[i] > -math.inf and lower[i] < upper[i]:
@@ -150,7 +152,8 @@ def _gap(step, target, lower, upper, z, a, b, affine, dz):
 
 
 @inlined
-def _advance(step, target, lower, upper, z, a, b, affine, dz):
+def _advance(step, target, problem, z, a, b, affine, dz):
+    lower, upper = problem.lower, problem.upper
     for i in range(z.size):
         if lower[i] < upper[i]:
             above, below = z[i] - lower[i], upper[i] - z[i]

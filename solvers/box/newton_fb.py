@@ -53,7 +53,7 @@ def newton_fb(problem, options, z, w, info, work, iwork):
         for i in range(n):
             z_new[i] = min(max(z[i], lower[i]), upper[i])
         status = judge(MAX_ITER, n_iter, problem, options, z_new, w_new, info)
-        if status == CONVERGED and goes_on(merit, options, problem.q, lower, upper, z_new, w_new, info):
+        if status == CONVERGED and goes_on(merit, options, problem, z_new, w_new, info):
             status = MAX_ITER
         merit = info[1]
         if status != MAX_ITER or n_iter == limit or not is_affordable(work_done, options):

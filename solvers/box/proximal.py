@@ -51,7 +51,7 @@ def proximal(problem, options, z, w, info, work, iwork):
         for i in range(n):
             z[i] = lower[i] if d[i] <= lower_hat[i] else upper[i] if d[i] >= upper_hat[i] else z[i] + d[i]
         status = judge(MAX_ITER, n_iter, problem, options, z, w, info)
-        if status == CONVERGED and goes_on(merit, options, q, lower, upper, z, w, info):
+        if status == CONVERGED and goes_on(merit, options, problem, z, w, info):
             status = MAX_ITER
         if status == MAX_ITER and not info[1] < _FALL * merit:
             status = STALLED if step == CONVERGED else step

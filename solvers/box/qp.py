@@ -50,7 +50,7 @@ def qp(problem, options, z, w, info, work, iwork):
                 status = CONVERGED
                 break
         curvature = _direction(moving, b, half, problem, w, A, pivots, member, place, d, x)
-        step, blocking = _longest_step(n, moving, curvature, diagonal(row, column, problem.M, moving), lower, upper, z, w, d)
+        step, blocking = _longest_step(n, moving, curvature, diagonal(row, column, problem.M, moving), problem, z, w, d)
         if step == math.inf:
             status = INFEASIBLE if proves_infeasible(problem, d, x) else RAY
             break
@@ -110,7 +110,7 @@ def _direction(moving, b, half, problem, w, A, pivots, member, place, d, x):
 
 
 @kernel
-def _longest_step(n, moving, curvature, size, lower, upper, z, w, d):
+def _longest_step(n, moving, curvature, size, problem, z, w, d):
     """(step, blocking): until w of the moving one is 0 (blocking n), or some z reaches a bound."""
     step, blocking = math.inf, n
     if curvature > _FLAT * abs(size):
@@ -118,9 +118,9 @@ def _longest_step(n, moving, curvature, size, lower, upper, z, w, d):
     for i in range(n):
         room = math.inf
         if d[i] < 0.0:
-            room = max(z[i] - lower[i], 0.0) / -d[i]
+            room = max(z[i] - problem.lower[i], 0.0) / -d[i]
         elif d[i] > 0.0:
-            room = max(upper[i] - z[i], 0.0) / d[i]
+            room = max(problem.upper[i] - z[i], 0.0) / d[i]
         if room < step:
             step, blocking = room, i
     return step, blocking

@@ -854,15 +854,15 @@ def is_affordable(work, options):
 
 
 @tiny
-def goes_on(least, options, q, lower, upper, z, w, info):
+def goes_on(least, options, problem, z, w, info):
     """True when an iteration that has converged may as well go on: its merit still falls, and one measure is not yet met.
 
     Where terms are much larger than q, the merit asks less than ``||natural map|| <= tol (1 + ||q||)``, which most problems are written
     for; that one has units, and is not what decides in the end.
     """
-    error = scale = 0.0
+    q, error, scale = problem.q, 0.0, 0.0
     for i in range(q.size):
-        error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
+        error += max(min(w[i], z[i] - problem.lower[i]), z[i] - problem.upper[i]) ** 2
         scale += q[i] ** 2
     return info[1] < 0.999 * least and math.sqrt(error) > options.tol * (1.0 + math.sqrt(scale))
 
@@ -874,7 +874,7 @@ def look(n_iter, full, least, patience, problem, options, z, w, info):
     Patience is full where the merit fell by a thousandth, else one less; with none left the iteration has STALLED.
     """
     status = judge(MAX_ITER, n_iter, problem, options, z, w, info)
-    if status == CONVERGED and goes_on(least, options, problem.q, problem.lower, problem.upper, z, w, info):
+    if status == CONVERGED and goes_on(least, options, problem, z, w, info):
         status = MAX_ITER
     patience = full if info[1] < 0.999 * least else patience - 1
     if status == MAX_ITER and patience == 0:

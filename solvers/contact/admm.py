@@ -92,8 +92,9 @@ def _start(problem, d, r, x, z, work):
 
 
 @kernel
-def _right_hand_side(rho, disk, mu, d, D, q, x, y, z, rhs):
+def _right_hand_side(rho, problem, d, D, x, y, z, rhs):
     """``rho D y + eta D x + z - q - s(z)``."""
+    disk, mu, q = problem.disk, problem.mu, problem.q
     for c in range(disk.size):
         for i in range(c * d, (c + 1) * d):
             rhs[i] = D[c] * (rho * y[i] + _PROXIMAL * x[i]) + z[i] - q[i]
@@ -102,9 +103,10 @@ def _right_hand_side(rho, disk, mu, d, D, q, x, y, z, rhs):
 
 
 @kernel
-def _advance(rho, disk, mu, d, D, x_new, x, y, z, work):
+def _advance(rho, problem, D, x_new, x, y, z, work):
     """Next x, y, z. Returns the largest ``D^1/2 |x - y|`` and ``D^1/2 |rho change of y + eta change of x|``. Work: x_new, work (d,)."""
-    primal = dual = 0.0
+    disk, mu, primal, dual = problem.disk, problem.mu, 0.0, 0.0
+    d = problem.q.size // max(disk.size, 1)
     for c in range(disk.size):
         first, root = c * d, math.sqrt(D[c])
         for i in range(d):
@@ -177,9 +179,9 @@ def admm(problem, options, r, u, info, work, iwork):
             status = SINGULAR
             break
         factorised = True
-        _right_hand_side(rho, disk, problem.mu, d, D, problem.q, x, r, z, x_new)
+        _right_hand_side(rho, problem, d, D, x, r, z, x_new)
         block_lu.substitute(d, problem.row, n_upper, iwork, factors, x_new)
-        primal, dual = _advance(rho, disk, problem.mu, d, D, x_new, x, r, z, scratch)
+        primal, dual = _advance(rho, problem, D, x_new, x, r, z, scratch)
         wait -= 1
         if wait <= 0 and options.rho <= 0.0 and max(primal, dual) > _RATIO * min(primal, dual):
             rho *= condition**_CHANGE if primal > dual else condition**-_CHANGE

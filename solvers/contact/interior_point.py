@@ -168,8 +168,10 @@ def _start(problem, d, r, Y, eta):
 
 
 @kernel
-def _newton_matrix(disk, mu, d, r, u, X, Y, eta, w, F, A, B):
+def _newton_matrix(problem, d, r, u, v):
     """x, w and eta of all cones; F, and the diagonal blocks B of ``∂F/∂r = A W + B`` once dy is eliminated by ``dy = g - H dx``."""
+    disk, mu = problem.disk, problem.mu
+    X, Y, F, A, B = v.X, v.Y, v.F, v.A, v.B
     column = view(F, F.size - _PLACES, _PLACES)
     for c in range(disk.size):
         for i in range(d * d):
@@ -188,10 +190,10 @@ def _newton_matrix(disk, mu, d, r, u, X, Y, eta, w, F, A, B):
                 X[at + i] = r[c * d + first + i - 1]
                 F[c * d + first + i - 1] -= Y[at + i]
             F[c * d] -= Y[at] if size == 1 else m * (Y[at] - norm(Y, at + 1, at + size))
-            eta[2 * c + j] = _scaling(at, size, X, Y, w)
+            v.scales[2 * c + j] = _scaling(at, size, X, Y, v.w)
             for b in range(size):
                 for i in range(size):
-                    column[i] = _curvature(i, b, eta[2 * c + j], w, at) * (m if b == 0 else 1.0)
+                    column[i] = _curvature(i, b, v.scales[2 * c + j], v.w, at) * (m if b == 0 else 1.0)
                 to = c * d * d + (0 if b == 0 else first + b - 1)
                 B[to] += _velocity(m, size, 0, Y, at, column)
                 for i in range(1, size):
@@ -199,23 +201,24 @@ def _newton_matrix(disk, mu, d, r, u, X, Y, eta, w, F, A, B):
 
 
 @kernel
-def _direction(target, disk, mu, row, d, n_upper, symbols, factors, X, Y, eta, w, F, dX, dY, dr):
-    """Changes that aim at ``x ∘ y = target e``, corrected by the dX and dY of the affine direction (0 for that one). Out: dX, dY, dr."""
-    lam, z = view(F, F.size - _PLACES, _PLACES), view(F, F.size - 2 * _PLACES, _PLACES)
+def _direction(target, problem, d, n_upper, symbols, v):
+    """Changes that aim at ``x ∘ y = target e``, corrected by the dx and dy of the affine direction (0 for that one). Out: dx, dy, dr."""
+    disk, mu, dX, dY, dr = problem.disk, problem.mu, v.dx, v.dy, v.dr
+    z = view(v.F, v.F.size - 2 * _PLACES, _PLACES)
     for c in range(disk.size):
         for i in range(c * d, (c + 1) * d):
-            dr[i] = -F[i]
+            dr[i] = -v.F[i]
         for j in range(2):
             first, size, m = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
             at = (2 * c + j) * _PLACES
             if size > 0:
-                _lift(target, size, at, eta[2 * c + j], X, w, dX, dY, lam, z)
+                _lift(target, size, at, v.scales[2 * c + j], v, z)
                 for i in range(size):
-                    dY[at + i] = z[i] - Y[at + i]
-                dr[c * d] += _velocity(m, size, at, Y, at, dY)
+                    dY[at + i] = z[i] - v.Y[at + i]
+                dr[c * d] += _velocity(m, size, at, v.Y, at, dY)
                 for i in range(1, size):
                     dr[c * d + first + i - 1] += dY[at + i]
-    block_lu.substitute(d, row, n_upper, symbols, factors, dr)
+    block_lu.substitute(d, problem.row, n_upper, symbols, v.factors, dr)
     for c in range(disk.size):
         for j in range(2):
             first, size, m = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
@@ -224,15 +227,16 @@ def _direction(target, disk, mu, row, d, n_upper, symbols, factors, X, Y, eta, w
                 dX[at + i] = m * dr[c * d] if i == 0 else dr[c * d + first + i - 1]
             for i in range(size):
                 for b in range(size):
-                    dY[at + i] -= _curvature(i, b, eta[2 * c + j], w, at) * dX[at + b]
+                    dY[at + i] -= _curvature(i, b, v.scales[2 * c + j], v.w, at) * dX[at + b]
 
 
 @tiny
-def _lift(target, size, at, eta, X, w, dX, dY, lam, z):
-    """``z = S (λ^-1 ∘ (target e - (S dx) ∘ (S^-1 dy)))`` with ``λ = S x = S^-1 y``. Work: lam; dX, dY are destroyed."""
-    dx, dy = view(dX, at, size), view(dY, at, size)
+def _lift(target, size, at, eta, v, z):
+    """``z = S (λ^-1 ∘ (target e - (S dx) ∘ (S^-1 dy)))`` with ``λ = S x = S^-1 y``. Out: z. Of the cone dx and dy are destroyed."""
+    lam, w = view(v.F, v.F.size - _PLACES, _PLACES), v.w
+    dx, dy = view(v.dx, at, size), view(v.dy, at, size)
     for i in range(size):
-        lam[i] = X[at + i]
+        lam[i] = v.X[at + i]
     _scale(-1.0, 1.0 / eta, size, w, at, lam)
     _scale(-1.0, 1.0 / eta, size, w, at, dx)
     _scale(1.0, eta, size, w, at, dy)
@@ -261,28 +265,28 @@ def _to_the_border(at, size, x, dx):
 
 
 @kernel
-def _largest_step(disk, mu, d, X, Y, dX, dY):
+def _largest_step(problem, d, v):
     """Up to where all x and y stay in their cones; at most 1 / 0.9."""
-    step = 1.0 / _TO_THE_BORDER
+    disk, mu, step = problem.disk, problem.mu, 1.0 / _TO_THE_BORDER
     for c in range(disk.size):
         for j in range(2):
             _, size, _ = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
             at = (2 * c + j) * _PLACES
             if size > 0:
-                step = min(step, _to_the_border(at, size, X, dX), _to_the_border(at, size, Y, dY))
+                step = min(step, _to_the_border(at, size, v.X, v.dx), _to_the_border(at, size, v.Y, v.dy))
     return step
 
 
 @kernel
-def _gap(step, disk, mu, d, X, Y, dX, dY):
+def _gap(step, problem, d, v):
     """Mean of ``x · y`` over the cones after a step."""
-    total, count = 0.0, 0
+    disk, mu, total, count = problem.disk, problem.mu, 0.0, 0
     for c in range(disk.size):
         for j in range(2):
             _, size, _ = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
             count += size > 0
             for i in range((2 * c + j) * _PLACES, (2 * c + j) * _PLACES + size):
-                total += (X[i] + step * dX[i]) * (Y[i] + step * dY[i])
+                total += (v.X[i] + step * v.dx[i]) * (v.Y[i] + step * v.dy[i])
     return total / count if count > 0 else 0.0
 
 
@@ -321,19 +325,18 @@ def _finish(n_iter, problem, options, r, u, info, v, n_upper, symbols):
 @kernel
 def _follow(problem, d, r, u, v, n_upper, symbols):
     """One step along the path. Returns MAX_ITER, or why there is none. Out: r, v.Y."""
-    disk, mu = problem.disk, problem.mu
-    X, Y, dX, dY = v.X, v.Y, v.dx, v.dy
-    _newton_matrix(disk, mu, d, r, u, X, Y, v.scales, v.w, v.F, v.A, v.B)
+    Y, dX, dY = v.Y, v.dx, v.dy
+    _newton_matrix(problem, d, r, u, v)
     if not block_lu.factorise(d, problem, v.eta, v.A, v.B, n_upper, symbols, v.factors):
         return SINGULAR
     for i in range(Y.size):
         dX[i] = dY[i] = 0.0
-    _direction(0.0, disk, mu, problem.row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
-    gap = _gap(0.0, disk, mu, d, X, Y, dX, dY)
-    ahead = _gap(min(1.0, _largest_step(disk, mu, d, X, Y, dX, dY)), disk, mu, d, X, Y, dX, dY)
+    _direction(0.0, problem, d, n_upper, symbols, v)
+    gap = _gap(0.0, problem, d, v)
+    ahead = _gap(min(1.0, _largest_step(problem, d, v)), problem, d, v)
     target = gap * max(_LEAST_TARGET, min(ahead / gap, 1.0) ** 2) if gap > 0.0 else 0.0
-    _direction(target, disk, mu, problem.row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
-    step = min(1.0, _TO_THE_BORDER * _largest_step(disk, mu, d, X, Y, dX, dY))
+    _direction(target, problem, d, n_upper, symbols, v)
+    step = min(1.0, _TO_THE_BORDER * _largest_step(problem, d, v))
     if not step > _SMALLEST_STEP:
         return STALLED
     for i in range(r.size):
