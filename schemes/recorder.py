@@ -70,7 +70,8 @@ class Recorder(StandIn):
 def _box_problem(arguments, guess):
     from scipy.sparse import csr_array
 
-    row, column, M, q, lower, upper, _, z, w, *_ = (np.copy(x) for x in arguments)
+    row, column, M, q, lower, upper = (np.copy(x) for x in arguments[0])
+    z, w = arguments[2].copy(), arguments[3].copy()
     return Problem("", csr_array((M, column, row), shape=(q.size, q.size)), q, lower, upper), guess, z, w, None
 
 
@@ -78,7 +79,8 @@ def _contact_problem(arguments, guess):
     """Without the equations, which are eliminated; None where there is nothing else."""
     from scipy.sparse import bsr_array
 
-    disk, mu, row, column, W, q, _, r, u, *_ = (np.copy(x) for x in arguments)
+    disk, mu, row, column, W, q = (np.copy(x) for x in arguments[0])
+    r, u = arguments[2].copy(), arguments[3].copy()
     d, size = q.size // max(disk.size, 1), q.size
     W = bsr_array((W.reshape(-1, d, d), column, row), shape=(size, size)).tocsr()
     is_equation = np.repeat(disk == EQUATION, d)

@@ -1,6 +1,6 @@
 """Solvers of nonsmooth problems: rows with bounds, blocks with cones, user functions, impacts; one table of methods, one merit for each."""
 
-from nsds.solvers.box.solve import (
+from nsds.solvers.faces.box import (
     ConstrainedSolution,
     ProgramSolution,
     Solution,
@@ -11,7 +11,7 @@ from nsds.solvers.box.solve import (
     solve_qp,
     solve_relay,
 )
-from nsds.solvers.contact.solve import (
+from nsds.solvers.faces.contact import (
     ContactSolution,
     GlobalContactSolution,
     solve_fc2d,
@@ -23,8 +23,8 @@ from nsds.solvers.contact.solve import (
     solve_rfc2d,
     solve_rfc3d,
 )
-from nsds.solvers.impact.solve import ImpactSolution, solve_multiple_impact, solve_poisson_impact
-from nsds.solvers.nonlinear.solve import InequalitySolution, NonlinearSolution, solve_mcp, solve_ncp, solve_soclcp, solve_vi
+from nsds.solvers.faces.impact import ImpactSolution, solve_multiple_impact, solve_poisson_impact
+from nsds.solvers.faces.nonlinear import InequalitySolution, NonlinearSolution, solve_mcp, solve_ncp, solve_soclcp, solve_vi
 from nsds.solvers.problems.contact_families import CONTACT_FAMILIES, generate_contacts
 from nsds.solvers.problems.contact_problem import ContactProblem, read_contact_problem
 from nsds.solvers.problems.contact_profiling import profile_contacts

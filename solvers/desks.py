@@ -95,7 +95,7 @@ class Desks:
         try:
             self._free[key].append(desk)
         except KeyError:
-            if sum(part.nbytes for part in desk.arguments if hasattr(part, "nbytes")) > _LARGEST:
+            if sum(part.nbytes for part in (*desk.arguments, *desk.problem) if hasattr(part, "nbytes")) > _LARGEST:
                 return
             self._free[key] = [desk]
             for old in list(self._free)[:-_MOST]:

@@ -216,7 +216,7 @@ def solver(
         for few. Methods that are named build it, for up to 512 blocks where contacts are detected; beyond, the status says UNSUITED.
     tol : float, optional
         Largest residual that counts as converged, without unit and below 1: of rows with bounds, errors of w relative to the terms that
-        cancel in it (1e-10 if not given; see `nsds.solvers.box.signature.conclude`); of contacts, velocities by which they miss their laws,
+        cancel in it (1e-10 if not given; see `nsds.solvers.box.signature.judge`); of contacts, velocities by which they miss their laws,
         relative to those without impulses (1e-8; in simulations 1e-4, whatever the number of contacts, where methods with a matrix are
         asked for 1e-10, which they mostly reach, and equations of rigid bodies hold as `newton_tol` of the scheme says; by "auto" and
         `nsds.rattle` 1e-2 of more than 64 contacts where sweeps do not get closer soon, see the notes).
@@ -438,7 +438,7 @@ def _compiled(owner, name, one):
     if name not in one.own:
         function, (floats, integers) = _BROUGHT[name]
         about = f"{owner}: the function {function.__name__} does not compile as solver({one.arguments}), returning a status"
-        kernel = users_callback(about, one.signature.SOLVER, function)
+        kernel = users_callback(about, one.signature.SOLVER, function, *_as_called(one))
 
         def room(size, row, column):
             n = (row.size - 1) * (1 if one is CLASSES["box"] else size)
@@ -446,6 +446,12 @@ def _compiled(owner, name, one):
 
         one.own[name] = Method(name, kernel, "what its author says", one.kinds, _NAMED, room=room)
     return one.own[name]
+
+
+def _as_called(one):
+    """(parameters, arguments) as text: how methods are called by their address, and how a method of a user's is called then."""
+    arrays, others = one.signature.Problem._fields, one.arguments.split(", ")[len(one.signature.Problem._fields) :]
+    return ", ".join(("problem", *others)), ", ".join((*(f"problem.{name}" for name in arrays), *others))
 
 
 def treats(name, kind):
@@ -587,7 +593,7 @@ def arguments_of(method, options, problem, size, guess):
     """Arguments of ``solve_repeatedly`` of the class of a problem, from solver on; size: see `scratch`."""
     n, row, column = guess.size, problem.row, problem.column
     info = np.zeros(_CLASS_OF[method.kinds[0]].signature.N_INFO)
-    return address(method), guess, *problem, options, np.zeros(n), np.zeros(n), info, *scratch(method, size, row, column)
+    return address(method), guess, problem, options, np.zeros(n), np.zeros(n), info, *scratch(method, size, row, column)
 
 
 @lru_cache(maxsize=256)

@@ -118,27 +118,31 @@ def test_imports_run_one_way(path):
         assert inside <= {"_jit", "_checks", "maths", "status", "solvers"}
 
 
-# What modules of `schemes/` import of each other: only what stands on a floor below, or on their own in the same folder.
-FLOORS = (
-    ("linear_algebra", "derivatives", "memory", "sides", "declared"),
-    ("problem",),
-    ("lagrangian", "first_order"),
-    ("rigid",),
-    ("mechanics",),
-    ("event_driven",),
-    ("table",),
-    ("options", "recorder"),
-    ("run",),
-)
+# What modules of `schemes/` and `solvers/` import of the others there: only what stands on a floor below, or on theirs in the same folder.
+FLOORS = {
+    "schemes": (
+        ("linear_algebra", "derivatives", "memory", "sides", "declared"),
+        ("problem",),
+        ("lagrangian", "first_order"),
+        ("rigid",),
+        ("mechanics",),
+        ("event_driven",),
+        ("table",),
+        ("options", "recorder"),
+        ("run",),
+    ),
+    "solvers": (("desks", "results"), ("box",), ("contact",), ("bodies", "impact", "nonlinear"), ("table",), ("faces",), ("problems",)),
+}
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if p.relative_to(ROOT).parts[0] == "schemes"], ids=names)
-def test_schemes_import_what_is_below(path):
-    floor = {name: number for number, names in enumerate(FLOORS) for name in names}
-    own = path.relative_to(ROOT / "schemes").with_suffix("").parts[0]
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.relative_to(ROOT).parts[0] in FLOORS], ids=names)
+def test_folders_import_what_is_below(path):
+    house = path.relative_to(ROOT).parts[0]
+    floor = {name: number for number, names in enumerate(FLOORS[house]) for name in names}
+    own = path.relative_to(ROOT / house).with_suffix("").parts[0]
     if own == "__init__":
         return
-    others = {module.split(".")[2] for module in imported(path) if module.startswith("nsds.schemes.")} - {own}
+    others = {module.split(".")[2] for module in imported(path) if module.startswith(f"nsds.{house}.")} - {own}
     assert all(floor[other] < floor[own] for other in others), sorted(others)
 
 

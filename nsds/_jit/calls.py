@@ -13,6 +13,7 @@ from numba.extending import intrinsic
 from nsds._jit.cache import announced
 from nsds._jit.compiler import OPTIONS, c_code, specialised
 from nsds._jit.convention import Words
+from nsds._jit.reference import Reference, n_words
 
 
 @cache
@@ -90,11 +91,20 @@ def _reader(kind, words):
         words += [ctypes.c_size_t, ctypes.c_int64]
         number = _C_WORDS[kind.dtype]
         return lambda given: _vector_at(number, next(given), next(given))
+    if isinstance(kind, Reference):  # of arrays
+        words.append(ctypes.c_size_t)
+        readers = [_reader(each, []) for each in kind.kinds]
+        return lambda given: _read(kind, readers, iter((ctypes.c_int64 * n_words(kind)).from_address(next(given))))
     if isinstance(kind, types.BaseTuple):
         readers = [_reader(each, words) for each in kind.types]
         return lambda given: kind.instance_class(*(reader(given) for reader in readers))
     words.append(_C_WORDS[kind])
     return next
+
+
+def _read(kind, readers, words):
+    """A tuple that was handed over by reference, from the words where it lies."""
+    return kind.cls(*(reader(words) for reader in readers))
 
 
 def _vector_at(number, place, size):

@@ -15,7 +15,7 @@ NO_BASIS = -1  # in place of the state of the first unknown: no basis is known
 
 @inlined
 def try_last_basis(n, p, W_row, W_column, memory):
-    """(all signs are right, the merit of `nsds.solvers.box.signature.conclude`) of ``z = s + S q``; z and w are written."""
+    """(all signs are right, the merit of `nsds.solvers.box.signature.judge`) of ``z = s + S q``; z and w are written."""
     work, iwork = memory.work, memory.iwork
     q, z, w, lower, upper, S, s, side = p.q, p.z, p.w, p.lower, p.upper, p.S, p.s, p.side
     right = iwork[side] != NO_BASIS

@@ -2,7 +2,7 @@
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box.newton_min import one_unknown
-from nsds.solvers.box.signature import UNDERFLOW, Options, call_solver
+from nsds.solvers.box.signature import UNDERFLOW, Options, call_solver, problem_of
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 _ROUNDING = 2.0**-52  # of the terms of a row
@@ -32,7 +32,7 @@ def solve(n, row, column, W, p, solver, solver_options, at_once, memory):
         status = one_unknown(M, q, lower, upper, own, z, w, info)
     else:
         scratch, iscratch = view(work, p.solver, p.n_solver), view(memory.iwork, p.isolver, p.n_isolver)
-        status = call_solver(solver, (row, column, M, q, lower, upper, own, z, w, info, scratch, iscratch))
+        status = call_solver(solver, (problem_of((row, column, M, q, lower, upper)), own, z, w, info, scratch, iscratch))
     return status if status == CONVERGED else _judge(status, asked.inexact, n, row, column, W, p, work)
 
 

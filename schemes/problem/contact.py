@@ -19,7 +19,7 @@ from numba import int64, typeof, types, uintp
 from nsds._jit import caller, kernel, on_demand, tiny, view
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.rows import CONSTRAINT
-from nsds.solvers.contact.signature import EQUATION, N_INFO, SOLVER, call_solver
+from nsds.solvers.contact.signature import EQUATION, N_INFO, OPTIONS, call_solver, problem_of
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 PROXIMAL = 1e-12  # epsilon
@@ -267,12 +267,13 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
     # 3. method
     d, count = p.d, iwork[p.count]
     row, info, q = view(iwork, p.block_row, count + 1), view(work, p.details, N_INFO), view(work, p.vector, d * count)
-    arguments = (
+    problem = problem_of((
         view(iwork, p.disk, count), view(work, p.mu, 2 * count), row, view(iwork, p.block_column, row[count]),
-        view(work, p.matrix, d * d * row[count]), q, options, view(work, p.r, d * count), view(work, p.u, d * count), info,
-        view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
-    )  # fmt: skip
-    status = call_solver(solver, arguments)
+        view(work, p.matrix, d * d * row[count]), q,
+    ))  # fmt: skip
+    r, u = view(work, p.r, d * count), view(work, p.u, d * count)
+    scratch, iscratch = view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
+    status = call_solver(solver, (problem, options, r, u, info, scratch, iscratch))
     # 4. solution by rows
     for a in range(n):
         at = iwork[p.component + a]
@@ -292,7 +293,7 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
 
 
 _DOOR = int64(
-    typeof(no_blocks()), typeof(np.zeros(0, CONSTRAINT)), int64, int64, uintp, SOLVER.args[6], types.float64[::1], int64[::1]
+    typeof(no_blocks()), typeof(np.zeros(0, CONSTRAINT)), int64, int64, uintp, OPTIONS, types.float64[::1], int64[::1]
 )  # fmt: skip
 call_door = caller(_DOOR)
 address_of_door = on_demand(_DOOR, _solve)  # systems without friction do without

@@ -31,7 +31,7 @@ from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.auto import address_of_newton_ac as address_of_newton
-from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
+from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit, problem_of
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
 # Offsets into the work memory of a member, and sizes. Extents: n bodies, c contacts that there is room for, N blocks, d components of a
@@ -848,20 +848,21 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
     blocks.assemble(d, stated, G, row, column, W)
+    problem = problem_of((disk, mu, row, column, W, q))
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     # 6. accuracy: the tighter of contacts and equations, but not below rounding
     if wanted < math.inf:
-        aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+        aim = max(min(aim, wanted / size_of(q), share * merit(False, problem, r, u)), _CLOSEST)
     # 7. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
     status = UNSUITED
     if is_near:
         own = changed(options, max(_FINE * aim, _CLOSEST), _FINE_SWEEPS, _FINE_PATIENCE)
-        status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+        status = call_solver(address_of_nsgs(), (problem, own, r, u, info, spare, ispare))
     if not (is_near and info[1] <= aim):
         own = changed(options, aim, most_iterations(p, options, work), 0.0)
-        status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+        status = call_solver(solver, (problem, own, r, u, info, spare, ispare))
     if info[1] > options.enough and info[1] * size_of(q) <= blocks.rounding(d, stated, view(work, p.w_free, 6 * m), _ULPS):
         info[1] = options.tol  # nothing moves against anything, and q is what rounding left
     # 8. impulses: of sticking contacts that are linearly dependent those of the last step are kept

@@ -19,7 +19,7 @@ from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid.collisions import rows_of_contact
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
-from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed
+from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, problem_of
 
 # n: unknowns; d: components of a block.
 PLAN = table(
@@ -260,7 +260,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
     aim = problem.aim_of_motion(options.tol, view(work, p.diagonal, d * count), q)
     own = changed(options, aim, problem.most_iterations(p, options, work), 0.0)
-    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    status = call_solver(solver, (problem_of((disk, mu, row, column, W, q)), own, r, u, info, spare, ispare))
     # 4. friction of linearly dependent contacts is kept from the last step; open contacts carry nothing, not even rounding
     problem.note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, on_demand, tiny, view
 from nsds.solvers.box import band, direct, enumeration, gauss_seidel, lemke, newton_fb, newton_min, proximal, tableau
-from nsds.solvers.box.signature import SOLVER, a_row_is_infeasible, affordable, call_solver, changed, conclude, diagonal
+from nsds.solvers.box.signature import SOLVER, a_row_is_infeasible, affordable, call_solver, changed, diagonal, judge
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, STALLED
 
 # Methods in the order of info[2].
@@ -33,10 +33,10 @@ def work_size(n, row, column):
 
 
 @inlined
-def _sign_of_diagonal(row, column, M):
+def _sign_of_diagonal(problem):
     sign = _POSITIVE
-    for i in range(row.size - 1):
-        if not diagonal(row, column, M, i) > 0.0:
+    for i in range(problem.row.size - 1):
+        if not diagonal(problem.row, problem.column, problem.M, i) > 0.0:
             sign = _OTHER
     return sign
 
@@ -48,19 +48,20 @@ def _limited(limit, options):
 
 
 @kernel
-def fall_back(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def fall_back(problem, options, z, w, info, work, iwork):
     """One method after the other, each from the point of the box nearest to 0, so that the answer does not depend on the first guess.
 
     Where none succeeds, the point with the least merit is returned, with the status and the name of its method.
     """
-    n, positive = q.size, _sign_of_diagonal(row, column, M) == _POSITIVE
+    column = problem.column
+    n, positive = problem.q.size, _sign_of_diagonal(problem) == _POSITIVE
     best, rest = view(work, 0, n), view(work, n, work.size - n)
     dense = tableau.room(n) <= rest.size
-    banded = newton_fb.room(n, column.size, band.measure(n, row, column)) <= rest.size
-    n_choices = enumeration.count_choices(lower, upper)
+    banded = newton_fb.room(n, column.size, band.measure(n, problem.row, column)) <= rest.size
+    n_choices = enumeration.count_choices(problem.lower, problem.upper)
     n_iter, least, outcome, winner = info[0], math.inf, MAX_ITER, info[2]
     few_steps = _limited(_LIMIT_OF_PROXIMAL, options)
-    of_newton = _limited(affordable(_LIMIT_OF_NEWTON, _STEPS * n * (band.measure(n, row, column) + 1.0) ** 2), options)
+    of_newton = _limited(affordable(_LIMIT_OF_NEWTON, _STEPS * n * (band.measure(n, problem.row, column) + 1.0) ** 2), options)
     for method in range(_PROXIMAL, _PGS + 1):
         suits = banded if method == _NEWTON_FB else dense
         if method == _PROXIMAL:
@@ -76,19 +77,19 @@ def fall_back(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
         if not suits:
             continue
         for i in range(n):
-            z[i] = min(max(0.0, lower[i]), upper[i])
+            z[i] = min(max(0.0, problem.lower[i]), problem.upper[i])
         info[0] = 0.0
         iwork[0] = 0
         if method in (_PROXIMAL, _PROXIMAL_LATE):
-            status = proximal.proximal(row, column, M, q, lower, upper, few_steps, z, w, info, rest, iwork)
+            status = proximal.proximal(problem, few_steps, z, w, info, rest, iwork)
         elif method == _LEMKE:
-            status = lemke.lemke(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+            status = lemke.lemke(problem, options, z, w, info, rest, iwork)
         elif method == _NEWTON_FB:
-            status = newton_fb.newton_fb(row, column, M, q, lower, upper, of_newton, z, w, info, rest, iwork)
+            status = newton_fb.newton_fb(problem, of_newton, z, w, info, rest, iwork)
         elif method == _PGS:
-            status = gauss_seidel.pgs(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+            status = gauss_seidel.pgs(problem, options, z, w, info, rest, iwork)
         else:
-            status = enumeration.enumeration(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+            status = enumeration.enumeration(problem, options, z, w, info, rest, iwork)
         n_iter += info[0]
         if status == CONVERGED:
             info[0], info[2] = n_iter, method
@@ -104,8 +105,8 @@ def fall_back(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
     if least < math.inf:
         for i in range(n):
             z[i] = best[i]
-    outcome = INFEASIBLE if a_row_is_infeasible(row, column, M, q, lower, upper) else outcome
-    return conclude(outcome, int(n_iter), row, column, M, q, lower, upper, options, z, w, info)
+    outcome = INFEASIBLE if a_row_is_infeasible(problem) else outcome
+    return judge(outcome, int(n_iter), problem, options, z, w, info)
 
 
 address_of_fall_back = on_demand(SOLVER, fall_back)
@@ -121,33 +122,33 @@ def _is_blank(lower, upper, z):
 
 
 @kernel
-def search(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def search(problem, options, z, w, info, work, iwork):
     """Newton-min where the diagonal is positive, else direct, if there is a guess; where that fails, all that `fall_back` has."""
-    n = q.size
+    n = problem.q.size
     rest = view(iwork, 1, iwork.size - 1)
     if iwork[0] == 0:
-        iwork[0] = _sign_of_diagonal(row, column, M)
+        iwork[0] = _sign_of_diagonal(problem)
         rest[0] = 0
     info[2] = _NEWTON_MIN
     if iwork[0] == _POSITIVE:
-        status = newton_min.newton_min(row, column, M, q, lower, upper, options, z, w, info, work, rest)
-    elif not _is_blank(lower, upper, z) and direct.room(n, band.measure(n, row, column)) <= work.size:
+        status = newton_min.newton_min(problem, options, z, w, info, work, rest)
+    elif not _is_blank(problem.lower, problem.upper, z) and direct.room(n, band.measure(n, problem.row, problem.column)) <= work.size:
         info[2] = _DIRECT
-        status = direct.direct(row, column, M, q, lower, upper, options, z, w, info, work, rest)
+        status = direct.direct(problem, options, z, w, info, work, rest)
     else:
         info[0], status = 0.0, MAX_ITER
     if status == CONVERGED:
         return status
     iwork[0] = 0  # the others write over what is known of the matrix
     others = address_of_fall_back()
-    return call_solver(others, (row, column, M, q, lower, upper, options, z, w, info, work, rest)) if others != 0 else status
+    return call_solver(others, (problem, options, z, w, info, work, rest)) if others != 0 else status
 
 
 address_of_search = on_demand(SOLVER, search)
 
 
 @kernel
-def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def auto(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``: one unknown at once; else Newton-min where the diagonal is positive, or direct, if there is a guess.
 
     Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
@@ -156,7 +157,7 @@ def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
     """
     info[2] = _NEWTON_MIN
-    if q.size == 1 and M[0] > 0.0:
-        return newton_min.one_unknown(M, q, lower, upper, options, z, w, info)
+    if problem.q.size == 1 and problem.M[0] > 0.0:
+        return newton_min.one_unknown(problem.M, problem.q, problem.lower, problem.upper, options, z, w, info)
     more = address_of_search()
-    return call_solver(more, (row, column, M, q, lower, upper, options, z, w, info, work, iwork)) if more != 0 else STALLED
+    return call_solver(more, (problem, options, z, w, info, work, iwork)) if more != 0 else STALLED

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel
 from nsds.solvers.box.lemke import cover, follow_path
-from nsds.solvers.box.signature import affordable, conclude
+from nsds.solvers.box.signature import affordable, judge
 from nsds.solvers.box.tableau import (
     EPS,
     dictionary,
@@ -24,7 +24,7 @@ __all__ = ["cao_ferris", "work_size"]
 
 
 @kernel
-def cao_ferris(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def cao_ferris(problem, options, z, w, info, work, iwork):
     """``0 = M x + q - G^T lam``, ``0 <= lam ⟂ G x - g >= 0``: rows of free z (x), and of z between 0 and infinity (lam), without lam in w.
 
     A vertex of the polyhedron by the simplex method, then the path of Lemke with the covering vector inside the normal cone at the
@@ -33,35 +33,36 @@ def cao_ferris(row, column, M, q, lower, upper, options, z, w, info, work, iwork
     vanishes. UNSUITED: problems of another form.
     Reference: Cao, Ferris, Mathematics of Operations Research 21 (1996) 382–401.
     """
-    n = q.size
-    if not _is_variational(row, column, M, lower, upper):
-        conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
+    n = problem.q.size
+    if not _is_variational(problem):
+        judge(UNSUITED, 0, problem, options, z, w, info)
         return UNSUITED
-    size = fill(row, column, M, q, lower, upper, work, iwork)
+    size = fill(problem, work, iwork)
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 20 * n, float(n) * n)
     pivot_largest(n, True, False, work, iwork)  # x into the rows of slacks G x - g
     status, n_iter = _find_vertex(n, limit, work, iwork)
-    if status == INFEASIBLE and not row_is_a_proof(iwork[2 * n + 1 + 2 * n], row, column, M, q, lower, upper, work, iwork, z, w):
+    if status == INFEASIBLE and not row_is_a_proof(iwork[2 * n + 1 + 2 * n], problem, work, iwork, z, w):
         status = RAY
     if status == CONVERGED:
         pivot_largest(n, False, True, work, iwork)  # multipliers of the faces at the vertex into the rows of M x + q - G^T lam
-        status = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w)
+        status = pivot_equations(problem, work, iwork, z, w)
     if status == CONVERGED:
         cover(n, n, work, iwork)
-        status, n_path = follow_path(row, column, M, q, lower, upper, limit, work, iwork, z, w)
+        status, n_path = follow_path(problem, limit, work, iwork, z, w)
         n_iter += n_path
-    read(row, column, M, q, lower, upper, size, work, iwork, z, w)
-    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    read(problem, size, work, iwork, z, w)
+    return judge(status, n_iter, problem, options, z, w, info)
 
 
 @kernel
-def _is_variational(row, column, M, lower, upper):
+def _is_variational(problem):
+    lower = problem.lower
     fits = True
     for i in range(lower.size):
-        free = lower[i] == -math.inf and upper[i] == math.inf
-        fits &= free or (lower[i] == 0.0 and upper[i] == math.inf)
-        for k in range(row[i], row[i + 1]):
-            fits &= free or lower[column[k]] == -math.inf or M[k] == 0.0
+        free = lower[i] == -math.inf and problem.upper[i] == math.inf
+        fits &= free or (lower[i] == 0.0 and problem.upper[i] == math.inf)
+        for k in range(problem.row[i], problem.row[i + 1]):
+            fits &= free or lower[problem.column[k]] == -math.inf or problem.M[k] == 0.0
     return fits
 
 

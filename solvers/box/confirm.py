@@ -15,8 +15,8 @@ _SMALLEST = (1e-14, 1e-12, 1e-10, 1e-8)  # singular values, of the largest, that
 _DENSE = 600  # unknowns up to which a matrix that may be singular is treated as a dense one
 
 
-def confirmed(tol, row, column, M, q, lower, upper, z):
-    """(whether there is a solution beside z, the largest error of a row in units of its data) of a `nsds.solvers.box.forms.Box`.
+def confirmed(tol, problem, z):
+    """(whether there is a solution beside z, the largest error of a row in units of its data) of a `nsds.solvers.box.signature.Problem`.
 
     Between the bounds z is refined, ``z <- z - M_BB^-1 w_B``, as a sum of two numbers, with w as if computed with twice the digits. Where
     z is what the data ask for, its rows lose their error; where z has grown along a direction that M nearly maps to 0 until rounding hides
@@ -25,20 +25,21 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
     """
     from scipy.sparse import csr_array
 
+    q, lower = problem.q, problem.lower
     n, w = q.size, np.zeros(q.size)
-    multiply_exactly(row, column, M, q, z, w)
-    whole = csr_array((M, column, row), shape=(n, n))
-    parts = csr_array((abs(M), column, row), shape=(n, n))
-    least = least_data(row, column, M, q)
-    at_bound = (z == lower) | (z == upper)
+    multiply_exactly(problem, z, w)
+    whole = csr_array((problem.M, problem.column, problem.row), shape=(n, n))
+    parts = csr_array((abs(problem.M), problem.column, problem.row), shape=(n, n))
+    least = least_data(problem)
+    at_bound = (z == lower) | (z == problem.upper)
     terms = abs(q) + parts @ abs(z)
     is_rounding = abs(q) <= least * parts.max(axis=1).toarray().ravel()
     data = np.where(is_rounding, 0.0, abs(q)) + parts @ np.where(at_bound, abs(z), 0.0)
     for i in np.tile(np.flatnonzero(data == 0.0), LEVELS):
-        data[i] = data[i] or size_beside(i, least, row, column, M, data, lower, upper)
+        data[i] = data[i] or size_beside(i, least, problem, data)
     data = np.where(data > 0.0, data, abs(q))
-    of_data = [rounding_of_data(i, least, row, column, M, q, lower, upper) for i in range(n)]
-    of_matrix = [OF_DATA * size_beside(i, least, row, column, M, data, lower, upper) for i in range(n)]
+    of_data = [rounding_of_data(i, least, problem) for i in range(n)]
+    of_matrix = [OF_DATA * size_beside(i, least, problem, data) for i in range(n)]
     enough = np.max([tol * data, np.minimum(_LEFT * _ROUNDING * terms, _AT_MOST * data), of_data, of_matrix], axis=0)
     B = np.flatnonzero(~at_bound)
     rows, columns = 1.0 / np.where(terms > 0.0, terms, 1.0)[B], np.where(z == 0.0, 1.0, abs(z))[B]
@@ -49,7 +50,7 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
             rest[B] -= solve(exact[B])
             exact = w + whole @ rest
             error = np.where(~at_bound, abs(exact), np.where(z == lower, np.maximum(-exact, 0.0), np.maximum(exact, 0.0)))
-            error[lower == upper] = 0.0
+            error[lower == problem.upper] = 0.0
             missing = np.max(error / np.where(data > 0.0, data, 1.0), initial=0.0, where=data > 0.0)
             if not np.isfinite(exact).all() or missing >= before:
                 break
@@ -59,10 +60,9 @@ def confirmed(tol, row, column, M, q, lower, upper, z):
     return False, float(worst)
 
 
-def holds(tol, row, column, M, q, lower, upper, z):
-    """Whether a z that `conclude` calls a solution is one though its rows may have grown until rounding hides what is missing."""
-    problem = row, column, M, q, lower, upper, z
-    return not hides_data(tol, *problem, np.empty(q.size)) or confirmed(tol, *problem)[0]
+def holds(tol, problem, z):
+    """Whether a z that `judge` calls a solution is one though its rows may have grown until rounding hides what is missing."""
+    return not hides_data(tol, problem, z, np.empty(problem.q.size)) or confirmed(tol, problem, z)[0]
 
 
 def _solutions_of(A, rows, columns):

@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import kernel, view
-from nsds.solvers.box.signature import affordable, clip, conclude, diagonal, look, multiply
+from nsds.solvers.box.signature import affordable, clip, diagonal, judge, look, multiply
 from nsds.status import MAX_ITER, RAY, SINGULAR, STALLED
 
 _LIMIT = 100  # times the number of unknowns
@@ -17,7 +17,7 @@ def work_size(n, row, column):
 
 
 @kernel
-def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def cpg(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q`` with symmetric M: minimise ``z^T M z / 2 + q^T z`` over the box.
 
     Conjugate gradients on the face of the present active set; a step that would leave the box is cut at its border and followed by a
@@ -25,13 +25,14 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     Linear convergence for positive definite M. RAY: the objective falls without end. SINGULAR: M_ii <= 0.
     Reference: Dostál, Schöberl, Computational Optimization and Applications 30 (2005) 23–43 (MPRGP).
     """
+    row, column, M, q, lower, upper = problem.row, problem.column, problem.M, problem.q, problem.lower, problem.upper
     n = q.size
     D, g, p, Mp = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n)
     alpha = 0.0
     for i in range(n):
         d = diagonal(row, column, M, i)
         if not d > 0.0:
-            return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
+            return judge(SINGULAR, 0, problem, options, z, w, info)
         D[i] = 1.0 / d
         size = 0.0
         for k in range(row[i], row[i + 1]):
@@ -47,13 +48,13 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         along, across = _gradients(alpha, lower, upper, z, g, D)
         first = max(first, along + across)
         if not along + across > 0.0:
-            return conclude(STALLED, n_iter - 1, row, column, M, q, lower, upper, options, z, w, info)
+            return judge(STALLED, n_iter - 1, problem, options, z, w, info)
         if across > along:
             _restart_across(lower, upper, z, g, D, p)
-        curvature, slope, room = _product(row, column, M, lower, upper, z, g, p, Mp)
+        curvature, slope, room = _product(problem, z, g, p, Mp)
         step = slope / curvature if curvature > 0.0 else math.inf
         if min(step, room) == math.inf:
-            return conclude(RAY if slope > 0.0 else STALLED, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+            return judge(RAY if slope > 0.0 else STALLED, n_iter, problem, options, z, w, info)
         for i in range(n):
             z[i] = min(max(z[i] - min(step, room) * p[i], lower[i]), upper[i])
             g[i] -= min(step, room) * Mp[i]
@@ -65,12 +66,12 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         else:
             _conjugate(curvature, lower, upper, z, g, D, p, Mp)
         if n_iter % _CHECKED == 0 or along + across <= options.tol**2 * first:
-            status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
+            status, least, patience = look(n_iter, _PATIENCE, least, patience, problem, options, z, w, info)
             if status != MAX_ITER:
                 return status
             for i in range(n):
                 g[i] = w[i]
-    return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
+    return judge(MAX_ITER, limit, problem, options, z, w, info)
 
 
 @kernel
@@ -104,21 +105,21 @@ def _restart_across(lower, upper, z, g, D, p):
 
 
 @kernel
-def _product(row, column, M, lower, upper, z, g, p, Mp):
+def _product(problem, z, g, p, Mp):
     """``M p``, the curvature and slope along p, and how far ``z - step p`` stays in the box."""
     curvature = slope = 0.0
     room = math.inf
     for i in range(z.size):
         s = 0.0
-        for k in range(row[i], row[i + 1]):
-            s += M[k] * p[column[k]]
+        for k in range(problem.row[i], problem.row[i + 1]):
+            s += problem.M[k] * p[problem.column[k]]
         Mp[i] = s
         curvature += p[i] * s
         slope += g[i] * p[i]
         if p[i] > 0.0:
-            room = min(room, (z[i] - lower[i]) / p[i])
+            room = min(room, (z[i] - problem.lower[i]) / p[i])
         elif p[i] < 0.0:
-            room = min(room, (z[i] - upper[i]) / p[i])
+            room = min(room, (z[i] - problem.upper[i]) / p[i])
     return curvature, slope, room
 
 

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box.newton_min import BASIC, LOWER, UPPER
-from nsds.solvers.box.signature import affordable, clip, conclude
+from nsds.solvers.box.signature import affordable, clip, judge
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_UNKNOWNS = 64
@@ -19,35 +19,35 @@ def work_size(n, row, column):
 
 
 @kernel
-def enumeration(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def enumeration(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``: tries every choice of basic z_i, the others being at a bound, and accepts the first solution.
 
     Free z_i are always basic; max_iter limits the number of choices. UNSUITED: more than 64 unknowns or 2^20 choices. STALLED: no basis
     solves the problem; z is of the one with the least merit.
     """
-    return next_solution(0, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
+    return next_solution(0, problem, options, z, w, info, work, iwork)
 
 
 @kernel
-def next_solution(first, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def next_solution(first, problem, options, z, w, info, work, iwork):
     """The first solution among the choices from number ``first`` on; info[0] - 1 is the number of the choice."""
-    n = q.size
-    n_choices = count_choices(lower, upper)
+    n = problem.q.size
+    n_choices = count_choices(problem.lower, problem.upper)
     if n > MAX_UNKNOWNS or n_choices > MAX_BASES:
-        conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
+        judge(UNSUITED, 0, problem, options, z, w, info)
         return UNSUITED
-    limit = int(options.max_iter) if options.max_iter > 0 else affordable(n_choices, _mean_cost(lower, upper))
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(n_choices, _mean_cost(problem.lower, problem.upper))
     best, least, end = first, math.inf, min(n_choices, first + limit)
     for choice in range(first, end):
-        _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork)
-        status = conclude(STALLED, choice + 1, row, column, M, q, lower, upper, options, z, w, info)
+        _solve_basis(choice, problem, z, work, iwork)
+        status = judge(STALLED, choice + 1, problem, options, z, w, info)
         if status == CONVERGED:
             return CONVERGED
         if info[1] < least:
             best, least = choice, info[1]
-    _solve_basis(best, row, column, M, q, lower, upper, z, work, iwork)
+    _solve_basis(best, problem, z, work, iwork)
     status = STALLED if end == n_choices else MAX_ITER
-    return conclude(status, end - first, row, column, M, q, lower, upper, options, z, w, info)
+    return judge(status, end - first, problem, options, z, w, info)
 
 
 @tiny
@@ -76,9 +76,10 @@ def _count_sides(lower, upper):
 
 
 @tiny
-def _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork):
+def _solve_basis(choice, problem, z, work, iwork):
     """``M_BB z_B = -q_B - M_BN z_N`` by Gauss elimination with complete pivoting; z = 0 where M_BB leaves it open; then clipped."""
-    n = q.size
+    column, lower, upper = problem.column, problem.lower, problem.upper
+    n = problem.q.size
     side, member, order = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n)
     b = 0
     for i in range(n):
@@ -96,14 +97,14 @@ def _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork):
     for i in range(b):
         for j in range(b):
             work[i * width + j] = 0.0
-        work[i * width + b] = -q[member[i]]
+        work[i * width + b] = -problem.q[member[i]]
         j = 0
-        for k in range(row[member[i]], row[member[i] + 1]):
-            work[i * width + b] -= M[k] * z[column[k]]
+        for k in range(problem.row[member[i]], problem.row[member[i] + 1]):
+            work[i * width + b] -= problem.M[k] * z[column[k]]
             while j < b and member[j] < column[k]:
                 j += 1
             if j < b and member[j] == column[k]:
-                work[i * width + j] = M[k]
+                work[i * width + j] = problem.M[k]
     rank = _eliminate(b, width, work, view(work, b * width, b), order)
     for i in range(rank - 1, -1, -1):
         s = work[i * width + b]

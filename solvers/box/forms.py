@@ -7,7 +7,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import MINOR, call_solver, entry, exact_error, hides_data, largest_in_row, row_sum
+from nsds.solvers.box.signature import MINOR, Problem, call_solver, entry, exact_error, hides_data, largest_in_row, row_sum
 from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN
 from nsds.status import CONVERGED
 
@@ -61,26 +61,15 @@ def dense(value):
     return value.toarray() if hasattr(value, "toarray") else value
 
 
-class Box(NamedTuple):
-    """A box problem as kernels take it: see `nsds.solvers.box.signature`."""
-
-    row: np.ndarray
-    column: np.ndarray
-    M: np.ndarray
-    q: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-
 def box(owner, M, q, lower, upper, reorder):
-    """(`Box`, order) for solvers, of a square M and checked vectors.
+    """(`Problem`, order) for solvers, of a square M and checked vectors.
 
     Sorted compressed rows with symmetric pattern and full diagonal; unknown k is the caller's unknown order[k].
     """
     row, column, data, order = compressed_rows(matrix(owner, "M", M, (q.size, q.size)), reorder)
     if order is None:
-        return Box(row, column, data, q, lower, upper), slice(None)
-    return Box(row, column, data, q[order], lower[order], upper[order]), order
+        return Problem(row, column, data, q, lower, upper), slice(None)
+    return Problem(row, column, data, q[order], lower[order], upper[order]), order
 
 
 def compressed_rows(M, reorder=False):
@@ -160,14 +149,15 @@ class Units(NamedTuple):
     columns: np.ndarray
 
 
-def in_common_units(row, column, M, q, lower, upper):
-    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow, and q of one size in all that is linked.
+def in_common_units(problem):
+    """(`Problem`, `Units`) with numbers whose squares neither vanish nor overflow, and q of one size in all that is linked.
 
     ``R M C`` with largest entries of rows and columns about 1, ``R q`` and ``bounds / C``. Rows that unknowns link, and these unknowns,
     share one more unit, in which the largest q is about 1: nothing says how costs and constraints of a programme compare. Powers of two,
     so that nothing is rounded; a symmetric matrix stays symmetric.
     """
-    n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
+    column, M, q = problem.column, problem.M, problem.q
+    n, i = q.size, np.repeat(np.arange(q.size), np.diff(problem.row))
     exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
     R, C = np.zeros(n), np.zeros(n)
     for _ in range(_SCALINGS):
@@ -179,14 +169,14 @@ def in_common_units(row, column, M, q, lower, upper):
     part_of_row, part_of_column = _linked(n, i[M != 0.0], column[M != 0.0])
     size, far = np.full((2, 2 * n), -np.inf)
     np.maximum.at(size, part_of_row[q != 0.0], (np.frexp(q)[1] + R)[q != 0.0])
-    for side in (lower, upper):
+    for side in (problem.lower, problem.upper):
         is_data = np.isfinite(side) & (side != 0.0)
         np.maximum.at(far, part_of_column[is_data], (np.frexp(side)[1] - C)[is_data])
     size = np.maximum(size, far - np.where(size > -np.inf, _FAR, 0.0))
     size[size == -np.inf] = 0.0
     units = Units(R - size[part_of_row], C + size[part_of_column])
-    scaled = _times(M, R[i] + C[column]), _times(q, units.rows), *(_bound(side, -units.columns) for side in (lower, upper))
-    return Box(row, column, *scaled), units
+    scaled = _times(M, R[i] + C[column]), _times(q, units.rows), *(_bound(side, -units.columns) for side in (problem.lower, problem.upper))
+    return Problem(problem.row, column, *scaled), units
 
 
 def _linked(n, row, column):
@@ -199,15 +189,15 @@ def _linked(n, row, column):
 
 
 @kernel
-def wants_common_units(status, tol, row, column, M, q, lower, upper, z):
+def wants_common_units(status, tol, problem, z):
     """Whether what a method says hangs on what counts as rounding beside the largest q, which depends on units of rows and unknowns.
 
     So it is where some q_i is so small, for rows whose largest entry is 1, and the method has failed, proved that there is no solution, or
     returns a z that misses a row by more than tol of its q_i, or, where that is 0, of its terms.
     """
-    largest, smallest = 0.0, np.inf
+    q, largest, smallest = problem.q, 0.0, np.inf
     for i in range(q.size):
-        size = largest_in_row(row, M, i)
+        size = largest_in_row(problem.row, problem.M, i)
         if size > 0.0 and q[i] != 0.0:
             largest, smallest = max(largest, abs(q[i]) / size), min(smallest, abs(q[i]) / size)
     if smallest >= MINOR * largest:
@@ -215,60 +205,64 @@ def wants_common_units(status, tol, row, column, M, q, lower, upper, z):
     if status != CONVERGED:
         return True
     for i in range(q.size):
-        _, terms = row_sum(i, row, column, M, q, z)
-        if exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * (abs(q[i]) if q[i] != 0.0 else terms):
+        _, terms = row_sum(i, problem, z)
+        if exact_error(i, 0.0, problem, z) > tol * (abs(q[i]) if q[i] != 0.0 else terms):
             return True
     return False
 
 
 @kernel
-def meets(tol, row, column, M, q, lower, upper, z):
+def meets(tol, problem, z):
     """Whether z misses no row by more than tol of its q_i, or of the terms of z that carry alone what some other row asks for.
 
     So a q_i is what rounding left of a sum that should be 0, or less than what is asked, if others say that z are so much larger. Rows
     whose q are rounding beside 1 themselves, the largest q of what is linked, say nothing, and are nothing where no others tell.
     """
+    row, M, q = problem.row, problem.M, problem.q
     for i in range(q.size):
         asked = 0.0
         for k in range(row[i], row[i + 1]):
             if M[k] != 0.0:
-                asked += abs(M[k]) * _asked_by_others(i, column[k], row, column, M, q, lower, upper)
+                asked += abs(M[k]) * _asked_by_others(i, problem.column[k], problem)
         size = asked + abs(q[i]) if asked > 0.0 or abs(q[i]) > _LOST * largest_in_row(row, M, i) else 1.0
-        if exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * size:
+        if exact_error(i, 0.0, problem, z) > tol * size:
             return False
     return True
 
 
 @kernel
-def _asked_by_others(i, j, row, column, M, q, lower, upper):
+def _asked_by_others(i, j, problem):
     """The least z_j that carries alone the q of a row other than i, up to its bounds; 0 where no row tells."""
-    size = np.inf
+    row, column, M, q, size = problem.row, problem.column, problem.M, problem.q, np.inf
     for k in range(row[j], row[j + 1]):
         other = column[k]
         part = abs(entry(row, column, M, other, j))
         if other != i and abs(q[other]) > _LOST * largest_in_row(row, M, other) and part > 0.0:
             size = min(size, abs(q[other]) / part)
-    return min(size, max(abs(lower[j]), abs(upper[j]))) if size < np.inf else 0.0
+    return min(size, max(abs(problem.lower[j]), abs(problem.upper[j]))) if size < np.inf else 0.0
 
 
 @kernel
-def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def solve_moderate(solver, z0, problem, options, z, w, info, work, iwork):
     """Solve a problem from a guess; REFUSED where it wants `in_common_units`, a number is NaN, or bounds cross.
 
     In place of CONVERGED: DOUBTFUL where rounding of the terms of a row hides more than tol of its data, UNCERTAIN where it hangs on units.
     solver: the address of its compiled code; all else as in `nsds.solvers.box.signature`.
     """
-    is_good = _are_moderate(False, M) and _are_moderate(False, q) and _are_moderate(True, lower) and _are_moderate(True, upper)
-    for i in range(q.size):
+    lower, upper = problem.lower, problem.upper
+    is_good = (
+        _are_moderate(False, problem.M) and _are_moderate(False, problem.q) and _are_moderate(True, lower) and _are_moderate(True, upper)
+    )
+    for i in range(problem.q.size):
         is_good &= lower[i] <= upper[i] and lower[i] < np.inf and upper[i] > -np.inf and abs(z0[i]) < np.inf
         z[i] = z0[i]
     if not is_good:
         return REFUSED
     iwork[0] = 0
-    status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
-    if wants_common_units(status, options.tol, row, column, M, q, lower, upper, z):
+    status = call_solver(solver, (problem, options, z, w, info, work, iwork))
+    if wants_common_units(status, options.tol, problem, z):
         return UNCERTAIN if status == CONVERGED else REFUSED
-    is_doubtful = status == CONVERGED and hides_data(options.tol, row, column, M, q, lower, upper, z, w)
+    is_doubtful = status == CONVERGED and hides_data(options.tol, problem, z, w)
     return DOUBTFUL if is_doubtful else status
 
 

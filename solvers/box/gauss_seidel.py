@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers.box import lemke as pivoting
 from nsds.solvers.box.lemke import lemke
-from nsds.solvers.box.signature import N_INFO, Options, affordable, conclude, diagonal, largest_in_row, look
+from nsds.solvers.box.signature import N_INFO, Options, affordable, diagonal, judge, largest_in_row, look, problem_of
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 MAX_SWEEPS = 10_000
@@ -24,59 +24,60 @@ def work_size(n, row, column):
 
 
 @kernel
-def pgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def pgs(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``, sweep by sweep: ``z_i <- P(z_i - w_i / M_ii)``.
 
     Converges for symmetric positive semidefinite M with a solution, and for diagonally dominant M. SINGULAR: M_ii <= 0.
     Reference: Cottle, Pang, Stone, The Linear Complementarity Problem, section 5.2.
     """
-    return _sweeps(1.0, 0.0, row, column, M, q, lower, upper, options, z, w, info, work)
+    return _sweeps(1.0, 0.0, problem, options, z, w, info, work)
 
 
 @kernel
-def psor(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def psor(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q`` with over-relaxation: ``z_i <- P(z_i - omega w_i / M_ii)``; weight: omega in (0, 2), 1.3 if not given.
 
     Converges for symmetric positive definite M. SINGULAR: M_ii <= 0. Reference: Cryer, SIAM Journal on Control 9 (1971) 385–392.
     """
     omega = options.weight if options.weight > 0.0 else _RELAXATION
-    return _sweeps(omega, 0.0, row, column, M, q, lower, upper, options, z, w, info, work)
+    return _sweeps(omega, 0.0, problem, options, z, w, info, work)
 
 
 @kernel
-def rpgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def rpgs(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``, regularised: ``z_i <- P(z_i - w_i / (M_ii + rho_i))``: zeros on the diagonal are no obstacle.
 
     rho_i is weight (0.1 if not given) times the largest entry of the row. A proximal term, so that the solution is that of M itself.
     """
     rho = options.weight if options.weight > 0.0 else _REGULARISATION
-    return _sweeps(1.0, rho, row, column, M, q, lower, upper, options, z, w, info, work)
+    return _sweeps(1.0, rho, problem, options, z, w, info, work)
 
 
 @kernel
-def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, divisor):
-    n = q.size
+def _sweeps(omega, rho, problem, options, z, w, info, divisor):
+    row, M = problem.row, problem.M
+    n = problem.q.size
     for i in range(n):
-        divisor[i] = diagonal(row, column, M, i) + rho * largest_in_row(row, M, i)
+        divisor[i] = diagonal(row, problem.column, M, i) + rho * largest_in_row(row, M, i)
         if not divisor[i] > 0.0:
-            return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
-        z[i] = min(max(z[i], lower[i]), upper[i])
+            return judge(SINGULAR, 0, problem, options, z, w, info)
+        z[i] = min(max(z[i], problem.lower[i]), problem.upper[i])
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(MAX_SWEEPS, float(M.size))
     least, patience = math.inf, _PATIENCE
     for sweep in range(limit):
         settled = True
         for i in range(n):
-            w_i = q[i]
+            w_i = problem.q[i]
             for k in range(row[i], row[i + 1]):
-                w_i += M[k] * z[column[k]]
-            z_new = min(max(z[i] - omega * w_i / divisor[i], lower[i]), upper[i])
+                w_i += M[k] * z[problem.column[k]]
+            z_new = min(max(z[i] - omega * w_i / divisor[i], problem.lower[i]), problem.upper[i])
             settled &= abs(z_new - z[i]) <= options.tol * abs(z_new)
             z[i] = z_new
         if settled or sweep % _CHECKED == _CHECKED - 1:  # small changes only suggest convergence
-            status, least, patience = look(sweep + 1, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
+            status, least, patience = look(sweep + 1, _PATIENCE, least, patience, problem, options, z, w, info)
             if status != MAX_ITER:
                 return status
-    return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
+    return judge(MAX_ITER, limit, problem, options, z, w, info)
 
 
 def nsgs_work_size(n, row, column):
@@ -87,50 +88,58 @@ def nsgs_work_size(n, row, column):
 
 
 @kernel
-def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def nsgs(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``, block by block: each block of unknowns is solved exactly (Lemke), the others being held.
 
     block: unknowns of a block, 3 if not given, at most 32. Converges for symmetric positive definite M, and block diagonal dominance.
     UNSUITED: a larger block. SINGULAR: a block could not be solved.
     Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
     """
-    n, size = q.size, int(options.block) if options.block > 0 else BLOCK
+    n, size = problem.q.size, int(options.block) if options.block > 0 else BLOCK
     if size > LARGEST_BLOCK:
-        conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
+        judge(UNSUITED, 0, problem, options, z, w, info)
         return UNSUITED
-    limit = int(options.max_iter) if options.max_iter > 0 else affordable(MAX_SWEEPS, M.size + 4.0 * n * size**2)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(MAX_SWEEPS, problem.M.size + 4.0 * n * size**2)
     least, patience = math.inf, _PATIENCE
     for sweep in range(limit):
         for first in range(0, n, size):
             b = min(size, n - first)
-            if not _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
-                return conclude(SINGULAR, sweep, row, column, M, q, lower, upper, options, z, w, info)
-        status, least, patience = look(sweep + 1, _BLOCK_PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
+            if not _solve_block(first, b, problem, z, w, work, iwork):
+                return judge(SINGULAR, sweep, problem, options, z, w, info)
+        status, least, patience = look(sweep + 1, _BLOCK_PATIENCE, least, patience, problem, options, z, w, info)
         if status != MAX_ITER:
             return status
-    return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
+    return judge(MAX_ITER, limit, problem, options, z, w, info)
 
 
 @kernel
-def _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
+def _solve_block(first, b, problem, z, w, work, iwork):
     """``M_BB z_B + q_B + M_BN z_N`` within the bounds of B, for B = first..first + b - 1. False: no solution found."""
     M_b, q_b = view(work, 0, b * b), view(work, b * b, b)
     info, rest = view(work, b * b + b, N_INFO), view(work, b * b + b + N_INFO, work.size - b * b - b - N_INFO)
     row_b, column_b = view(iwork, 0, b + 1), view(iwork, b + 1, b * b)
     for i in range(b):
         row_b[i] = i * b
-        q_b[i] = q[first + i]
+        q_b[i] = problem.q[first + i]
         for j in range(b):
             column_b[i * b + j], M_b[i * b + j] = j, 0.0
-        for k in range(row[first + i], row[first + i + 1]):
-            j = column[k] - first
+        for k in range(problem.row[first + i], problem.row[first + i + 1]):
+            j = problem.column[k] - first
             if 0 <= j < b:
-                M_b[i * b + j] = M[k]
+                M_b[i * b + j] = problem.M[k]
             else:
-                q_b[i] += M[k] * z[column[k]]
+                q_b[i] += problem.M[k] * z[problem.column[k]]
     row_b[b] = b * b
     z_b, w_b = view(z, first, b), view(w, first, b)
     scratch = view(iwork, b + 1 + b * b, iwork.size - b - 1 - b * b)
     exactly = Options(_EXACT, 0.0, 0.0, 0.0, 0.0, 0.0)
-    status = lemke(row_b, column_b, M_b, q_b, view(lower, first, b), view(upper, first, b), exactly, z_b, w_b, info, rest, scratch)
+    status = lemke(
+        problem_of((row_b, column_b, M_b, q_b, view(problem.lower, first, b), view(problem.upper, first, b))),
+        exactly,
+        z_b,
+        w_b,
+        info,
+        rest,
+        scratch,
+    )
     return status in (CONVERGED, STALLED)

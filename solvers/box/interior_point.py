@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box import band
-from nsds.solvers.box.signature import a_row_is_infeasible, affordable, conclude, largest_in_row
+from nsds.solvers.box.signature import a_row_is_infeasible, affordable, judge, largest_in_row
 from nsds.status import INFEASIBLE, MAX_ITER, SINGULAR, STALLED
 
 _LIMIT = 100
@@ -20,7 +20,7 @@ def work_size(n, row, column):
 
 
 @kernel
-def interior_point(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def interior_point(problem, options, z, w, info, work, iwork):
     """Box problem ``M z + q = a - b``, ``z - lower > 0``, ``upper - z > 0``: ``a_i (z - lower)_i = b_i (upper - z)_i = mu``, mu to 0.
 
     Converges for positive semidefinite M if there is a solution, in 10 to 40 iterations; the guess is not used.
@@ -28,63 +28,65 @@ def interior_point(row, column, M, q, lower, upper, options, z, w, info, work, i
     Where the one or the other happens first, free z get a small proximal term for the rest of the way.
     Reference: Mehrotra, SIAM Journal on Optimization 2 (1992) 575–601; Wright, Primal-Dual Interior-Point Methods, chapter 8.
     """
-    n = q.size
-    half = band.measure(n, row, column)
+    n = problem.q.size
+    half = band.measure(n, problem.row, problem.column)
     a, b, affine, dz = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n)
     A, every, pivots = view(work, 4 * n, band.room(n, half)), view(iwork, 0, n), view(iwork, n, n)
-    _start(row, column, M, q, lower, upper, z, a, b, every)
+    _start(problem, z, a, b, every)
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT, n * (half + 1.0) ** 2)
     status, n_iter, shift = MAX_ITER, 0, 0.0
     while True:
-        status = conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+        status = judge(status, n_iter, problem, options, z, w, info)
         if (status not in (MAX_ITER, SINGULAR, STALLED)) or n_iter == limit or (status != MAX_ITER and shift > 0.0):
             break
         shift = _SHIFT if status != MAX_ITER else shift
         n_iter += 1
-        _newton_matrix(shift, half, row, column, M, lower, upper, z, a, b, every, A)
+        _newton_matrix(shift, half, problem, z, a, b, every, A)
         if not band.factorise(n, half, A, pivots):
             status = SINGULAR
             continue
         for i in range(n):
             affine[i] = 0.0
-        _right_hand_side(0.0, lower, upper, z, w, a, b, affine, dz)
+        _right_hand_side(0.0, problem, z, w, a, b, affine, dz)
         band.substitute(n, half, A, pivots, dz)
-        mu = _gap(0.0, 0.0, lower, upper, z, a, b, affine, dz)
-        ahead = _gap(_largest_step(0.0, lower, upper, z, a, b, affine, dz), 0.0, lower, upper, z, a, b, affine, dz)
+        mu = _gap(0.0, 0.0, problem, z, a, b, affine, dz)
+        ahead = _gap(_largest_step(0.0, problem, z, a, b, affine, dz), 0.0, problem, z, a, b, affine, dz)
         target = mu * (ahead / mu) ** 3 if mu > 0.0 else 0.0
         for i in range(n):
             affine[i] = dz[i]
-        _right_hand_side(target, lower, upper, z, w, a, b, affine, dz)
+        _right_hand_side(target, problem, z, w, a, b, affine, dz)
         band.substitute(n, half, A, pivots, dz)
-        step = min(1.0, _TO_THE_BORDER * _largest_step(target, lower, upper, z, a, b, affine, dz))
+        step = min(1.0, _TO_THE_BORDER * _largest_step(target, problem, z, a, b, affine, dz))
         status = MAX_ITER if step > _SMALLEST_STEP else STALLED
-        _advance(step, target, lower, upper, z, a, b, affine, dz)
-    if status in (MAX_ITER, STALLED) and a_row_is_infeasible(row, column, M, q, lower, upper):
+        _advance(step, target, problem, z, a, b, affine, dz)
+    if status in (MAX_ITER, STALLED) and a_row_is_infeasible(problem):
         return INFEASIBLE
     return status
 
 
 @inlined
-def _newton_matrix(shift, half, row, column, M, lower, upper, z, a, b, every, A):
+def _newton_matrix(shift, half, problem, z, a, b, every, A):
     """``M + D`` with D = a / (z - lower) + b / (upper - z)."""
-    band.fill(z.size, half, row, column, M, every, every, A)
+    lower, upper = problem.lower, problem.upper
+    band.fill(z.size, half, problem.row, problem.column, problem.M, every, every, A)
     for i in range(z.size):
         D = _HELD if lower[i] == upper[i] else a[i] / (z[i] - lower[i]) + b[i] / (upper[i] - z[i])
         if lower[i] == -math.inf and upper[i] == math.inf:
-            largest = largest_in_row(row, M, i)
+            largest = largest_in_row(problem.row, problem.M, i)
             D = shift * (largest if largest > 0.0 else 1.0)
         A[i * (3 * half + 1) + half] += D
 
 
 @inlined
-def _start(row, column, M, q, lower, upper, z, a, b, every):
+def _start(problem, z, a, b, every):
     """z in the middle of its bounds or at a distance of ``size / max_j |M_ij|`` from the only one; multipliers of the size of q."""
+    q, lower, upper = problem.q, problem.lower, problem.upper
     size = 0.0
     for i in range(q.size):
         size = max(size, abs(q[i]))
     size = size if size > 0.0 else 1.0
     for i in range(q.size):
-        every[i], largest = i, largest_in_row(row, M, i)
+        every[i], largest = i, largest_in_row(problem.row, problem.M, i)
         distance = size / largest if largest > 0.0 else 1.0
         has_lower, has_upper = lower[i] > -math.inf, upper[i] < math.inf
         if has_lower and has_upper:
@@ -108,8 +110,9 @@ def _change(target, slack, multiplier, affine, d):
 
 
 @kernel
-def _right_hand_side(target, lower, upper, z, w, a, b, affine, rhs):
+def _right_hand_side(target, problem, z, w, a, b, affine, rhs):
     """``-w + lift of the lower bound - lift of the upper one``; 0 where z is fixed."""
+    lower, upper = problem.lower, problem.upper
     for i in range(z.size):
         rhs[i] = 0.0
         if lower[i] < upper[i]:
@@ -118,8 +121,9 @@ def _right_hand_side(target, lower, upper, z, w, a, b, affine, rhs):
 
 
 @kernel
-def _largest_step(target, lower, upper, z, a, b, affine, dz):
+def _largest_step(target, problem, z, a, b, affine, dz):
     """Up to where slacks and multipliers stay positive; at most 1 / 0.9995."""
+    lower, upper = problem.lower, problem.upper
     step = 1.0 / _TO_THE_BORDER
     for i in range(z.size):
         if lower[i] < upper[i]:
@@ -131,8 +135,9 @@ def _largest_step(target, lower, upper, z, a, b, affine, dz):
 
 
 @kernel
-def _gap(step, target, lower, upper, z, a, b, affine, dz):
+def _gap(step, target, problem, z, a, b, affine, dz):
     """Mean product of slack and multiplier after a step."""
+    lower, upper = problem.lower, problem.upper
     total, count = 0.0, 0
     for i in range(z.size):
         if lower[i] > -math.inf and lower[i] < upper[i]:
@@ -147,7 +152,8 @@ def _gap(step, target, lower, upper, z, a, b, affine, dz):
 
 
 @inlined
-def _advance(step, target, lower, upper, z, a, b, affine, dz):
+def _advance(step, target, problem, z, a, b, affine, dz):
+    lower, upper = problem.lower, problem.upper
     for i in range(z.size):
         if lower[i] < upper[i]:
             above, below = z[i] - lower[i], upper[i] - z[i]

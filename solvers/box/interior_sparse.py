@@ -4,7 +4,7 @@ import numpy as np
 
 from nsds.maths.superlu import factorise
 from nsds.solvers.box import confirm
-from nsds.solvers.box.signature import conclude, multiply_exactly
+from nsds.solvers.box.signature import Problem, judge, multiply_exactly
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED
 
 _LIMIT = 200
@@ -27,25 +27,27 @@ _SHIFT_OF_END = 1e-9  # of the equations of the end
 _OTHER_SHIFTS = (1e-7, 1e-11)  # which are tried where nothing else is left
 
 
-def interior_sparse(row, column, M, q, lower, upper, options):
+def interior_sparse(problem, options):
     """(status, z, w, info) of a box problem ``w = M z + q`` with positive semidefinite M, not symmetric as a rule; no use for a guess.
 
     ``(M + A / (z - lower) + B / (upper - z)) dz = ..``, by Mehrotra's predictor and corrector; A and B are the parts of w at lower and
     upper bounds, ``w = A - B``. The unknowns are scaled so that M stays semidefinite. In the end what is nearer to its bound than its w to
-    0 goes there, the others follow from w = 0, and `conclude` judges.
+    0 goes there, the others follow from w = 0, and `judge` decides.
     References: Mehrotra, SIAM Journal on Optimization 2 (1992) 575–601; Wright, Primal-dual interior-point methods, 1997; Vanderbei,
     Symmetric quasidefinite matrices, SIAM Journal on Optimization 5 (1995) 100–113 (the shift).
     """
-    n = q.size
-    C = _units(n, row, column, M)
-    i = np.repeat(np.arange(n), np.diff(row))
+    lower, upper = problem.lower, problem.upper
+    n = problem.q.size
+    C = _units(n, problem)
+    i = np.repeat(np.arange(n), np.diff(problem.row))
     fixed = lower == upper
-    low, high, vector = lower / C, upper / C, q * C
+    low, high, vector = lower / C, upper / C, problem.q * C
     size = max(abs(vector).max(initial=0.0), 1e-300)
     finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     size = max(size, 1e-3 * np.median(abs(finite[finite != 0.0])) if (finite != 0.0).any() else 0.0)
     size = 2.0 ** np.round(np.log2(size))
-    search = _Search((row, column, M * C[i] * C[column], vector / size), low / size, high / size, fixed)
+    scaled = Problem(problem.row, problem.column, problem.M * C[i] * C[problem.column], vector / size, low / size, high / size)
+    search = _Search(scaled, fixed)
     status, best, n_iter = MAX_ITER, None, 0
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     least, since, tried = np.inf, 0, np.inf
@@ -60,8 +62,8 @@ def interior_sparse(row, column, M, q, lower, upper, options):
                     continue
                 end = np.clip(np.where(found <= search.low, lower, np.where(found >= search.high, upper, found * size * C)), lower, upper)
                 w, info = np.zeros(n), np.zeros(3)
-                outcome = conclude(STALLED, n_iter, row, column, M, q, lower, upper, options, end, w, info)
-                if outcome == CONVERGED and not confirm.holds(options.tol, row, column, M, q, lower, upper, end):
+                outcome = judge(STALLED, n_iter, problem, options, end, w, info)
+                if outcome == CONVERGED and not confirm.holds(options.tol, problem, end):
                     outcome, info[1] = STALLED, max(info[1], 2.0 * options.tol)
                 if best is None or info[1] < best[3][1]:
                     best = outcome, end, w, info
@@ -75,15 +77,16 @@ def interior_sparse(row, column, M, q, lower, upper, options):
             break
     if best is None:
         end, w, info = np.clip(search.z * size * C, lower, upper), np.zeros(n), np.zeros(3)
-        best = conclude(status, n_iter, row, column, M, q, lower, upper, options, end, w, info), end, w, info
+        best = judge(status, n_iter, problem, options, end, w, info), end, w, info
     return status, *best[1:]
 
 
-def _units(n, row, column, M):
+def _units(n, problem):
     """Powers of two C that bring the largest entries of rows and columns of ``C M C`` near 1."""
-    i = np.repeat(np.arange(n), np.diff(row))
+    column = problem.column
+    i = np.repeat(np.arange(n), np.diff(problem.row))
     with np.errstate(divide="ignore"):
-        digits, C = np.log2(abs(M)), np.zeros(n)
+        digits, C = np.log2(abs(problem.M)), np.zeros(n)
     for _ in range(_SCALINGS):
         largest = np.full(n, -np.inf)
         np.maximum.at(largest, i, digits + C[i] + C[column])
@@ -95,12 +98,12 @@ def _units(n, row, column, M):
 class _Search:
     """An iterate z, a and b, with the problem in common units."""
 
-    def __init__(self, equations, low, high, fixed):
+    def __init__(self, problem, fixed):
         from scipy.sparse import csr_array, diags_array
         from scipy.sparse.csgraph import connected_components
 
-        row, column, values, q = self.equations = equations
-        A = csr_array((values, column, row), shape=(q.size, q.size))
+        self.problem, q, low, high = problem, problem.q, problem.lower, problem.upper
+        A = csr_array((problem.M, problem.column, problem.row), shape=(q.size, q.size))
         self.A, self.q, self.low, self.high, self.fixed = A, q, low, high, fixed
         self.has_low, self.has_high = np.isfinite(low) & ~fixed, np.isfinite(high) & ~fixed
         _, part = connected_components(A, directed=False)
@@ -247,7 +250,7 @@ class _Search:
             z[self.is_idle] = 0.0
             before = np.inf
             for _ in range(_STEPS if B.size else 0):
-                multiply_exactly(*self.equations, z, w)
+                multiply_exactly(self.problem, z, w)
                 error = abs(w[B]).max()
                 if not error < _FALLS * before:
                     break

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers.box import band
-from nsds.solvers.box.signature import affordable, conclude, diagonal, largest_in_row, look
+from nsds.solvers.box.signature import affordable, diagonal, judge, largest_in_row, look
 from nsds.status import MAX_ITER, SINGULAR
 
 _LIMIT = 20_000
@@ -19,14 +19,15 @@ def work_size(n, row, column):
 
 
 @kernel
-def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def latin(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``. K diagonal: the search directions, weight (1 if not given) times ``|M_ii|``.
 
     Local stage, from a: ``z = P(a)``, ``w = K (z - a)``. Linear stage: ``(M + K) b = K z + w - q``. Then ``a <- a + 1.6 (b - z)``.
     Converges for every positive semidefinite M with a solution (a Douglas–Rachford splitting). SINGULAR: ``M + K`` is.
     Reference: Dureisseix, Alart, Computer Methods in Applied Mechanics and Engineering 189 (2000) 1029–1057.
     """
-    n = q.size
+    row, column, M = problem.row, problem.column, problem.M
+    n = problem.q.size
     half = band.measure(n, row, column)
     K, a, b = view(work, 0, n), view(work, n, n), view(work, 2 * n, n)
     A = view(work, 3 * n, band.room(n, half))
@@ -39,7 +40,7 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     for i in range(n):
         A[i * (3 * half + 1) + half] += K[i]
     if not band.factorise(n, half, A, pivots):
-        return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
+        return judge(SINGULAR, 0, problem, options, z, w, info)
     for i in range(n):
         a[i] = z[i]
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT, 4.0 * n * (half + 1))
@@ -47,14 +48,14 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     for n_iter in range(1, limit + 1):
         settled = True
         for i in range(n):
-            z[i] = min(max(a[i], lower[i]), upper[i])
-            b[i] = K[i] * (2.0 * z[i] - a[i]) - q[i]
+            z[i] = min(max(a[i], problem.lower[i]), problem.upper[i])
+            b[i] = K[i] * (2.0 * z[i] - a[i]) - problem.q[i]
         band.substitute(n, half, A, pivots, b)
         for i in range(n):
             settled &= abs(b[i] - z[i]) <= options.tol * abs(b[i])
             a[i] += _RELAXATION * (b[i] - z[i])
         if n_iter % _CHECKED == 0 or settled:
-            status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
+            status, least, patience = look(n_iter, _PATIENCE, least, patience, problem, options, z, w, info)
             if status != MAX_ITER:
                 return status
-    return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
+    return judge(MAX_ITER, limit, problem, options, z, w, info)

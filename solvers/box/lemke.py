@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import inlined, kernel
-from nsds.solvers.box.signature import a_row_is_infeasible, affordable, conclude, proves_infeasible
+from nsds.solvers.box.signature import a_row_is_infeasible, affordable, judge, proves_infeasible
 from nsds.solvers.box.tableau import EPS, dictionary, exchange, fill, move, pivot_equations, read, work_size
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, RAY
 
@@ -13,7 +13,7 @@ _TIE = 1e-12  # ratios that differ less than this, relative to their size, are e
 
 
 @kernel
-def lemke(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def lemke(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q`` along the path of ``w - M z - q = d t`` from large t to t = 0.
 
     The free z are pivoted into the basis first and stay. d is 1 (-1) where w must become positive (negative). A variable that reaches a
@@ -23,15 +23,15 @@ def lemke(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     References: Cottle, Pang, Stone, The Linear Complementarity Problem, sections 4.4 and 4.9; Cao, Ferris, Mathematics of Operations
     Research 21 (1996) 382–401, with the box as polyhedron.
     """
-    n = q.size
-    size = fill(row, column, M, q, lower, upper, work, iwork)
+    n = problem.q.size
+    size = fill(problem, work, iwork)
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 20 * n, float(n) * n)
-    status, n_iter = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w), 0
+    status, n_iter = pivot_equations(problem, work, iwork, z, w), 0
     if status == CONVERGED:
         cover(n, 0, work, iwork)
-        status, n_iter = follow_path(row, column, M, q, lower, upper, limit, work, iwork, z, w)
-    read(row, column, M, q, lower, upper, size, work, iwork, z, w)
-    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+        status, n_iter = follow_path(problem, limit, work, iwork, z, w)
+    read(problem, size, work, iwork, z, w)
+    return judge(status, n_iter, problem, options, z, w, info)
 
 
 @kernel
@@ -60,16 +60,16 @@ def cover(n, first, work, iwork):
 
 
 @kernel
-def follow_path(row, column, M, q, lower, upper, limit, work, iwork, z, w):
+def follow_path(problem, limit, work, iwork, z, w):
     """Drive t from its value to 0, complement after complement. Returns (status, n_iter); z and w are scratch."""
-    n = q.size
+    n = problem.q.size
     D = dictionary(n, work, iwork)
     entering, sign = 2 * n, -1.0
     for n_iter in range(1, limit + 1):
         c = D.place[entering]
         r, step = _ratio_test(n, c, entering, sign, work, iwork)
         if step == math.inf:
-            return _what_a_ray_means(row, column, M, q, lower, upper, c, entering, sign, work, iwork, z, w), n_iter
+            return _what_a_ray_means(problem, c, entering, sign, work, iwork, z, w), n_iter
         move(n, c, sign * step, work, iwork)
         if r == n:  # the entering variable has crossed to its own other bound
             if entering == 2 * n:
@@ -135,9 +135,9 @@ def _comes_first(n, r, other, c, sign, work, iwork):
 
 
 @kernel
-def _what_a_ray_means(row, column, M, q, lower, upper, c, entering, sign, work, iwork, y, g):
+def _what_a_ray_means(problem, c, entering, sign, work, iwork, y, g):
     """INFEASIBLE where the direction of z along the ray, or a single row, proves that no z gives w its signs; else RAY."""
-    n = q.size
+    n = problem.q.size
     D = dictionary(n, work, iwork)
     for i in range(n):
         y[i] = 0.0
@@ -146,6 +146,6 @@ def _what_a_ray_means(row, column, M, q, lower, upper, c, entering, sign, work, 
             y[D.basic[r] - n] = sign * D.T[r * (n + 1) + c] * D.C[D.basic[r] - n]
     if n <= entering < 2 * n:
         y[entering - n] = sign * D.C[entering - n]
-    if proves_infeasible(row, column, M, q, lower, upper, y, g):
+    if proves_infeasible(problem, y, g):
         return INFEASIBLE
-    return INFEASIBLE if a_row_is_infeasible(row, column, M, q, lower, upper) else RAY
+    return INFEASIBLE if a_row_is_infeasible(problem) else RAY

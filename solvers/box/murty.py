@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import kernel
-from nsds.solvers.box.signature import affordable, conclude
+from nsds.solvers.box.signature import affordable, judge
 from nsds.solvers.box.tableau import EPS, dictionary, exchange, fill, move, pivot_equations, read, work_size
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR
 
@@ -13,35 +13,36 @@ _ROUNDING = 1e-13  # violations of scaled bounds up to this, relative to the siz
 
 
 @kernel
-def murty(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def murty(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``: of all variables beyond their bounds, the one of least index changes sides.
 
     Finite for P-matrices, with up to 2^n steps. SINGULAR: the exchange needs a zero pivot.
     References: Murty, Linear Complementarity, section 4.2; with two bounds Júdice, Pires, Journal of Optimization Theory and
     Applications 74 (1992) 391–411.
     """
-    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
-    return _principal_pivoting(limit, 0, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 50 * problem.q.size, float(problem.q.size) ** 2)
+    return _principal_pivoting(limit, 0, problem, options, z, w, info, work, iwork)
 
 
 @kernel
-def bard(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def bard(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``: of all variables beyond their bounds, the one that is furthest beyond changes sides.
 
     Short where it does not cycle; after 2 n + 10 steps the least index decides, which is finite for P-matrices. SINGULAR: zero pivot.
     Reference: Bard, in: Nonlinear Programming and Control Theory, Academic Press 1972; Júdice, Pires, Computers and Operations
     Research 21 (1994) 587–596.
     """
+    q = problem.q
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
-    return _principal_pivoting(limit, 2 * q.size + 10, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
+    return _principal_pivoting(limit, 2 * q.size + 10, problem, options, z, w, info, work, iwork)
 
 
 @kernel
-def _principal_pivoting(limit, n_largest, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def _principal_pivoting(limit, n_largest, problem, options, z, w, info, work, iwork):
     """At most ``limit`` exchanges, the first ``n_largest`` of them by the largest violation."""
-    n = q.size
-    size = fill(row, column, M, q, lower, upper, work, iwork)
-    status, n_iter = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w), 0
+    n = problem.q.size
+    size = fill(problem, work, iwork)
+    status, n_iter = pivot_equations(problem, work, iwork, z, w), 0
     if status == CONVERGED:
         status = MAX_ITER
     while status == MAX_ITER and n_iter < limit:
@@ -51,8 +52,8 @@ def _principal_pivoting(limit, n_largest, row, column, M, q, lower, upper, optio
         else:
             n_iter += 1
             status = MAX_ITER if _change_sides(n, i, work, iwork) else SINGULAR
-    read(row, column, M, q, lower, upper, size, work, iwork, z, w)
-    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    read(problem, size, work, iwork, z, w)
+    return judge(status, n_iter, problem, options, z, w, info)
 
 
 @kernel

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, view
 from nsds.solvers.box import band
-from nsds.solvers.box.signature import clip, conclude, goes_on, is_affordable, largest_in_row, multiply
+from nsds.solvers.box.signature import clip, goes_on, is_affordable, judge, largest_in_row, multiply
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _LIMIT = 200
@@ -26,7 +26,7 @@ def room(n, nnz, half):
 
 
 @kernel
-def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def newton_fb(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q`` as ``Phi(z) = 0``: ``Phi_i = phi(z_i - lower_i, w_i)``, ``phi(a, b) = a + b - sqrt(a^2 + b^2)``.
 
     Two bounds: ``phi(z - lower, -phi(upper - z, -w))``; a free z_i: ``w_i``. Step: ``J d = -Phi``; where that is singular or does not lower
@@ -34,7 +34,8 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
     determine other unknowns than their own. STALLED: a stationary point that is no solution.
     References: De Luca, Facchinei, Kanzow, Mathematical Programming 75 (1996) 407–439; two bounds: Billups, thesis, Wisconsin 1995.
     """
-    n, nnz = q.size, column.size
+    row, column, lower, upper = problem.row, problem.column, problem.lower, problem.upper
+    n, nnz = problem.q.size, column.size
     J, A = view(work, 0, nnz), view(work, nnz + 8 * n, work.size - nnz - 8 * n)
     Phi, along, across, d = (view(work, nnz, n), view(work, nnz + n, n), view(work, nnz + 2 * n, n), view(work, nnz + 3 * n, n))
     z_new, w_new, scale = view(work, nnz + 4 * n, n), view(work, nnz + 5 * n, n), view(work, nnz + 6 * n, n)
@@ -42,17 +43,17 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
     every, pivots = view(iwork, 0, n), view(iwork, n, n)
     half = band.measure(n, row, column)
     for i in range(n):
-        every[i], scale[i] = i, largest_in_row(row, M, i)
+        every[i], scale[i] = i, largest_in_row(row, problem.M, i)
         scale[i] = scale[i] if scale[i] > 0.0 else 1.0
     clip(lower, upper, z)
-    value = _equations(row, column, M, q, lower, upper, scale, z, w, Phi, along, across)
+    value = _equations(problem, scale, z, w, Phi, along, across)
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     n_iter, work_done, cost, merit = 0, 0.0, n * (half + 1.0) ** 2, math.inf
     while True:
         for i in range(n):
             z_new[i] = min(max(z[i], lower[i]), upper[i])
-        status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z_new, w_new, info)
-        if status == CONVERGED and goes_on(merit, options, q, lower, upper, z_new, w_new, info):
+        status = judge(MAX_ITER, n_iter, problem, options, z_new, w_new, info)
+        if status == CONVERGED and goes_on(merit, options, problem, z_new, w_new, info):
             status = MAX_ITER
         merit = info[1]
         if status != MAX_ITER or n_iter == limit or not is_affordable(work_done, options):
@@ -60,7 +61,7 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
         n_iter += 1
         for i in range(n):
             for k in range(row[i], row[i + 1]):
-                J[k] = across[i] * M[k] + (along[i] if column[k] == i else 0.0)
+                J[k] = across[i] * problem.M[k] + (along[i] if column[k] == i else 0.0)
         band.fill(n, half, row, column, J, every, every, A)
         advanced, step = False, 1.0
         work_done += cost
@@ -69,17 +70,17 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
                 d[i] = -Phi[i]
             band.substitute(n, half, A, pivots, d)
             while not advanced and step > _SMALLEST_STEP:
-                trial = _try(step, row, column, M, q, lower, upper, scale, z, d, z_new, w_new, Phi, along, across)
+                trial = _try(step, problem, scale, z, d, z_new, w_new, Phi, along, across)
                 advanced = trial <= (1.0 - 2.0 * _DECREASE * step) * value
                 step *= 0.5
         if not advanced:
-            _equations(row, column, M, q, lower, upper, scale, z, w, Phi, along, across)
+            _equations(problem, scale, z, w, Phi, along, across)
             _slope(row, column, J, Phi, gradient)
             mu, most = _dampings(J)
             while not advanced and mu < most and is_affordable(work_done, options):
                 work_done += 3.0 * cost
                 if _damped_step(n, wide(n, half), row, column, J, mu, gradient, A, pivots, d):
-                    trial = _try(1.0, row, column, M, q, lower, upper, scale, z, d, z_new, w_new, Phi, along, across)
+                    trial = _try(1.0, problem, scale, z, d, z_new, w_new, Phi, along, across)
                     advanced = trial < value * (1.0 - _PROGRESS)
                 mu *= 10.0
         if not advanced:
@@ -90,7 +91,7 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
             z[i] = z_new[i]
         value = trial
     clip(lower, upper, z)
-    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    return judge(status, n_iter, problem, options, z, w, info)
 
 
 @kernel
@@ -100,17 +101,17 @@ def wide(n, half):
 
 
 @kernel
-def _equations(row, column, M, q, lower, upper, scale, z, w, Phi, along, across):
+def _equations(problem, scale, z, w, Phi, along, across):
     """Phi, and the weights with ``dPhi_i = along_i dz_i + across_i dw_i``; returns ``|Phi|^2 / 2``. z counts with scale_i."""
-    multiply(row, column, M, q, z, w)
+    multiply(problem.row, problem.column, problem.M, problem.q, z, w)
     value = 0.0
     for i in range(z.size):
         f, a, b = w[i], 0.0, 1.0
-        if upper[i] < math.inf:
-            f, a, b = _phi(scale[i] * (upper[i] - z[i]), -w[i])
+        if problem.upper[i] < math.inf:
+            f, a, b = _phi(scale[i] * (problem.upper[i] - z[i]), -w[i])
             f, a = -f, a * scale[i]
-        if lower[i] > -math.inf:
-            f, c, e = _phi(scale[i] * (z[i] - lower[i]), f)
+        if problem.lower[i] > -math.inf:
+            f, c, e = _phi(scale[i] * (z[i] - problem.lower[i]), f)
             a, b = c * scale[i] + e * a, e * b
         Phi[i], along[i], across[i] = f, a, b
         value += 0.5 * f * f
@@ -128,11 +129,11 @@ def _phi(a, b):
 
 
 @kernel
-def _try(step, row, column, M, q, lower, upper, scale, z, d, z_new, w_new, Phi, along, across):
+def _try(step, problem, scale, z, d, z_new, w_new, Phi, along, across):
     """Value at ``z + step d``, which is left in z_new."""
     for i in range(z.size):
         z_new[i] = z[i] + step * d[i]
-    return _equations(row, column, M, q, lower, upper, scale, z_new, w_new, Phi, along, across)
+    return _equations(problem, scale, z_new, w_new, Phi, along, across)
 
 
 @inlined

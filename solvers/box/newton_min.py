@@ -9,7 +9,7 @@ Applications 74 (1992) 391–411; Murty, Linear Complementarity, section 4.2.
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.solvers.box.signature import UNDERFLOW, clip, conclude, diagonal, excess, is_affordable
+from nsds.solvers.box.signature import UNDERFLOW, clip, diagonal, excess, is_affordable, judge
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _PATIENCE = 10  # block exchanges without progress before single ones
@@ -29,15 +29,16 @@ def work_size(n, row, column):
 
 
 @kernel
-def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def newton_min(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``; starts from the sides of the guess: z inside its bounds is basic; all, if none is inside.
 
     Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0, which may leave no way on: STALLED. A basis that
     was factorised in the last call is not factorised again.
     """
-    n = q.size
-    if n == 1 and M[0] > 0.0:
-        return one_unknown(M, q, lower, upper, options, z, w, info)
+    lower, upper = problem.lower, problem.upper
+    n = problem.q.size
+    if n == 1 and problem.M[0] > 0.0:
+        return one_unknown(problem.M, problem.q, lower, upper, options, z, w, info)
     limit = int(options.max_iter) if options.max_iter > 0 else 200 + 3 * n
     side = view(iwork, _SIDE, n)
     choose_sides(lower, upper, z, side, True)
@@ -45,10 +46,10 @@ def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork
     while n_iter < limit and is_affordable(work_done, options):
         n_iter += 1
         if not _is_known(n, side, iwork):
-            _factorise(n, row, column, M, side, work, iwork)
+            _factorise(n, problem, side, work, iwork)
             work_done += _cost(n, iwork)
-        _substitute(n, row, column, M, q, lower, upper, side, z, work, iwork)
-        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, upper, z, side)
+        _substitute(n, problem, side, z, work, iwork)
+        n_wrong, last = _wrong_signs(n, problem, z, side)
         if n_wrong == 0:
             status = CONVERGED
             break
@@ -59,7 +60,7 @@ def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork
             break
         _exchange(n, last if patience < 0 else n, side)
     clip(lower, upper, z)
-    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    return judge(status, n_iter, problem, options, z, w, info)
 
 
 @tiny
@@ -103,21 +104,22 @@ def choose_sides(lower, upper, z, side, all_if_none):
 
 
 @inlined
-def _wrong_signs(n, row, column, M, q, lower, upper, z, side):
+def _wrong_signs(n, problem, z, side):
     """Count and last index of the i that belong on another side; they are marked -1 - (old side) - 3 (new side)."""
+    row, lower, upper = problem.row, problem.lower, problem.upper
     count, last = 0, -1
     for i in range(n):
         old = new = side[i]
         if old == BASIC:
             if z[i] < lower[i] or z[i] > upper[i]:
-                beyond = max(lower[i] - z[i], z[i] - upper[i]) * diagonal(row, column, M, i)
-                if beyond > rounding(i, row, column, M, q, z):
+                beyond = max(lower[i] - z[i], z[i] - upper[i]) * diagonal(row, problem.column, problem.M, i)
+                if beyond > rounding(i, problem, z):
                     new = LOWER if z[i] < lower[i] else UPPER
         elif lower[i] < upper[i]:
-            w_i = q[i]
+            w_i = problem.q[i]
             for k in range(row[i], row[i + 1]):
-                w_i += M[k] * z[column[k]]
-            if (w_i < 0.0 if old == LOWER else w_i > 0.0) and abs(w_i) > rounding(i, row, column, M, q, z):
+                w_i += problem.M[k] * z[problem.column[k]]
+            if (w_i < 0.0 if old == LOWER else w_i > 0.0) and abs(w_i) > rounding(i, problem, z):
                 new = BASIC
         if new != old:
             side[i] = -1 - old - 3 * new
@@ -127,11 +129,11 @@ def _wrong_signs(n, row, column, M, q, lower, upper, z, side):
 
 
 @kernel
-def rounding(i, row, column, M, q, z):
+def rounding(i, problem, z):
     """Up to which ``w_i`` may be rounding."""
-    terms = abs(q[i])
-    for k in range(row[i], row[i + 1]):
-        terms += abs(M[k] * z[column[k]])
+    terms = abs(problem.q[i])
+    for k in range(problem.row[i], problem.row[i + 1]):
+        terms += abs(problem.M[k] * z[problem.column[k]])
     return _ROUNDING * terms
 
 
@@ -166,11 +168,12 @@ def _is_redundant(n, work, iwork):
 
 
 @inlined
-def _factorise(n, row, column, M, side, work, iwork):
+def _factorise(n, problem, side, work, iwork):
     """``M_BB = L D U`` by Crout elimination inside the envelope of M_BB; L and U with unit diagonal, U stored as D U.
 
     Row i of L and column i of U lie at start[i]..start[i + 1], for columns first[i]..i - 1; then come 1 / D, 0 for a vanishing pivot.
     """
+    row, column, M = problem.row, problem.column, problem.M
     first, start = _SIDE + n, _SIDE + 2 * n
     member, place, factored = start + n + 1, start + 2 * n + 1, start + 3 * n + 1
     b = 0
@@ -219,7 +222,7 @@ def _factorise(n, row, column, M, side, work, iwork):
 
 
 @inlined
-def _substitute(n, row, column, M, q, lower, upper, side, z, work, iwork):
+def _substitute(n, problem, side, z, work, iwork):
     """``M_BB z_B = -q_B - M_BN z_N`` with the factors in work; z_N at its bounds, z = 0 for redundant constraints."""
     first, start = _SIDE + n, _SIDE + 2 * n
     member = start + n + 1
@@ -228,13 +231,13 @@ def _substitute(n, row, column, M, q, lower, upper, side, z, work, iwork):
     upper_factor, pivot, x = size, 2 * size, 2 * size + b
     at_zero = True
     for i in range(n):
-        z[i] = 0.0 if side[i] == BASIC else lower[i] if side[i] == LOWER else upper[i]
+        z[i] = 0.0 if side[i] == BASIC else problem.lower[i] if side[i] == LOWER else problem.upper[i]
         at_zero &= z[i] == 0.0
     for i in range(b):
-        x_i = -q[iwork[member + i]]
+        x_i = -problem.q[iwork[member + i]]
         if not at_zero:
-            for k in range(row[iwork[member + i]], row[iwork[member + i] + 1]):
-                x_i -= M[k] * z[column[k]]
+            for k in range(problem.row[iwork[member + i]], problem.row[iwork[member + i] + 1]):
+                x_i -= problem.M[k] * z[problem.column[k]]
         work[x + i] = x_i
     for i in range(b):
         x_i = work[x + i]

@@ -38,29 +38,31 @@ def look(k, error, least, patience, tol, z, best, info):
 
 
 @kernel
-def sweeps(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def sweeps(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q`` with the law at the address options.weight; see the module. SINGULAR: M_ii <= 0.
 
     The residual is the norm of ``M_ii (z_i - law(1 / M_ii, ..))`` relative to the terms that cancel in w_i, beyond options.rounding.
     """
-    law, n, best = int(options.weight), q.size, view(work, 0, q.size)
+    law, n, best = int(options.weight), problem.q.size, view(work, 0, problem.q.size)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     status, least, patience = MAX_ITER, math.inf, PATIENCE
     info[0], info[1] = 0, math.inf
     for i in range(n):
-        if not diagonal(row, column, M, i) > 0.0:
+        if not diagonal(problem.row, problem.column, problem.M, i) > 0.0:
             return SINGULAR
     for k in range(limit + 1):
-        error = residual(law, options.rounding, row, column, M, q, lower, upper, z, w)
+        error = residual(law, options.rounding, problem, z, w)
         status, least, patience = look(k, error, least, patience, options.tol, z, best, info)
         if status != MAX_ITER or k == limit:
             break
         for i in range(n):
-            z[i] = _renewed(law, i, row_sum(i, row, column, M, q, z)[0], diagonal(row, column, M, i), lower, upper, z)
+            z[i] = _renewed(
+                law, i, row_sum(i, problem, z)[0], diagonal(problem.row, problem.column, problem.M, i), problem.lower, problem.upper, z
+            )
     if status in (MAX_ITER, STALLED):
         for i in range(n):
             z[i] = best[i]
-        info[1] = residual(law, options.rounding, row, column, M, q, lower, upper, z, w)
+        info[1] = residual(law, options.rounding, problem, z, w)
     return status
 
 
@@ -73,12 +75,12 @@ def _renewed(law, i, w_i, M_ii, lower, upper, z):
 
 
 @kernel
-def residual(law, rounding, row, column, M, q, lower, upper, z, w):
+def residual(law, rounding, problem, z, w):
     """See `sweeps`. Out: w."""
     error = 0.0
-    for i in range(q.size):
-        M_ii = diagonal(row, column, M, i)
-        w[i], terms = row_sum(i, row, column, M, q, z)
-        missed = max(abs(M_ii * (z[i] - _renewed(law, i, w[i], M_ii, lower, upper, z))) - rounding, 0.0)
+    for i in range(problem.q.size):
+        M_ii = diagonal(problem.row, problem.column, problem.M, i)
+        w[i], terms = row_sum(i, problem, z)
+        missed = max(abs(M_ii * (z[i] - _renewed(law, i, w[i], M_ii, problem.lower, problem.upper, z))) - rounding, 0.0)
         error += (missed / terms) ** 2 if missed > 0.0 else 0.0 * (missed + z[i] + w[i])
     return math.sqrt(error)

@@ -6,7 +6,7 @@ from nsds._jit import inlined, kernel, view
 from nsds.solvers.box import band
 from nsds.solvers.box import newton_min as elimination
 from nsds.solvers.box.newton_min import newton_min
-from nsds.solvers.box.signature import affordable, changed, clip, conclude, goes_on, largest_in_row, multiply
+from nsds.solvers.box.signature import affordable, changed, clip, goes_on, judge, largest_in_row, multiply, problem_of
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_STEPS = 50
@@ -22,22 +22,23 @@ def work_size(n, row, column):
 
 
 @kernel
-def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def proximal(problem, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``: ``z <- z + d``, d the solution for ``M + S``, ``M z + q`` and the bounds minus z; S diagonal, small.
 
     Converges for every positive semidefinite M if there is a solution; from z = 0 to one with nearly the least ``z' S z``.
     STALLED: the merit no longer falls. Rounding in a step is made good by the next.
     Reference: Rockafellar, SIAM Journal on Control and Optimization 14 (1976) 877–898.
     """
+    row, column, q, lower, upper = problem.row, problem.column, problem.q, problem.lower, problem.upper
     n, nnz = q.size, column.size
     M_hat, S, q_hat, d = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n), view(work, nnz + 2 * n, n)
     lower_hat, upper_hat = view(work, nnz + 3 * n, n), view(work, nnz + 4 * n, n)
     rest = view(work, nnz + 5 * n, work.size - nnz - 5 * n)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_STEPS
     if iwork[0] == 0:  # else M, M_hat and its factors are those of the last call
-        _shift(n, row, column, M, M_hat, S)
+        _shift(n, problem, M_hat, S)
     clip(lower, upper, z)
-    multiply(row, column, M, q, z, w)
+    multiply(row, column, problem.M, q, z, w)
     status, n_iter, merit, n_inner = MAX_ITER, 0, math.inf, 0
     most = affordable(limit * (200 + 3 * n), n * (band.measure(n, row, column) + 1.0) ** 2 / 3.0)
     while status == MAX_ITER and n_iter < limit and (n_inner < most or options.max_iter > 0.0):
@@ -45,12 +46,12 @@ def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         own = changed(options, options.tol, max(_INNER, most - n_inner) if most - n_inner < 200 + 3 * n else 0.0)
         for i in range(n):
             q_hat[i], d[i], lower_hat[i], upper_hat[i] = w[i], 0.0, lower[i] - z[i], upper[i] - z[i]
-        step = newton_min(row, column, M_hat, q_hat, lower_hat, upper_hat, own, d, w, info, rest, iwork)
+        step = newton_min(problem_of((row, column, M_hat, q_hat, lower_hat, upper_hat)), own, d, w, info, rest, iwork)
         n_inner += int(info[0])
         for i in range(n):
             z[i] = lower[i] if d[i] <= lower_hat[i] else upper[i] if d[i] >= upper_hat[i] else z[i] + d[i]
-        status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
-        if status == CONVERGED and goes_on(merit, options, q, lower, upper, z, w, info):
+        status = judge(MAX_ITER, n_iter, problem, options, z, w, info)
+        if status == CONVERGED and goes_on(merit, options, problem, z, w, info):
             status = MAX_ITER
         if status == MAX_ITER and not info[1] < _FALL * merit:
             status = STALLED if step == CONVERGED else step
@@ -59,12 +60,13 @@ def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 
 
 @inlined
-def _shift(n, row, column, M, M_hat, S):
+def _shift(n, problem, M_hat, S):
     """``M_hat = M + S``, S_i a small multiple of M_ii, or of the largest entry of the row where that is zero."""
+    row, M = problem.row, problem.M
     for i in range(n):
         place, largest = row[i], largest_in_row(row, M, i)
         for k in range(row[i], row[i + 1]):
             M_hat[k] = M[k]
-            place = k if column[k] == i else place
+            place = k if problem.column[k] == i else place
         S[i] = _SHIFT * (abs(M[place]) if M[place] != 0.0 else largest if largest > 0.0 else 1.0)
         M_hat[place] += S[i]

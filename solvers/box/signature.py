@@ -5,6 +5,9 @@ give the LCP ``0 <= z ⟂ w >= 0``; minus and plus infinity an equation ``w_i = 
 
     status = solver(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
+That is how a method of a user's own is written. Those of the package get the six arrays of the problem as one `Problem`, by reference, and
+are called so by their address; `nsds.solvers.table` wraps the others.
+
 ====================  ==========================================================================================================
 row, column, M        compressed rows: columns of a row ascending, pattern symmetric, every diagonal entry stored; (n+1,), (nnz,) × 2
 q, lower, upper       (n,)
@@ -16,16 +19,17 @@ work, iwork           scratch of at least the method's ``work_size(n, row, colum
                       and M are those of the last call with this scratch, so that a method may keep what it knows of them
 ====================  ==========================================================================================================
 
-A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where the merit of `conclude`, which explains
+A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where the merit of `judge`, which explains
 its units, is at most tol.
 """
 
 import math
 from typing import NamedTuple
 
-from numba import float64, int64, types
+import numpy as np
+from numba import float64, int64, typeof, types
 
-from nsds._jit import caller, inlined, kernel, on_demand, tiny
+from nsds._jit import by_reference, caller, inlined, kernel, made, on_demand, tiny
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 N_INFO = 3
@@ -52,6 +56,21 @@ _MORE = 1.0 + 2.0**-20  # so that a sum of rounding is not missed by its own rou
 LEVELS = 8  # rows away, from which a row without data takes its size
 
 
+@by_reference
+class Problem(NamedTuple):
+    """A box problem of n unknowns, as kernels get it: by reference."""
+
+    row: np.ndarray  # (n+1,)
+    column: np.ndarray  # (nnz,)
+    M: np.ndarray  # (nnz,)
+    q: np.ndarray  # (n,)
+    lower: np.ndarray  # (n,)
+    upper: np.ndarray  # (n,)
+
+
+problem_of = made(Problem)
+
+
 class Options(NamedTuple):
     """What `nsds.solvers.solver` says of a box problem, as floats; 0 of max_iter, weight and block: the method's own."""
 
@@ -59,16 +78,14 @@ class Options(NamedTuple):
     max_iter: float
     weight: float
     block: float
-    rounding: float  # of q, see `conclude`
+    rounding: float  # of q, see `judge`
     inexact: float  # which schemes read
 
 
 _floats, _integers = float64[::1], int64[::1]
+PROBLEM = typeof(Problem(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)))
 
-SOLVER = int64(
-    _integers, _integers, _floats, _floats, _floats, _floats, types.NamedUniTuple(float64, len(Options._fields), Options), _floats,
-    _floats, _floats, _floats, _integers,
-)  # fmt: skip
+SOLVER = int64(PROBLEM, types.NamedUniTuple(float64, len(Options._fields), Options), _floats, _floats, _floats, _floats, _integers)
 call_solver = caller(SOLVER)
 
 
@@ -79,7 +96,7 @@ def changed(options, tol, max_iter):
 
 
 @kernel
-def solve_repeatedly(count, keep, solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def solve_repeatedly(count, keep, solver, z0, problem, options, z, w, info, work, iwork):
     """The same problem ``count`` times from the same guess; with ``keep``, what the solver knows of the matrix is kept between calls.
 
     solver: the address of its compiled code, so that this loop is compiled once for all of them.
@@ -88,9 +105,9 @@ def solve_repeatedly(count, keep, solver, z0, row, column, M, q, lower, upper, o
     for _ in range(count):
         if not keep:
             iwork[0] = 0
-        for i in range(q.size):
+        for i in range(problem.q.size):
             z[i] = z0[i]
-        status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
+        status = call_solver(solver, (problem, options, z, w, info, work, iwork))
     return status
 
 
@@ -105,12 +122,12 @@ def multiply(row, column, M, q, z, w):
 
 
 @tiny
-def row_sum(i, row, column, M, q, z):
+def row_sum(i, problem, z):
     """``w_i`` and the sum of the magnitudes of its terms."""
-    s = q[i]
+    s = problem.q[i]
     terms = abs(s)
-    for k in range(row[i], row[i + 1]):
-        term = M[k] * z[column[k]]
+    for k in range(problem.row[i], problem.row[i + 1]):
+        term = problem.M[k] * z[problem.column[k]]
         s += term
         terms += abs(term)
     return s, terms
@@ -137,96 +154,101 @@ def given(q_i, least):
 
 
 @kernel
-def least_data(row, column, M, q):
+def least_data(problem):
     """The q_i, for rows whose largest entry is 1, below which q_i is rounding beside the largest q: as of ``0.3 - 0.1 - 0.2`` beside 1.
 
     Rows all of whose entries are rounding beside others of their columns do not count.
     """
+    row, M, q = problem.row, problem.M, problem.q
     most = 0.0
     for i in range(q.size):
         if abs(q[i]) > most * largest_in_row(row, M, i):
             for k in range(row[i], row[i + 1]):
-                if _tells(M[k], column[k], row, column, M):
+                if _tells(M[k], problem.column[k], problem):
                     most = abs(q[i]) / largest_in_row(row, M, i)
                     break
     return MINOR * most
 
 
 @kernel
-def _tells(part, j, row, column, M):
+def _tells(part, j, problem):
     """True when an entry of column j is no rounding beside the largest there, so that q of its row says how large z_j may be."""
+    row = problem.row
     largest = 0.0
     for k in range(row[j], row[j + 1]):
-        largest = max(largest, abs(entry(row, column, M, column[k], j)))
+        largest = max(largest, abs(entry(row, problem.column, problem.M, problem.column[k], j)))
     return abs(part) > MINOR * largest
 
 
 @kernel
-def _natural_size(j, least, row, column, M, sizes, lower, upper):
+def _natural_size(j, least, problem, sizes):
     """The least z_j that carries alone what a row is worth, ``min_k sizes_k / |M_kj|``; else its nearest bound but 0; 0: nothing tells.
 
     No z is larger than both of its bounds. Rows that are worth ``least`` times their largest entry, or less, do not count; those whose
     entry is rounding beside others of its column, or in a small unit, only where no others tell.
     """
+    row = problem.row
     size = by_small = math.inf
     for k in range(row[j], row[j + 1]):
-        i = column[k]
-        part = abs(entry(row, column, M, i, j))
+        i = problem.column[k]
+        part = abs(entry(row, problem.column, problem.M, i, j))
         worth = abs(sizes[i])
-        if 0.0 < worth < size * part and worth > least * largest_in_row(row, M, i):
-            if _tells(part, j, row, column, M):
+        if 0.0 < worth < size * part and worth > least * largest_in_row(row, problem.M, i):
+            if _tells(part, j, problem):
                 size = worth / part  # what costs most to know is asked last
             else:
                 by_small = min(by_small, worth / part)
     if size == math.inf:
         size = by_small
     if size == math.inf:
-        for bound in (lower[j], upper[j]):
+        for bound in (problem.lower[j], problem.upper[j]):
             size = min(size, abs(bound) if bound != 0.0 else math.inf)
-    return min(size, max(abs(lower[j]), abs(upper[j]))) if size < math.inf else 0.0
+    return min(size, max(abs(problem.lower[j]), abs(problem.upper[j]))) if size < math.inf else 0.0
 
 
 @kernel
-def size_beside(i, least, row, column, M, sizes, lower, upper):
+def size_beside(i, least, problem, sizes):
     """The largest term that a z of `_natural_size` has in row i, which itself may be worth nothing; sizes: what rows are worth, as q."""
     size = 0.0
-    for k in range(row[i], row[i + 1]):
-        if M[k] != 0.0:
-            size = max(size, abs(M[k]) * _natural_size(column[k], least, row, column, M, sizes, lower, upper))
+    for k in range(problem.row[i], problem.row[i + 1]):
+        if problem.M[k] != 0.0:
+            size = max(size, abs(problem.M[k]) * _natural_size(problem.column[k], least, problem, sizes))
     return size
 
 
 @kernel
-def rounding_of_data(i, least, row, column, M, q, lower, upper):
+def rounding_of_data(i, least, problem):
     """What is nothing in w_i, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`.
 
     Where nothing tells how large the terms of the row may be, it is all of a q_i that would be rounding beside 1, and with z of 1, too,
     unless rows with z in common, whose units may be small, have q that are as small.
     """
-    largest = largest_in_row(row, M, i)
+    q = problem.q
+    largest = largest_in_row(problem.row, problem.M, i)
     if abs(q[i]) > least * largest:
         return 0.0
-    size = size_beside(i, least, row, column, M, q, lower, upper)
+    size = size_beside(i, least, problem, q)
     if size > 0.0:
         return OF_DATA * size
     is_small = abs(q[i]) <= MINOR * min(largest, 1.0)
-    return _MORE * abs(q[i]) if is_small and not _has_peers(i, row, column, M, q) else 0.0
+    return _MORE * abs(q[i]) if is_small and not _has_peers(i, problem) else 0.0
 
 
 @kernel
-def _has_peers(i, row, column, M, q):
+def _has_peers(i, problem):
     """Whether q_i is no rounding beside the q of rows with which row i has z in common, for rows with entries of 1."""
+    row, column, M = problem.row, problem.column, problem.M
     most = 0.0
     for k in range(row[i], row[i + 1]):
         j = column[k]
-        if not _tells(M[k], j, row, column, M):
+        if not _tells(M[k], j, problem):
             continue
         for l in range(row[j], row[j + 1]):
             other = column[l]
             part = entry(row, column, M, other, j)
-            if other != i and part != 0.0 and _tells(part, j, row, column, M):
-                most = max(most, abs(q[other]) / largest_in_row(row, M, other))
-    return most > 0.0 and abs(q[i]) > MINOR * most * largest_in_row(row, M, i)
+            if other != i and part != 0.0 and _tells(part, j, problem):
+                most = max(most, abs(problem.q[other]) / largest_in_row(row, M, other))
+    return most > 0.0 and abs(problem.q[i]) > MINOR * most * largest_in_row(row, M, i)
 
 
 @tiny
@@ -236,15 +258,20 @@ def scale_of_row(terms, data):
 
 
 @kernel
-def _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+def _is_near_its_bound(i, w_i, terms, problem, z):
     """True when z_i is inside, and the bound that w_i names is so near that the step there hardly moves any w."""
-    slack = z[i] - lower[i] if w_i > 0.0 else upper[i] - z[i]
-    near = lower[i] < z[i] < upper[i] and slack < math.inf and slack * abs(diagonal(row, column, M, i)) <= _NEAR * terms
+    row, column = problem.row, problem.column
+    slack = z[i] - problem.lower[i] if w_i > 0.0 else problem.upper[i] - z[i]
+    near = (
+        problem.lower[i] < z[i] < problem.upper[i]
+        and slack < math.inf
+        and slack * abs(diagonal(row, column, problem.M, i)) <= _NEAR * terms
+    )
     k = row[i]
     while near and k < row[i + 1]:
-        a = abs(entry(row, column, M, column[k], i))
+        a = abs(entry(row, column, problem.M, column[k], i))
         if a != 0.0:
-            _, others = row_sum(column[k], row, column, M, q, z)
+            _, others = row_sum(column[k], problem, z)
             near = slack * a <= _NEAR * others
         k += 1
     return near
@@ -257,29 +284,29 @@ def _square(x):
 
 
 @tiny
-def _judged(i, rounding, row, column, M, q, lower, upper, z):
+def _judged(i, rounding, problem, z):
     """(w_i, its terms, its error, the largest that this may be, its data): the last three up to what is no error, and no data."""
-    w_i, terms = row_sum(i, row, column, M, q, z)
+    w_i, terms = row_sum(i, problem, z)
     least = grain(terms, rounding)
-    noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - least, lower[i], upper[i], z[i])
-    data = given(q[i], least)
+    noise = excess(w_i, _ROUNDING * (problem.row[i + 1] - problem.row[i]) * terms - least, problem.lower[i], problem.upper[i], z[i])
+    data = given(problem.q[i], least)
     if data == 0.0 and noise > 0.0:
-        data = _data(i, rounding, row, column, M, q, lower, upper, z)
-    return w_i, terms, excess(w_i, -least, lower[i], upper[i], z[i]), noise, data
+        data = _data(i, rounding, problem, z)
+    return w_i, terms, excess(w_i, -least, problem.lower[i], problem.upper[i], z[i]), noise, data
 
 
 @inlined
-def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
+def residual(tol, rounding, problem, z, w):
     """(merit, largest that it may be, clear failures, failures that `_mend` may mend) at a z within its bounds. Out: w.
 
-    The merit is the one of `conclude` without the second look. NaN where anything is NaN or infinite. Errors of rows without data may be
+    The merit is the one of `judge` without the second look. NaN where anything is NaN or infinite. Errors of rows without data may be
     larger than beside their terms, if z has grown as in the row where it has most.
     """
     merit = most = total = idle = 0.0
     growth = 1.0
     n_clear = n_mendable = 0
-    for i in range(q.size):
-        w_i, terms, error, noise, data = _judged(i, rounding, row, column, M, q, lower, upper, z)
+    for i in range(problem.q.size):
+        w_i, terms, error, noise, data = _judged(i, rounding, problem, z)
         w[i] = w_i
         total += 0.0 * terms
         if noise > 0.0:
@@ -288,7 +315,7 @@ def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
             idle += _square(noise / terms) if data == 0.0 else 0.0
             growth = max(growth, terms / data) if data > 0.0 else growth
             if error > tol * terms:
-                if data == 0.0 or _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+                if data == 0.0 or _is_near_its_bound(i, w_i, terms, problem, z):
                     n_mendable += 1
                 else:
                     n_clear += 1
@@ -299,7 +326,7 @@ def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
 
 
 @kernel
-def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
+def second_look(thorough, tol, rounding, problem, z, w):
     """The merit where q is lost in the terms of some rows, with w as if computed with twice the digits. Out: w.
 
     A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
@@ -311,61 +338,62 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     worth beside others, see `size_beside`.
     Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
     """
+    q = problem.q
     doubt, least, is_open = 0.0, -1.0, False
     for i in range(q.size):
-        _, terms = row_sum(i, row, column, M, q, z)
-        data = _data(i, rounding, row, column, M, q, lower, upper, z)
+        _, terms = row_sum(i, problem, z)
+        data = _data(i, rounding, problem, z)
         w[i] = terms if data >= _VISIBLE * terms else -terms
-        error = exact_error(i, rounding, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
+        error = exact_error(i, rounding, problem, z) if w[i] < 0.0 else 0.0
         if error > 0.0:
             doubt += _square(error / data if data > 0.0 else _FAILED)
     if math.sqrt(doubt) > tol:
-        while _spread(thorough, False, rounding, row, column, M, q, lower, upper, z, w):
+        while _spread(thorough, False, rounding, problem, z, w):
             pass
         for i in range(q.size):
-            if w[i] < 0.0 and _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
-                data = _data(i, rounding, row, column, M, q, lower, upper, z)
-                if data > 0.0 and abs(exact_row(i, row, column, M, q, z)) + _ROUNDING * abs(w[i]) <= _MET * data:
+            if w[i] < 0.0 and _is_tight(i, rounding, problem, z, w):
+                data = _data(i, rounding, problem, z)
+                if data > 0.0 and abs(exact_row(i, problem, z)) + _ROUNDING * abs(w[i]) <= _MET * data:
                     w[i] = -w[i]  # an equation that holds, and not by chance: rounding of z leaves no room for that
-        while _spread(thorough, True, rounding, row, column, M, q, lower, upper, z, w):
+        while _spread(thorough, True, rounding, problem, z, w):
             pass
-    while _spread_growth(thorough, rounding, row, column, M, q, lower, upper, z, w):
+    while _spread_growth(thorough, rounding, problem, z, w):
         pass
     merit = 0.0
     for i in range(q.size):
-        error = exact_error(i, rounding, row, column, M, q, lower, upper, z)
+        error = exact_error(i, rounding, problem, z)
         if error > 0.0:
-            data = _data(i, rounding, row, column, M, q, lower, upper, z)
-            is_missed = rounding == 0.0 and error > _MISSED * data and not _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)
+            data = _data(i, rounding, problem, z)
+            is_missed = rounding == 0.0 and error > _MISSED * data and not _is_tight(i, rounding, problem, z, w)
             scale = data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])
             if rounding == 0.0 and error > tol * scale:
-                least = least_data(row, column, M, q) if least < 0.0 else least
-                if data > 0.0 and error <= rounding_of_data(i, least, row, column, M, q, lower, upper):
+                least = least_data(problem) if least < 0.0 else least
+                if data > 0.0 and error <= rounding_of_data(i, least, problem):
                     error = 0.0
-                elif _clear_data(i, least, row, column, M, q, lower, upper, z) == 0.0:
+                elif _clear_data(i, least, problem, z) == 0.0:
                     error = w[i] = 0.0  # what it is worth is found below
                     is_open = True
             merit += _square(error / scale)
     if is_open:
-        merit += _merit_beside(least, row, column, M, q, lower, upper, z, w)
+        merit += _merit_beside(least, problem, z, w)
     merit = math.sqrt(merit)
-    multiply_exactly(row, column, M, q, z, w)
+    multiply_exactly(problem, z, w)
     return merit
 
 
 @kernel
-def _merit_beside(least, row, column, M, q, lower, upper, z, w):
+def _merit_beside(least, problem, z, w):
     """Part of the merit of rows with w_i = 0, without data, but for rounding of what others leave for them. In: other w are scales."""
-    for i in range(q.size):
-        data = _clear_data(i, least, row, column, M, q, lower, upper, z)
+    for i in range(problem.q.size):
+        data = _clear_data(i, least, problem, z)
         w[i] = data if data > 0.0 else abs(w[i])
-    _spread_sizes(least, row, column, M, lower, upper, w)
+    _spread_sizes(least, problem, w)
     merit = 0.0
-    for i in range(q.size):
-        error = exact_error(i, 0.0, row, column, M, q, lower, upper, z) if w[i] <= 0.0 else 0.0
+    for i in range(problem.q.size):
+        error = exact_error(i, 0.0, problem, z) if w[i] <= 0.0 else 0.0
         if error > OF_DATA * -w[i]:
-            _, terms = row_sum(i, row, column, M, q, z)
-            merit += _square(error / _worth(terms, _data(i, 0.0, row, column, M, q, lower, upper, z), -w[i]))
+            _, terms = row_sum(i, problem, z)
+            merit += _square(error / _worth(terms, _data(i, 0.0, problem, z), -w[i]))
     return merit
 
 
@@ -377,90 +405,91 @@ def _worth(terms, data, size):
     return min(size, terms) if data == 0.0 else max(size, terms)
 
 
-_JUDGE = float64(types.boolean, float64, float64, _integers, _integers, *(_floats,) * 6)
-call_judge = caller(_JUDGE)
-address_of_second_look = on_demand(_JUDGE, second_look)
+_SECOND_LOOK = float64(types.boolean, float64, float64, PROBLEM, _floats, _floats)
+_call_second_look = caller(_SECOND_LOOK)
+address_of_second_look = on_demand(_SECOND_LOOK, second_look)
 
 
 @tiny
-def exact_error(i, rounding, row, column, M, q, lower, upper, z):
+def exact_error(i, rounding, problem, z):
     """The largest `excess` that w_i may have, computed with twice the digits; infinite where that overflows."""
-    w_i = exact_row(i, row, column, M, q, z)
-    _, terms = row_sum(i, row, column, M, q, z)
-    noise = _ROUNDING**2 * (row[i + 1] - row[i]) * terms  # where q_i is smaller it is lost in twice the digits, too
-    return excess(w_i, noise - grain(terms, rounding), lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
+    w_i = exact_row(i, problem, z)
+    _, terms = row_sum(i, problem, z)
+    noise = _ROUNDING**2 * (problem.row[i + 1] - problem.row[i]) * terms  # where q_i is smaller it is lost in twice the digits, too
+    return excess(w_i, noise - grain(terms, rounding), problem.lower[i], problem.upper[i], z[i]) if math.isfinite(w_i) else math.inf
 
 
 @tiny
-def _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
+def _is_tight(i, rounding, problem, z, w):
     """True when the error of w_i is rounding of its terms, |w[i]|."""
-    tight = min(2.0 * _ROUNDING * (row[i + 1] - row[i]), _TIGHT)
-    return exact_error(i, rounding, row, column, M, q, lower, upper, z) <= tight * abs(w[i])
+    tight = min(2.0 * _ROUNDING * (problem.row[i + 1] - problem.row[i]), _TIGHT)
+    return exact_error(i, rounding, problem, z) <= tight * abs(w[i])
 
 
 @kernel
-def _data(i, rounding, row, column, M, q, lower, upper, z):
+def _data(i, rounding, problem, z):
     """Magnitudes of what is given in row i: q_i and the terms of z at a bound."""
-    _, terms = row_sum(i, row, column, M, q, z)
-    data = given(q[i], grain(terms, rounding))
-    for k in range(row[i], row[i + 1]):
-        j = column[k]
-        if z[j] == lower[j] or z[j] == upper[j]:
-            data += abs(M[k] * z[j])
+    _, terms = row_sum(i, problem, z)
+    data = given(problem.q[i], grain(terms, rounding))
+    for k in range(problem.row[i], problem.row[i + 1]):
+        j = problem.column[k]
+        if z[j] == problem.lower[j] or z[j] == problem.upper[j]:
+            data += abs(problem.M[k] * z[j])
     return data
 
 
 @kernel
-def _clear_data(i, least, row, column, M, q, lower, upper, z):
+def _clear_data(i, least, problem, z):
     """As `_data` of a problem that is given, but 0 where that is no more than a q_i that may be rounding beside the q of other rows."""
-    data = _data(i, 0.0, row, column, M, q, lower, upper, z)
-    return 0.0 if data == abs(q[i]) and data <= least * largest_in_row(row, M, i) else data
+    data = _data(i, 0.0, problem, z)
+    return 0.0 if data == abs(problem.q[i]) and data <= least * largest_in_row(problem.row, problem.M, i) else data
 
 
 @kernel
-def _spread(thorough, only_tight, rounding, row, column, M, q, lower, upper, z, w):
+def _spread(thorough, only_tight, rounding, problem, z, w):
     """Rows with a large term in common with an honest row become honest; False: none did. All rows are asked only if ``thorough``."""
     spread = False
     for sweep in range(3 if thorough else 2):
         for a in range(w.size):
             i = w.size - 1 - a if sweep == 1 else a
-            backed = w[i] < 0.0 and _is_backed(i, sweep == 2 and not spread, row, column, M, z, w)
-            if backed and (not only_tight or _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)):
+            backed = w[i] < 0.0 and _is_backed(i, sweep == 2 and not spread, problem, z, w)
+            if backed and (not only_tight or _is_tight(i, rounding, problem, z, w)):
                 w[i] = -w[i]
                 spread = True
     return spread
 
 
 @kernel
-def _is_backed(i, by_all, row, column, M, z, w):
+def _is_backed(i, by_all, problem, z, w):
     """True when a large term ``M_ij z_j`` of row i has a large counterpart in honest row j, or in an honest row without a large own one."""
+    row = problem.row
     for k in range(row[i], row[i + 1]):
-        j = column[k]
-        if abs(M[k] * z[j]) >= _LARGE * -w[i]:
+        j = problem.column[k]
+        if abs(problem.M[k] * z[j]) >= _LARGE * -w[i]:
             for m in range(row[j], row[j + 1]) if by_all else range(1):
-                other = column[m] if by_all else j
-                if w[other] > 0.0 and _has_large(other, j, w[other], row, column, M, z):
+                other = problem.column[m] if by_all else j
+                if w[other] > 0.0 and _has_large(other, j, w[other], problem, z):
                     return True
     return False
 
 
 @tiny
-def _has_large(i, j, terms, row, column, M, z):
+def _has_large(i, j, terms, problem, z):
     """True when z_j has a large term in row i, and that is row j or has no large own term."""
     large = _LARGE * terms
-    is_free = i == j or abs(diagonal(row, column, M, i) * z[i]) < large
-    return is_free and abs(entry(row, column, M, i, j) * z[j]) >= large
+    is_free = i == j or abs(diagonal(problem.row, problem.column, problem.M, i) * z[i]) < large
+    return is_free and abs(entry(problem.row, problem.column, problem.M, i, j) * z[j]) >= large
 
 
 @kernel
-def _spread_growth(thorough, rounding, row, column, M, q, lower, upper, z, w):
+def _spread_growth(thorough, rounding, problem, z, w):
     """Scales of rows without data become what z would make of them, had they not grown in rows that share large terms; False: none did."""
     spread = False
     for a in range(2 * w.size):
         i = a if a < w.size else 2 * w.size - 1 - a
-        _, terms = row_sum(i, row, column, M, q, z)
-        if w[i] == -terms and _data(i, rounding, row, column, M, q, lower, upper, z) == 0.0:
-            scale = terms * _part_of_data(i, thorough, rounding, row, column, M, q, lower, upper, z, w)
+        _, terms = row_sum(i, problem, z)
+        if w[i] == -terms and _data(i, rounding, problem, z) == 0.0:
+            scale = terms * _part_of_data(i, thorough, rounding, problem, z, w)
             if 0.0 < scale < terms:
                 w[i] = -scale
                 spread = True
@@ -468,40 +497,41 @@ def _spread_growth(thorough, rounding, row, column, M, q, lower, upper, z, w):
 
 
 @kernel
-def _part_of_data(i, by_all, rounding, row, column, M, q, lower, upper, z, w):
+def _part_of_data(i, by_all, rounding, problem, z, w):
     """The largest part that data has of the terms of a row that shares a large one with row i, where that is known; else 0."""
+    row = problem.row
     most = 0.0
     for k in range(row[i], row[i + 1]):
-        j = column[k]
-        if abs(M[k] * z[j]) >= _LARGE * -w[i]:
+        j = problem.column[k]
+        if abs(problem.M[k] * z[j]) >= _LARGE * -w[i]:
             for m in range(row[j], row[j + 1]) if by_all else range(1):
-                other = column[m] if by_all else j
-                _, terms = row_sum(other, row, column, M, q, z)
-                if terms > 0.0 and _has_large(other, j, terms, row, column, M, z):
-                    data = _data(other, rounding, row, column, M, q, lower, upper, z)
+                other = problem.column[m] if by_all else j
+                _, terms = row_sum(other, problem, z)
+                if terms > 0.0 and _has_large(other, j, terms, problem, z):
+                    data = _data(other, rounding, problem, z)
                     part = data / terms if data > 0.0 else -w[other] / terms
                     most = max(most, part if part < 1.0 else 0.0)
     return most
 
 
 @kernel
-def multiply_exactly(row, column, M, q, z, w):
+def multiply_exactly(problem, z, w):
     """``w = M z + q`` as if computed with twice the digits, where that does not overflow."""
-    for i in range(q.size):
-        w[i] = exact_row(i, row, column, M, q, z)
+    for i in range(problem.q.size):
+        w[i] = exact_row(i, problem, z)
         if not math.isfinite(w[i]):
-            w[i], _ = row_sum(i, row, column, M, q, z)
+            w[i], _ = row_sum(i, problem, z)
 
 
 @tiny
-def exact_row(i, row, column, M, q, z):
+def exact_row(i, problem, z):
     """``w_i`` as if computed with twice the digits.
 
     Reference: Ogita, Rump, Oishi, SIAM Journal on Scientific Computing 26 (2005) 1955–1988, algorithm 5.3.
     """
-    s, rest = q[i], 0.0
-    for k in range(row[i], row[i + 1]):
-        a, b = M[k], z[column[k]]
+    s, rest = problem.q[i], 0.0
+    for k in range(problem.row[i], problem.row[i + 1]):
+        a, b = problem.M[k], z[problem.column[k]]
         term = a * b
         a_high, b_high = _SPLITTER * a - (_SPLITTER * a - a), _SPLITTER * b - (_SPLITTER * b - b)
         a_low, b_low = a - a_high, b - b_high
@@ -555,25 +585,26 @@ def clip(lower, upper, z):
 
 
 @kernel
-def a_row_is_infeasible(row, column, M, q, lower, upper):
+def a_row_is_infeasible(problem):
     """True when some w_i has the wrong sign, beyond rounding of its terms and of its data, for every z within the bounds."""
-    found, small = False, least_data(row, column, M, q)
+    M, q = problem.M, problem.q
+    found, small = False, least_data(problem)
     for i in range(q.size):
         most = least = q[i]
         terms = abs(q[i])
-        for k in range(row[i], row[i + 1]):
+        for k in range(problem.row[i], problem.row[i + 1]):
             if M[k] != 0.0:
-                at_lower, at_upper = M[k] * lower[column[k]], M[k] * upper[column[k]]
+                at_lower, at_upper = M[k] * problem.lower[problem.column[k]], M[k] * problem.upper[problem.column[k]]
                 most += max(at_lower, at_upper)
                 least += min(at_lower, at_upper)
                 terms += max(abs(at_lower) if abs(at_lower) < math.inf else 0.0, abs(at_upper) if abs(at_upper) < math.inf else 0.0)
-        missing = max(-most if upper[i] == math.inf else 0.0, least if lower[i] == -math.inf else 0.0)
-        found |= missing > _PROOF * terms and missing > rounding_of_data(i, small, row, column, M, q, lower, upper)
+        missing = max(-most if problem.upper[i] == math.inf else 0.0, least if problem.lower[i] == -math.inf else 0.0)
+        found |= missing > _PROOF * terms and missing > rounding_of_data(i, small, problem)
     return found
 
 
 @kernel
-def proves_infeasible(row, column, M, q, lower, upper, y, sizes):
+def proves_infeasible(problem, y, sizes):
     """True when y proves, up to rounding, that no z within the bounds gives w the signs that are asked for.
 
     The proof (Farkas): ``y_i >= 0`` where ``w_i >= 0`` is asked (upper_i infinite), ``<= 0`` where ``w_i <= 0`` is (lower_i infinite), and
@@ -581,17 +612,18 @@ def proves_infeasible(row, column, M, q, lower, upper, y, sizes):
     clear that z_j would have to be 10^7 times larger than what moves the data, and that this rounding does not make it good with z_j as
     large as the rows ask for (see `_sizes_asked_for`). It is less than what rounding of the data can do. Work: sizes (n,).
     """
+    q, lower, upper = problem.q, problem.lower, problem.upper
     n = q.size
-    value, terms, of_data, least = 0.0, 0.0, 0.0, least_data(row, column, M, q)
+    value, terms, of_data, least = 0.0, 0.0, 0.0, least_data(problem)
     for i in range(n):
         if (y[i] < 0.0 and lower[i] > -math.inf) or (y[i] > 0.0 and upper[i] < math.inf):
             return False
         value += y[i] * q[i]
         terms += abs(y[i] * q[i])
-        of_data += abs(y[i]) * rounding_of_data(i, least, row, column, M, q, lower, upper) if y[i] != 0.0 else 0.0
+        of_data += abs(y[i]) * rounding_of_data(i, least, problem) if y[i] != 0.0 else 0.0
     is_clear = True
     for j in range(n):
-        g, size = _slope(j, row, column, M, y)
+        g, size = _slope(j, problem, y)
         if abs(g) > _CERTAIN * size:
             most = g * (upper[j] if g > 0.0 else lower[j])
             if most == math.inf:
@@ -601,56 +633,58 @@ def proves_infeasible(row, column, M, q, lower, upper, y, sizes):
         elif size > 0.0 and max(abs(lower[j]), abs(upper[j])) < math.inf:
             terms += size * max(abs(lower[j]), abs(upper[j]))
         elif size > 0.0:
-            is_clear &= _is_zero(j, row, column, M, y)
+            is_clear &= _is_zero(j, problem, y)
     if is_clear:
         return value < -_CERTAIN * terms and value < -of_data
     if not (value < -_CLEAR * terms and value < -of_data):
         return False
-    _sizes_asked_for(row, column, M, q, y, sizes)
+    _sizes_asked_for(problem, y, sizes)
     unsure = 0.0
     for j in range(n):
-        g, size = _slope(j, row, column, M, y)
-        if abs(g) <= _CERTAIN * size and max(abs(lower[j]), abs(upper[j])) == math.inf and not _is_zero(j, row, column, M, y):
+        g, size = _slope(j, problem, y)
+        if abs(g) <= _CERTAIN * size and max(abs(lower[j]), abs(upper[j])) == math.inf and not _is_zero(j, problem, y):
             unsure += _CERTAIN * size * sizes[j]
     return value < -_CLEAR * terms - unsure
 
 
 @kernel
-def _slope(j, row, column, M, y):
+def _slope(j, problem, y):
     """``(M^T y)_j``, and the sum of the magnitudes in it."""
+    row = problem.row
     g = size = 0.0
     for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
-        i = column[k]
-        product = y[i] * entry(row, column, M, i, j) if y[i] != 0.0 else 0.0
+        i = problem.column[k]
+        product = y[i] * entry(row, problem.column, problem.M, i, j) if y[i] != 0.0 else 0.0
         g += product
         size += abs(product)
     return g, size
 
 
 @kernel
-def _sizes_asked_for(row, column, M, q, y, sizes):
+def _sizes_asked_for(problem, y, sizes):
     """The largest z_j that a row asks for: to carry its q alone, then what z_k that are known by then are in it. Out: sizes.
 
     So what a chain moves at one end moves it as a whole, whatever its stiffness; these are rows of the proof. q counts in all rows, as what
     another asks for may be what makes the proof's rounding good. Parts of a column that are rounding ask for nothing.
     """
-    for j in range(q.size):
+    for j in range(problem.q.size):
         sizes[j] = 0.0
     is_first, grows = True, True
     while grows:
         grows = False
-        for j in range(q.size):
+        for j in range(problem.q.size):
             if sizes[j] == 0.0:
-                sizes[j] = _size_asked_for(j, is_first, row, column, M, q, y, sizes)
+                sizes[j] = _size_asked_for(j, is_first, problem, y, sizes)
                 grows |= sizes[j] > 0.0
         grows |= is_first
         is_first = False
 
 
 @kernel
-def _size_asked_for(j, is_first, row, column, M, q, y, sizes):
+def _size_asked_for(j, is_first, problem, y, sizes):
     """The largest z_j that one row asks for; is_first: by its q alone."""
-    most, largest, least = 0.0, 0.0, _ROUNDING * _slope(j, row, column, M, y)[1]
+    row, column, M = problem.row, problem.column, problem.M
+    most, largest, least = 0.0, 0.0, _ROUNDING * _slope(j, problem, y)[1]
     for k in range(row[j], row[j + 1]):
         largest = max(largest, abs(entry(row, column, M, column[k], j)))
     for k in range(row[j], row[j + 1]):
@@ -658,7 +692,7 @@ def _size_asked_for(j, is_first, row, column, M, q, y, sizes):
         part = abs(entry(row, column, M, i, j))
         asks = abs(y[i]) * part > least if y[i] != 0.0 else is_first and part > _ROUNDING * largest
         if asks:
-            load = abs(q[i])
+            load = abs(problem.q[i])
             for l in range(row[i], row[i + 1] if not is_first else row[i]):
                 load = max(load, abs(M[l]) * sizes[column[l]])
             most = max(most, load / part)
@@ -666,11 +700,12 @@ def _size_asked_for(j, is_first, row, column, M, q, y, sizes):
 
 
 @kernel
-def _is_zero(j, row, column, M, y):
+def _is_zero(j, problem, y):
     """True when ``(M^T y)_j`` is nothing but one product after the other with what is an exact multiple of it: exact zero."""
+    row, column = problem.row, problem.column
     s, exact = 0.0, True
     for k in range(row[j], row[j + 1]):
-        product = y[column[k]] * entry(row, column, M, column[k], j)
+        product = y[column[k]] * entry(row, column, problem.M, column[k], j)
         total = s + product
         old = total - product
         exact &= (s - old) + (product - (total - old)) == 0.0 and abs(product) == math.floor(abs(product))
@@ -679,7 +714,7 @@ def _is_zero(j, row, column, M, y):
 
 
 @kernel
-def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info):
+def judge(status, n_iter, problem, options, z, w, info):
     """Status of a method that believes to have finished (CONVERGED) or has given up, checked against the merit function.
 
     The merit is the 2-norm of all ``error of w_i / scale_i``. The error is the part of w_i whose sign does not go with the place of z_i:
@@ -693,22 +728,22 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
     """
     tol, rounding = options.tol, options.rounding
-    clip(lower, upper, z)
+    clip(problem.lower, problem.upper, z)
     info[0] = n_iter
-    merit, most, n_clear, n_mendable = residual(tol, rounding, row, column, M, q, lower, upper, z, w)
+    merit, most, n_clear, n_mendable = residual(tol, rounding, problem, z, w)
     if not math.isfinite(merit):
-        for i in range(q.size):
-            z[i] = min(max(0.0, lower[i]), upper[i])
-        merit, most, n_clear, n_mendable = residual(tol, rounding, row, column, M, q, lower, upper, z, w)
+        for i in range(problem.q.size):
+            z[i] = min(max(0.0, problem.lower[i]), problem.upper[i])
+        merit, most, n_clear, n_mendable = residual(tol, rounding, problem, z, w)
         info[1] = merit if math.isfinite(merit) else math.inf
         return NON_FINITE
     if n_mendable > 0 and n_clear == 0:
-        merit, most = _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w)
+        merit, most = _mend(merit, most, tol, rounding, problem, z, w)
     if tol < merit < math.inf and rounding == 0.0 and status != MAX_ITER:
-        merit, most = _beside(merit, most, tol, row, column, M, q, lower, upper, z, w)
+        merit, most = _beside(merit, most, tol, problem, z, w)
     if merit <= tol < most or tol < merit < _VISIBLE * most:
         closer = address_of_second_look()
-        merit = call_judge(closer, (merit <= tol, tol, rounding, row, column, M, q, lower, upper, z, w)) if closer != 0 else math.inf
+        merit = _call_second_look(closer, (merit <= tol, tol, rounding, problem, z, w)) if closer != 0 else math.inf
     info[1] = merit
     if merit <= tol:
         return CONVERGED
@@ -716,25 +751,32 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
 
 
 @kernel
-def _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w):
+def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info):
+    """`judge` of the arrays of a problem, for methods of a user's own."""
+    return judge(status, n_iter, problem_of((row, column, M, q, lower, upper)), options, z, w, info)
+
+
+@kernel
+def _mend(merit, most, tol, rounding, problem, z, w):
     """(merit, the most it may be) with what is left of rounding taken out of z, if that is a solution; else z stays. w keeps z meanwhile.
 
     Failing z near the bound that w_i names go there. In failing rows without data, where everything may be rounding, z becomes 0.
     """
+    row, column, q = problem.row, problem.column, problem.q
     for i in range(q.size):
         w[i] = z[i]
     for i in range(q.size):
-        w_i, terms, error, _, data = _judged(i, rounding, row, column, M, q, lower, upper, z)
+        w_i, terms, error, _, data = _judged(i, rounding, problem, z)
         if error > tol * terms:
-            if _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
-                w[i] = lower[i] if w_i > 0.0 else upper[i]
+            if _is_near_its_bound(i, w_i, terms, problem, z):
+                w[i] = problem.lower[i] if w_i > 0.0 else problem.upper[i]
             elif data == 0.0:
                 for k in range(row[i], row[i + 1]):
-                    if M[k] != 0.0:
-                        w[column[k]] = min(max(0.0, lower[column[k]]), upper[column[k]])
+                    if problem.M[k] != 0.0:
+                        w[column[k]] = min(max(0.0, problem.lower[column[k]]), problem.upper[column[k]])
     new_merit = new_most = 0.0
     for i in range(q.size):
-        _, terms, error, noise, data = _judged(i, rounding, row, column, M, q, lower, upper, w)
+        _, terms, error, noise, data = _judged(i, rounding, problem, w)
         if noise > 0.0:
             new_merit += _square(error / terms)
             new_most += _square(noise / scale_of_row(terms, data))
@@ -743,77 +785,78 @@ def _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w):
         for i in range(q.size):
             z[i] = w[i]
         merit, most = new_merit, new_most
-    multiply(row, column, M, q, z, w)
+    multiply(row, column, problem.M, q, z, w)
     return merit, most
 
 
 @kernel
-def _beside(merit, most, tol, row, column, M, q, lower, upper, z, w):
+def _beside(merit, most, tol, problem, z, w):
     """(merit, the most it may be) at a z whose w fails only in rows without data, or by rounding of the data; else they stay. w as it was.
 
     A row without data is worth as much as its terms; what is rounding of the largest term of a z of `_natural_size` in it, which the rows
     with data say, and rows without from one to the next, is nothing. A row whose data may be rounding is worth that term. Meanwhile w holds
     these sizes.
     """
-    least = least_data(row, column, M, q)
+    q = problem.q
+    least = least_data(problem)
     for i in range(q.size):
-        _, terms, error, _, _ = _judged(i, 0.0, row, column, M, q, lower, upper, z)
-        is_missed = error > tol * terms and error > rounding_of_data(i, least, row, column, M, q, lower, upper)
-        if is_missed and _clear_data(i, least, row, column, M, q, lower, upper, z) > 0.0:
+        _, terms, error, _, _ = _judged(i, 0.0, problem, z)
+        is_missed = error > tol * terms and error > rounding_of_data(i, least, problem)
+        if is_missed and _clear_data(i, least, problem, z) > 0.0:
             return merit, most
     for i in range(q.size):
-        w[i] = _clear_data(i, least, row, column, M, q, lower, upper, z)
-    _spread_sizes(least, row, column, M, lower, upper, w)
+        w[i] = _clear_data(i, least, problem, z)
+    _spread_sizes(least, problem, w)
     new_merit = new_most = 0.0
     for i in range(q.size):
-        _, terms, error, noise, data = _judged(i, 0.0, row, column, M, q, lower, upper, z)
-        is_rounding = data > 0.0 and error <= rounding_of_data(i, least, row, column, M, q, lower, upper)
+        _, terms, error, noise, data = _judged(i, 0.0, problem, z)
+        is_rounding = data > 0.0 and error <= rounding_of_data(i, least, problem)
         if noise > 0.0 and not (error > tol * terms and (is_rounding or error <= OF_DATA * -w[i])):
             scale = max(terms, -w[i])
             new_merit += _square(error / (_worth(terms, data, -w[i]) if w[i] <= 0.0 else terms))
             new_most += _square(noise / (scale if w[i] <= 0.0 else scale_of_row(terms, data)))
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
-    multiply(row, column, M, q, z, w)
+    multiply(problem.row, problem.column, problem.M, q, z, w)
     return (new_merit, new_most) if new_merit <= tol else (merit, most)
 
 
 @kernel
-def _spread_sizes(least, row, column, M, lower, upper, sizes):
+def _spread_sizes(least, problem, sizes):
     """Rows that are worth 0 by themselves get, with a minus, what they are worth beside others, from one to the next. In and out: sizes."""
     for _ in range(LEVELS):
         for i in range(sizes.size):
-            sizes[i] = sizes[i] if sizes[i] > 0.0 else -size_beside(i, least, row, column, M, sizes, lower, upper)
+            sizes[i] = sizes[i] if sizes[i] > 0.0 else -size_beside(i, least, problem, sizes)
 
 
 @kernel
-def hides_data(tol, row, column, M, q, lower, upper, z, w):
+def hides_data(tol, problem, z, w):
     """True when some row misses its data by more than tol of it, though by rounding of its terms only: z has grown, or only there.
 
     A row without data is worth what z of natural size have in it, which is asked, with w as work, where its error is not rounding alone.
     """
-    least, is_open = -1.0, False
+    q, least, is_open = problem.q, -1.0, False
     for i in range(q.size):
-        _, terms = row_sum(i, row, column, M, q, z)
+        _, terms = row_sum(i, problem, z)
         if _ROUNDING * terms > tol * abs(q[i]):
-            data, error = _data(i, 0.0, row, column, M, q, lower, upper, z), exact_error(i, 0.0, row, column, M, q, lower, upper, z)
+            data, error = _data(i, 0.0, problem, z), exact_error(i, 0.0, problem, z)
             if data > 0.0 and error > tol * data:
-                least = least_data(row, column, M, q) if least < 0.0 else least
-                if data > rounding_of_data(i, least, row, column, M, q, lower, upper):
+                least = least_data(problem) if least < 0.0 else least
+                if data > rounding_of_data(i, least, problem):
                     return True
             is_open |= data == 0.0 and error > _SEEN * tol * terms
-    return is_open and _misses_beside(tol, row, column, M, q, lower, upper, z, w)
+    return is_open and _misses_beside(tol, problem, z, w)
 
 
 @kernel
-def _misses_beside(tol, row, column, M, q, lower, upper, z, w):
+def _misses_beside(tol, problem, z, w):
     """True when some row without data misses more than tol of what z of natural size have in it. Out: w, which holds sizes meanwhile."""
-    least, is_missed = least_data(row, column, M, q), False
-    for i in range(q.size):
-        w[i] = _clear_data(i, least, row, column, M, q, lower, upper, z)
-    _spread_sizes(least, row, column, M, lower, upper, w)
-    for i in range(q.size):
-        is_missed |= w[i] < 0.0 and exact_error(i, 0.0, row, column, M, q, lower, upper, z) > tol * -w[i]
-    multiply_exactly(row, column, M, q, z, w)
+    least, is_missed = least_data(problem), False
+    for i in range(problem.q.size):
+        w[i] = _clear_data(i, least, problem, z)
+    _spread_sizes(least, problem, w)
+    for i in range(problem.q.size):
+        is_missed |= w[i] < 0.0 and exact_error(i, 0.0, problem, z) > tol * -w[i]
+    multiply_exactly(problem, z, w)
     return is_missed
 
 
@@ -830,27 +873,27 @@ def is_affordable(work, options):
 
 
 @tiny
-def goes_on(least, options, q, lower, upper, z, w, info):
+def goes_on(least, options, problem, z, w, info):
     """True when an iteration that has converged may as well go on: its merit still falls, and one measure is not yet met.
 
     Where terms are much larger than q, the merit asks less than ``||natural map|| <= tol (1 + ||q||)``, which most problems are written
     for; that one has units, and is not what decides in the end.
     """
-    error = scale = 0.0
+    q, error, scale = problem.q, 0.0, 0.0
     for i in range(q.size):
-        error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
+        error += max(min(w[i], z[i] - problem.lower[i]), z[i] - problem.upper[i]) ** 2
         scale += q[i] ** 2
     return info[1] < 0.999 * least and math.sqrt(error) > options.tol * (1.0 + math.sqrt(scale))
 
 
 @tiny
-def look(n_iter, full, least, patience, row, column, M, q, lower, upper, options, z, w, info):
+def look(n_iter, full, least, patience, problem, options, z, w, info):
     """(status, least merit, patience) of an iteration that goes on while the status is MAX_ITER.
 
     Patience is full where the merit fell by a thousandth, else one less; with none left the iteration has STALLED.
     """
-    status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
-    if status == CONVERGED and goes_on(least, options, q, lower, upper, z, w, info):
+    status = judge(MAX_ITER, n_iter, problem, options, z, w, info)
+    if status == CONVERGED and goes_on(least, options, problem, z, w, info):
         status = MAX_ITER
     patience = full if info[1] < 0.999 * least else patience - 1
     if status == MAX_ITER and patience == 0:

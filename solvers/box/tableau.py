@@ -68,11 +68,12 @@ def dictionary(n, work, iwork):
 
 
 @kernel
-def fill(row, column, M, q, lower, upper, work, iwork):
+def fill(problem, work, iwork):
     """Start with all w basic and all z at a finite bound (the lower one, where there are two; 0 for free ones). Returns the size of q."""
+    q, lower, upper = problem.q, problem.lower, problem.upper
     n = q.size
     D = dictionary(n, work, iwork)
-    equilibrate(n, row, column, M, D.R, D.C, D.x, D.y)
+    equilibrate(n, problem, D.R, D.C, D.x, D.y)
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(D.R[i] * q[i]))
@@ -92,27 +93,28 @@ def fill(row, column, M, q, lower, upper, work, iwork):
         for j in range(n + 1):
             D.T[i * (n + 1) + j] = 0.0
         D.x[i] = q[i] * D.R[i] / size
-        for k in range(row[i], row[i + 1]):
-            j = column[k]
-            D.T[i * (n + 1) + j] = M[k] * D.R[i] * D.C[j]
+        for k in range(problem.row[i], problem.row[i + 1]):
+            j = problem.column[k]
+            D.T[i * (n + 1) + j] = problem.M[k] * D.R[i] * D.C[j]
             D.x[i] += D.T[i * (n + 1) + j] * D.y[j]
     return size
 
 
 @inlined
-def equilibrate(n, row, column, M, R, C, rows, columns):
+def equilibrate(n, problem, R, C, rows, columns):
     """R and C such that the largest entries of rows and columns of ``R M C`` are about 1: a few times over the roots of these entries.
 
     Reference: Ruiz, A scaling algorithm to equilibrate both rows and columns norms, RAL-TR-2001-034. Work: rows, columns (n,).
     """
+    column = problem.column
     for i in range(n):
         R[i] = C[i] = 1.0
     for _ in range(_SCALINGS):
         for i in range(n):
             rows[i] = columns[i] = 0.0
         for i in range(n):
-            for k in range(row[i], row[i + 1]):
-                scaled = R[i] * abs(M[k]) * C[column[k]]
+            for k in range(problem.row[i], problem.row[i + 1]):
+                scaled = R[i] * abs(problem.M[k]) * C[column[k]]
                 rows[i] = max(rows[i], scaled)
                 columns[column[k]] = max(columns[column[k]], scaled)
         even = True
@@ -170,7 +172,7 @@ def is_free(n, variable, work, iwork):
 
 
 @kernel
-def pivot_equations(row, column, M, q, lower, upper, work, iwork, y, g):
+def pivot_equations(problem, work, iwork, y, g):
     """Bring the free z into the basis and the w of equations out of it, at 0: what every start of a pivoting method needs.
 
     First free z against equations, the largest entry first. What is left of a singular block goes by pairs: a free z into the row of
@@ -178,7 +180,7 @@ def pivot_equations(row, column, M, q, lower, upper, work, iwork, y, g):
     hold (INFEASIBLE where it is proved that they do not) and are given up; a left-over free z that moves none but free ones stays 0.
     SINGULAR: neither. y and g are scratch.
     """
-    n = q.size
+    n = problem.q.size
     D = dictionary(n, work, iwork)
     pivot_largest(n, True, True, work, iwork)
     while _pivot_pair(n, work, iwork):
@@ -191,7 +193,7 @@ def pivot_equations(row, column, M, q, lower, upper, work, iwork, y, g):
                 rest = max(rest, abs(D.T[i * (n + 1) + j]) if n <= D.nonbasic[j] < 2 * n else 0.0)
             status = SINGULAR if rest > EPS else status
             if rest <= EPS and abs(D.x[i]) > EPS:
-                if row_is_a_proof(i, row, column, M, q, lower, upper, work, iwork, y, g):
+                if row_is_a_proof(i, problem, work, iwork, y, g):
                     return INFEASIBLE
                 status = SINGULAR
     for j in range(n + 1):
@@ -204,9 +206,9 @@ def pivot_equations(row, column, M, q, lower, upper, work, iwork, y, g):
 
 
 @kernel
-def row_is_a_proof(r, row, column, M, q, lower, upper, work, iwork, y, g):
+def row_is_a_proof(r, problem, work, iwork, y, g):
     """True when a row of the dictionary, as a combination of the rows of M z + q, proves that no z within its bounds gives w its signs."""
-    n = q.size
+    n = problem.q.size
     D = dictionary(n, work, iwork)
     for i in range(n):
         y[i] = 0.0
@@ -215,10 +217,10 @@ def row_is_a_proof(r, row, column, M, q, lower, upper, work, iwork, y, g):
     for c in range(n + 1):
         if D.nonbasic[c] < n and abs(D.T[r * (n + 1) + c]) > EPS:
             y[D.nonbasic[c]] = -D.T[r * (n + 1) + c] * D.R[D.nonbasic[c]]
-    proved = proves_infeasible(row, column, M, q, lower, upper, y, g)
+    proved = proves_infeasible(problem, y, g)
     for i in range(n):
         y[i] = -y[i]
-    return proved or proves_infeasible(row, column, M, q, lower, upper, y, g)
+    return proved or proves_infeasible(problem, y, g)
 
 
 @kernel
@@ -271,18 +273,18 @@ def _pivot_pair(n, work, iwork):
 
 
 @kernel
-def read(row, column, M, q, lower, upper, size, work, iwork, z, w):
+def read(problem, size, work, iwork, z, w):
     """z of the tableau, refined once (the columns of nonbasic w are the inverse of the basis) and clipped to its bounds."""
-    n = q.size
+    n = problem.q.size
     D = dictionary(n, work, iwork)
     for i in range(n):
         p = D.place[n + i]
         z[i] = (D.x[p] if is_basic(n, n + i, work, iwork) else D.y[p]) * D.C[i] * size
-    multiply(row, column, M, q, z, w)
+    multiply(problem.row, problem.column, problem.M, problem.q, z, w)
     for c in range(n + 1):
         if D.nonbasic[c] < n:
             error = w[D.nonbasic[c]] * D.R[D.nonbasic[c]]
             for r in range(n):
                 if n <= D.basic[r] < 2 * n:
                     z[D.basic[r] - n] -= D.C[D.basic[r] - n] * D.T[r * (n + 1) + c] * error
-    clip(lower, upper, z)
+    clip(problem.lower, problem.upper, z)

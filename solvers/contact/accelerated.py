@@ -29,7 +29,7 @@ work_size = scaled.work_size
 
 
 @kernel
-def accelerated(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def accelerated(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``: an accelerated step for ``min r' W r / 2 + (q + s e_N)' r`` over K, then s follows, and again.
 
     Steps are those of `advance`, in the coordinates of `nsds.solvers.contact.scaled` (or, with rho, in such that S^2 is that for
@@ -39,30 +39,32 @@ def accelerated(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     References: Mazhar, Heyn, Negrut, Tasora, ACM Transactions on Graphics 34 (2015) 32 (s = 0); s: Acary, Cadoux, Lemaréchal, Malick,
     ZAMM 91 (2011) 155–175.
     """
+    disk, q = problem.disk, problem.q
     v = layout(q.size, disk.size, work)
-    small = start(disk, mu, row, column, W, q, options, r, work)
-    rest(CONE, disk, row, column, W, q, r, u, work)
+    small = start(problem, options, r, work)
+    rest(CONE, problem, r, u, work)
     follow(disk, q.size, work)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     status, least, patience, n_iter, halved = MAX_ITER, math.inf, PATIENCE, 0, stack(2)
     halved[0], halved[1] = math.inf, 0.0
     while status == MAX_ITER and n_iter < limit:
-        residual = advance(CONE, disk, row, column, W, q, r, u, work)
+        residual = advance(CONE, problem, r, u, work)
         follow(disk, q.size, work)
         n_iter += 1
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
-            status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
+            status, least, patience = look(n_iter, least, patience, problem, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
             if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, halved):
                 status = STALLED
-    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
+    return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
 
 
 @kernel
-def _gradient(shape, disk, row, column, W, q, S, s, y, r, u, F):
+def _gradient(shape, problem, S, s, y, r, u, F):
     """``F = S u + s e_N``, without s for a shape with disks, and 0 where the shape is at rest. Out: r, u, F."""
-    scaled_velocity(row, column, W, q, S, y, r, u, F)
-    d = q.size // max(disk.size, 1)
+    disk = problem.disk
+    scaled_velocity(problem, S, y, r, u, F)
+    d = problem.q.size // max(disk.size, 1)
     for c in range(disk.size):
         if disk[c] == EQUATION:
             continue
@@ -76,11 +78,11 @@ def _gradient(shape, disk, row, column, W, q, S, s, y, r, u, F):
 
 
 @kernel
-def rest(shape, disk, row, column, W, q, r, u, work):
+def rest(shape, problem, r, u, work):
     """Begin at y, without momentum."""
-    v = layout(q.size, disk.size, work)
-    _gradient(shape, disk, row, column, W, q, v.S, v.s, v.y, r, u, v.F)
-    for i in range(q.size):
+    v = layout(problem.q.size, problem.disk.size, work)
+    _gradient(shape, problem, v.S, v.s, v.y, r, u, v.F)
+    for i in range(problem.q.size):
         v.z[i], v.G[i] = v.y[i], v.F[i]
     v.state[1] = 1.0
 
@@ -98,7 +100,7 @@ def follow(disk, n, work):
 
 
 @kernel
-def advance(shape, disk, row, column, W, q, r, u, work):
+def advance(shape, problem, r, u, work):
     """A step for the affine ``F = S (W S y + q) + s e_N``; returns ``L ||y_new - z||``, a velocity that vanishes at a solution.
 
         y_new = P(z - F(z) / L),    L large enough for ``(y_new - z)' (F(y_new) - F(z)) <= L ||y_new - z||^2`` up to rounding
@@ -109,12 +111,13 @@ def advance(shape, disk, row, column, W, q, r, u, work):
     References: Nesterov, Soviet Mathematics Doklady 27 (1983) 372–376; O'Donoghue, Candès, Foundations of Computational Mathematics 15
     (2015) 715–732 (restart).
     """
-    v = layout(q.size, disk.size, work)
+    q = problem.q
+    v = layout(q.size, problem.disk.size, work)
     L, theta = v.state[0], v.state[1]
     moved = uphill = 0.0
     for _ in range(_GROWTHS):
-        step(shape, 1.0 / L, disk, v.mu_y, v.radius, v.z, v.G, v.y_new)
-        _gradient(shape, disk, row, column, W, q, v.S, v.s, v.y_new, r, u, v.F_new)
+        step(shape, 1.0 / L, problem.disk, v.mu_y, v.radius, v.z, v.G, v.y_new)
+        _gradient(shape, problem, v.S, v.s, v.y_new, r, u, v.F_new)
         moved = curvature = uphill = 0.0
         for i in range(q.size):
             change = v.y_new[i] - v.z[i]

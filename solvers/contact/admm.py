@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers.contact import block_lu
-from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, keep_better, mean_diagonal, modify, multiply, norm, project
+from nsds.solvers.contact.signature import EQUATION, diagonal_block, judge, keep_better, mean_diagonal, modify, multiply, norm, project
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
 
 _LIMIT = 10_000
@@ -29,18 +29,18 @@ def work_size(d, row, column):
 
 
 @kernel
-def scale_contacts(d, row, column, W, D):
+def scale_contacts(d, problem, D):
     """``D_c`` = mean diagonal of the block of contact c, at least 1e-12 of the largest; 1 where none is positive."""
     largest = 0.0
     for c in range(D.size):
-        D[c] = mean_diagonal(d, diagonal_block(row, column, c), W)
+        D[c] = mean_diagonal(d, diagonal_block(problem.row, problem.column, c), problem.W)
         largest = max(largest, D[c])
     for c in range(D.size):
         D[c] = max(D[c], 1e-12 * largest) if largest > 0.0 else 1.0
 
 
 @kernel
-def largest_eigenvalue(row, column, W, D, zero, x, y):
+def largest_eigenvalue(problem, D, zero, x, y):
     """Estimate of ``||D^-1/2 W D^-1/2||`` by the power method. Work: x, y, zero."""
     size, d = 0.0, x.size // D.size
     for i in range(x.size):
@@ -50,7 +50,7 @@ def largest_eigenvalue(row, column, W, D, zero, x, y):
         size = norm(x, 0, x.size)
         for i in range(x.size):
             x[i] /= size * math.sqrt(D[i // d])
-        multiply(row, column, W, zero, x, y)
+        multiply(problem.row, problem.column, problem.W, zero, x, y)
         for i in range(x.size):
             x[i] = y[i] / math.sqrt(D[i // d])
         size = norm(x, 0, x.size)
@@ -60,7 +60,7 @@ def largest_eigenvalue(row, column, W, D, zero, x, y):
 
 
 @kernel
-def damped_factors(damping, d, row, column, W, D, A, B, eta, n_upper, symbols, factors):
+def damped_factors(damping, d, problem, D, A, B, eta, n_upper, symbols, factors):
     """Factors of ``W + damping D``; False: singular. Work: A, B, eta."""
     for i in range(A.size):
         A[i] = B[i] = 0.0
@@ -68,16 +68,17 @@ def damped_factors(damping, d, row, column, W, D, A, B, eta, n_upper, symbols, f
         eta[c] = damping * D[c]
         for i in range(d):
             A[c * d * d + i * (d + 1)] = 1.0
-    return block_lu.factorise(d, row, column, W, eta, A, B, n_upper, symbols, factors)
+    return block_lu.factorise(d, problem, eta, A, B, n_upper, symbols, factors)
 
 
 @kernel
-def _start(disk, mu, row, column, W, q, d, r, x, z, work):
+def _start(problem, d, r, x, z, work):
     """``y = P_K(r)``, kept in r, ``x = y`` and ``z = P_K*(uhat)``. Work: work (d,)."""
+    disk, mu = problem.disk, problem.mu
     for c in range(disk.size):
         if disk[c] != EQUATION:
             project(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r)
-    multiply(row, column, W, q, r, z)
+    multiply(problem.row, problem.column, problem.W, problem.q, r, z)
     for c in range(disk.size):
         first = c * d
         if disk[c] != EQUATION:
@@ -91,8 +92,9 @@ def _start(disk, mu, row, column, W, q, d, r, x, z, work):
 
 
 @kernel
-def _right_hand_side(rho, disk, mu, d, D, q, x, y, z, rhs):
+def _right_hand_side(rho, problem, d, D, x, y, z, rhs):
     """``rho D y + eta D x + z - q - s(z)``."""
+    disk, mu, q = problem.disk, problem.mu, problem.q
     for c in range(disk.size):
         for i in range(c * d, (c + 1) * d):
             rhs[i] = D[c] * (rho * y[i] + _PROXIMAL * x[i]) + z[i] - q[i]
@@ -101,9 +103,10 @@ def _right_hand_side(rho, disk, mu, d, D, q, x, y, z, rhs):
 
 
 @kernel
-def _advance(rho, disk, mu, d, D, x_new, x, y, z, work):
+def _advance(rho, problem, D, x_new, x, y, z, work):
     """Next x, y, z. Returns the largest ``D^1/2 |x - y|`` and ``D^1/2 |rho change of y + eta change of x|``. Work: x_new, work (d,)."""
-    primal = dual = 0.0
+    disk, mu, primal, dual = problem.disk, problem.mu, 0.0, 0.0
+    d = problem.q.size // max(disk.size, 1)
     for c in range(disk.size):
         first, root = c * d, math.sqrt(D[c])
         for i in range(d):
@@ -121,7 +124,7 @@ def _advance(rho, disk, mu, d, D, x_new, x, y, z, work):
 
 
 @kernel
-def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def admm(problem, options, r, u, info, work, iwork):
     """Contact problem as ``W x + q + s(z) = z``, ``x = y``, ``K ∋ y ⟂ z ∈ K*`` with ``s(z) = (mu ||z_T|| + mu_r ||z_R||) e_N``.
 
         x <- (W + (rho + eta) D)^-1 (rho D y + eta D x + z - q - s(z)),   x <- 1.5 x - 0.5 y
@@ -135,12 +138,13 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     Reference: Carpentier, Le Lidec and Montaut, From compliant to rigid contact simulation, RSS 2024, whose rho follows every iteration
     and which does not relax.
     """
-    n, size = disk.size, q.size
+    disk = problem.disk
+    n, size = disk.size, problem.q.size
     d = size // max(n, 1)
-    n_upper = block_lu.pattern(row, column, iwork)
+    n_upper = block_lu.pattern(problem.row, problem.column, iwork)
     scratch = view(work, 0, 5)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     D, eta, x, z, x_new = (
         view(work, 5, n),
@@ -156,10 +160,10 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         view(work, at + size * d, size * d),
         view(work, at + 2 * size * d, work.size - at - 2 * size * d),
     )
-    scale_contacts(d, row, column, W, D)
-    condition = largest_eigenvalue(row, column, W, D, x_new, x, z) / _PROXIMAL
+    scale_contacts(d, problem, D)
+    condition = largest_eigenvalue(problem, D, x_new, x, z) / _PROXIMAL
     rho = options.rho if options.rho > 0.0 else _PROXIMAL * condition ** (0.5 + _POWER)
-    _start(disk, mu, row, column, W, q, d, r, x, z, scratch)
+    _start(problem, d, r, x, z, scratch)
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     n_changes, wait, factorised = 0, 0, False
     status, least, iteration = MAX_ITER, math.inf, 0
@@ -167,17 +171,17 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         best[i] = r[i]
     while True:
         if iteration % _CHECKED == 0 or iteration == limit:
-            status = conclude(MAX_ITER, iteration, disk, mu, row, column, W, q, options, r, u, info)
+            status = judge(MAX_ITER, iteration, problem, options, r, u, info)
             least = keep_better(info[1], least, r, best)
             if status != MAX_ITER or iteration == limit:
                 break
-        if not factorised and not damped_factors(rho + _PROXIMAL, d, row, column, W, D, A, B, eta, n_upper, iwork, factors):
+        if not factorised and not damped_factors(rho + _PROXIMAL, d, problem, D, A, B, eta, n_upper, iwork, factors):
             status = SINGULAR
             break
         factorised = True
-        _right_hand_side(rho, disk, mu, d, D, q, x, r, z, x_new)
-        block_lu.substitute(d, row, n_upper, iwork, factors, x_new)
-        primal, dual = _advance(rho, disk, mu, d, D, x_new, x, r, z, scratch)
+        _right_hand_side(rho, problem, d, D, x, r, z, x_new)
+        block_lu.substitute(d, problem.row, n_upper, iwork, factors, x_new)
+        primal, dual = _advance(rho, problem, D, x_new, x, r, z, scratch)
         wait -= 1
         if wait <= 0 and options.rho <= 0.0 and max(primal, dual) > _RATIO * min(primal, dual):
             rho *= condition**_CHANGE if primal > dual else condition**-_CHANGE
@@ -188,4 +192,4 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         return status
     for i in range(size):
         r[i] = best[i]
-    return conclude(status, iteration, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, iteration, problem, options, r, u, info)

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, on_demand, tiny, view
 from nsds.solvers.contact import accelerated, block_lu, few, interior_point, islands, lemke, newton, nsgs, projections, proximal
-from nsds.solvers.contact.signature import N_INFO, SOLVER, call_solver, changed, conclude, keep_better, largest
+from nsds.solvers.contact.signature import N_INFO, SOLVER, call_solver, changed, judge, keep_better, largest, problem_of
 from nsds.status import CONVERGED, MAX_ITER
 
 # Methods in the order of info[3].
@@ -102,16 +102,17 @@ def work_size(d, row, column):
 
 
 @kernel
-def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def solve_island(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` by the methods of `_CHEAP` or `_COSTLY` in turns. Out of r: the best point."""
-    d = q.size // disk.size
+    column, q = problem.column, problem.q
+    d = q.size // problem.disk.size
     best, rest = view(work, 0, q.size), view(work, q.size, work.size - q.size)
-    status = conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+    status = judge(MAX_ITER, 0, problem, options, r, u, info)
     if status != CONVERGED and (not math.isfinite(info[1]) or largest(q) == 0.0):
         clear(r)
-        status = conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, 0, problem, options, r, u, info)
     least, n_iter, winner = keep_better(info[1], math.inf, r, best), 0.0, _NSGS
-    products = block_lu.cost(row, column, iwork)
+    products = block_lu.cost(problem.row, column, iwork)
     cheap = 0 <= products <= _MUCH * column.size
     for stage in range(0 if cheap else len(_CHEAP), len(_CHEAP) if cheap else len(_METHODS)):
         method = _METHODS[stage]
@@ -129,7 +130,7 @@ def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         if _BEGINS[stage]:
             clear(r)
         own = changed(options, options.tol, limit, _PATIENCES[stage])
-        status = call_solver(_address(method), (disk, mu, row, column, W, q, own, r, u, info, rest, iwork))
+        status = call_solver(_address(method), (problem, own, r, u, info, rest, iwork))
         n_iter += info[0]
         if info[1] < least:
             winner = method
@@ -156,12 +157,13 @@ def _limit(method, limit, products, n_blocks):
 
 
 @kernel
-def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def by_islands(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``, each island that the guess does not solve by `solve_island`; n_iter goes on from info[0]."""
-    n = disk.size
-    d = q.size // n
+    row = problem.row
+    n = problem.disk.size
+    d = problem.q.size // n
     begin, member, place, queue = view(iwork, 0, n + 1), view(iwork, n + 1, n), view(iwork, 2 * n + 1, n), view(iwork, 3 * n + 1, 2 * n)
-    n_islands = islands.find(row, column, begin, member, queue)
+    n_islands = islands.find(row, problem.column, begin, member, queue)
     m = n_blocks = 0
     for i in range(n_islands):
         size, blocks = begin[i + 1] - begin[i], 0
@@ -174,45 +176,46 @@ def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     W_i, at = view(work, at, n_blocks * d * d), at + n_blocks * d * d
     q_i, r_i, u_i = view(work, at, m * d), view(work, at + m * d, m * d), view(work, at + 2 * m * d, m * d)
     rest = view(work, at + 3 * m * d, work.size - at - 3 * m * d)
-    n_iter, winner = info[0], _NSGS
+    n_iter, winner, room = info[0], _NSGS, problem_of((disk_i, mu_i, row_i, column_i, W_i, q_i))
     for i in range(n_islands):
         first, last = begin[i], begin[i + 1]
-        islands.extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i)
+        islands.extract(first, last, member, place, problem, r, room, r_i)
         left = max(1.0, options.max_iter - n_iter) if options.max_iter > 0.0 else 0.0
-        own = changed(options, islands.share(options.tol, first, last, d, member, q), left, 0.0)
+        own = changed(options, islands.share(options.tol, first, last, d, member, problem.q), left, 0.0)
         size, blocks = last - first, row_i[last - first]
-        solve_island(
+        island = problem_of((
             view(disk_i, 0, size), view(mu_i, 0, 2 * size), view(row_i, 0, size + 1), view(column_i, 0, blocks),
-            view(W_i, 0, blocks * d * d), view(q_i, 0, size * d), own, view(r_i, 0, size * d), view(u_i, 0, size * d), info_i,
-            rest, scratch,
-        )  # fmt: skip
+            view(W_i, 0, blocks * d * d), view(q_i, 0, size * d),
+        ))  # fmt: skip
+        solve_island(island, own, view(r_i, 0, size * d), view(u_i, 0, size * d), info_i, rest, scratch)
         n_iter += info_i[0]
         winner = max(winner, int(info_i[3]))
         for k in range(size):
             for a in range(d):
                 r[d * member[first + k] + a] = r_i[d * k + a]
     info[3] = winner
-    return conclude(CONVERGED, int(n_iter), disk, mu, row, column, W, q, options, r, u, info)
+    return judge(CONVERGED, int(n_iter), problem, options, r, u, info)
 
 
 address_of_by_islands = on_demand(SOLVER, by_islands)
 
 
 @kernel
-def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def auto(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``: few contacts in the plane directly; 20 sweeps of nsgs, then `by_islands` where these are not enough.
 
     info[3] names, by its place in `ORDER`, the last of the methods that an island needed; iterations of all methods and islands are
     counted, and limited together by max_iter. STALLED: none of the methods solves some island; the best points are returned.
     """
-    if 0 < disk.size <= few.LARGEST and q.size == 2 * disk.size:
+    disk = problem.disk
+    if 0 < disk.size <= few.LARGEST and problem.q.size == 2 * disk.size:
         info[3] = _FEW
-        if few.few(disk, mu, row, column, W, q, options, r, u, info, work, iwork) == CONVERGED:
+        if few.few(problem, options, r, u, info, work, iwork) == CONVERGED:
             return CONVERGED
     own = changed(options, options.tol, min(options.max_iter, _SWEEPS) if options.max_iter > 0 else _SWEEPS, 0.0)
-    status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
+    status = call_solver(address_of_nsgs(), (problem, own, r, u, info, work, iwork))
     info[3] = _NSGS
     if status == CONVERGED or disk.size == 0:
         return status
     others = address_of_by_islands()
-    return call_solver(others, (disk, mu, row, column, W, q, options, r, u, info, work, iwork)) if others != 0 else status
+    return call_solver(others, (problem, options, r, u, info, work, iwork)) if others != 0 else status

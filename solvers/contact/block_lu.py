@@ -272,16 +272,17 @@ def _add_5(L, e, U, u, width, line, to, stride, size):
 _add = _add_3  # bound by `specialised`
 
 
-def _load(c, row, column, W, eta, A, B, place, line):
+def _load(c, problem, eta, A, B, place, line):
     """The row of blocks of contact c: ``A (W_cj + δ_cj eta I) + δ_cj B``."""
+    row = problem.row
     n, m = row.size - 1, _D * _D
     for k in range(row[c], row[c + 1]):
-        j = place[column[k]] * _D
+        j = place[problem.column[k]] * _D
         for a in range(_D):
             for b in range(_D):
                 s = 0.0
                 for i in range(_D):
-                    s += A[c * m + a * _D + i] * W[k * m + i * _D + b]
+                    s += A[c * m + a * _D + i] * problem.W[k * m + i * _D + b]
                 line[a * n * _D + j + b] = s
     for a in range(_D):
         for b in range(_D):
@@ -311,15 +312,15 @@ def _add_row(n, k, e, upper, columns, runs, U, L, line):
         f += runs[f]
 
 
-def _factorise(row, column, W, eta, A, B, n_upper, symbols, factors):
+def _factorise(problem, eta, A, B, n_upper, symbols, factors):
     """Factors of the matrix with blocks ``A_i (W_ij + δ_ij eta_i I) + δ_ij B_i``; False: a diagonal block became singular."""
-    n, m = row.size - 1, _D * _D
+    n, m = problem.row.size - 1, _D * _D
     order, place, upper, lower, columns, runs = parts(n, n_upper, symbols)
     inverse, line, size, U, L = pieces(n, n_upper, m, factors)
     for x in range(n * m):
         line[x] = 0.0
     for step in range(n):
-        _load(order[step], row, column, W, eta, A, B, place, line)
+        _load(order[step], problem, eta, A, B, place, line)
         for e in range(lower[step], lower[step + 1]):
             k = columns[n_upper + e]
             some = _multiplier(n, k, line, inverse, L, e)
@@ -392,13 +393,13 @@ _factorise_5, _substitute_5 = _templates(5, _add_5)
 
 
 @kernel
-def factorise(d, row, column, W, eta, A, B, n_upper, symbols, factors):
+def factorise(d, problem, eta, A, B, n_upper, symbols, factors):
     """Factors of the matrix with blocks ``A_i (W_ij + δ_ij eta_i I) + δ_ij B_i``; False: a diagonal block became singular."""
     if d == 2:
-        return _factorise_2(row, column, W, eta, A, B, n_upper, symbols, factors)
+        return _factorise_2(problem, eta, A, B, n_upper, symbols, factors)
     if d == 3:
-        return _factorise_3(row, column, W, eta, A, B, n_upper, symbols, factors)
-    return _factorise_5(row, column, W, eta, A, B, n_upper, symbols, factors)
+        return _factorise_3(problem, eta, A, B, n_upper, symbols, factors)
+    return _factorise_5(problem, eta, A, B, n_upper, symbols, factors)
 
 
 @kernel

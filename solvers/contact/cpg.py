@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.solvers.contact.signature import EQUATION, conclude, multiply
+from nsds.solvers.contact.signature import EQUATION, judge, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_ITERATIONS = 10_000
@@ -57,7 +57,7 @@ def _dot(x, y):
 
 
 @kernel
-def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def cpg(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` by conjugate gradients within the faces, the disks following r_N.
 
         r <- P(r + alpha p),    alpha = w'p / p'Wp,    p <- w + beta z,    beta = -w'Wp / p'Wp
@@ -68,7 +68,8 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     in the plane.
     Reference: Renouf, Alart, Computer Methods in Applied Mechanics and Engineering 194 (2005) 2019–2041.
     """
-    n = q.size
+    disk, mu = problem.disk, problem.mu
+    n = problem.q.size
     w, p, Wp, zeros, best = (
         view(work, 5, n),
         view(work, 5 + n, n),
@@ -77,7 +78,7 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         view(work, 5 + 4 * n, n),
     )
     if n != 2 * disk.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     for i in range(n):
         zeros[i], p[i] = 0.0, 0.0
@@ -89,7 +90,7 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     curvature = 0.0
     for k in range(limit + 1):
         if k % _CHECKED == 0 or k == limit:
-            status = conclude(MAX_ITER, k, disk, mu, row, column, W, q, options, r, u, info)
+            status = judge(MAX_ITER, k, problem, options, r, u, info)
             patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
             if info[1] < least:
                 least = info[1]
@@ -99,7 +100,7 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
                 return status
             if patience == 0 or k == limit:
                 break
-        multiply(row, column, W, q, r, u)
+        multiply(problem.row, problem.column, problem.W, problem.q, r, u)
         for i in range(n):
             w[i] = -u[i]
         _into_set(disk, mu, r, w)
@@ -110,7 +111,7 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         if not _dot(w, p) > 0.0:
             for i in range(n):
                 p[i] = w[i]
-        multiply(row, column, W, zeros, p, Wp)
+        multiply(problem.row, problem.column, problem.W, zeros, p, Wp)
         curvature = _dot(p, Wp)
         alpha = _dot(w, p) / curvature if curvature > 0.0 else 0.0
         for i in range(n):
@@ -118,4 +119,4 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         cut = _project(disk, mu, r)
     for i in range(n):
         r[i] = best[i]
-    return conclude(STALLED if patience == 0 else MAX_ITER, info[0], disk, mu, row, column, W, q, options, r, u, info)
+    return judge(STALLED if patience == 0 else MAX_ITER, info[0], problem, options, r, u, info)

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers.contact.lemke import pieces
 from nsds.solvers.contact.local import gauss
-from nsds.solvers.contact.signature import EQUATION, conclude
+from nsds.solvers.contact.signature import EQUATION, judge
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 LARGEST = 10  # contacts: 4^10 combinations
@@ -18,15 +18,16 @@ def work_size(d, row, column):
 
 
 @kernel
-def enumeration(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def enumeration(problem, options, r, u, info, work, iwork):
     """Contact problem in the plane: the first combination of pieces, counted from all open, whose r has ``res_q <= tol``.
 
     max_iter: combinations. UNSUITED: not in the plane, or more than 10 contacts. STALLED: no combination gives a solution; those that do
     not determine r were passed over, so that there may still be one.
     """
+    disk = problem.disk
     n = disk.size
-    if q.size != 2 * n or n > LARGEST:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+    if problem.q.size != 2 * n or n > LARGEST:
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     dense, J = view(work, 5, 4 * n * n), view(work, 5 + 4 * n * n, 4 * n * n)
     A, B, best = view(work, 5 + 8 * n * n, 4 * n), view(work, 5 + 8 * n * n + 4 * n, 4 * n), view(work, 5 + 8 * n * n + 8 * n, 2 * n)
@@ -34,19 +35,19 @@ def enumeration(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         dense[i] = 0.0
     for c in range(n):
         iwork[c] = 1 if disk[c] == EQUATION else 0
-        for k in range(row[c], row[c + 1]):
+        for k in range(problem.row[c], problem.row[c + 1]):
             for a in range(2):
                 for b in range(2):
-                    dense[(2 * c + a) * 2 * n + 2 * column[k] + b] = W[4 * k + 2 * a + b]
+                    dense[(2 * c + a) * 2 * n + 2 * problem.column[k] + b] = problem.W[4 * k + 2 * a + b]
     least, tried, going_on = math.inf, 0, True
     while going_on:
-        pieces(disk, mu, iwork, A, B)
+        pieces(disk, problem.mu, iwork, A, B)
         if options.max_iter > 0 and tried >= options.max_iter:
             break
         tried += 1
-        _combine(n, dense, A, B, q, J, r)
+        _combine(n, dense, A, B, problem.q, J, r)
         if gauss(2 * n, J, r):
-            status = conclude(CONVERGED, tried, disk, mu, row, column, W, q, options, r, u, info)
+            status = judge(CONVERGED, tried, problem, options, r, u, info)
             if status == CONVERGED:
                 return status
             if info[1] < least:
@@ -64,7 +65,7 @@ def enumeration(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     for i in range(2 * n):
         r[i] = best[i] if least < math.inf else 0.0
     status = MAX_ITER if going_on else STALLED
-    return conclude(status, tried, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, tried, problem, options, r, u, info)
 
 
 @kernel

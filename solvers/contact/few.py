@@ -27,19 +27,19 @@ def room():
 
 
 @kernel
-def few(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def few(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` of up to `LARGEST` contacts of two components. Out: r, u, info; r as it was where UNSUITED."""
-    n = disk.size
+    n = problem.disk.size
     guess = view(work, 4 * LARGEST * LARGEST + 2 * LARGEST, 2 * n)
     for i in range(2 * n):
         guess[i] = r[i]
     rounds = 1
-    if n == 1 and disk[0] > 0:
-        solved = enumerate_plane(mu[0], W, 0, q, r) != quartic.NONE
+    if n == 1 and problem.disk[0] > 0:
+        solved = enumerate_plane(problem.mu[0], problem.W, 0, problem.q, r) != quartic.NONE
     else:
-        solved, rounds = _settle(disk, mu, row, column, W, q, r, work, iwork)
+        solved, rounds = _settle(problem, r, work, iwork)
     if solved:
-        error = _judge(disk, mu, row, column, W, q, options.tol, r, u)
+        error = _judge(problem, options.tol, r, u)
         if error <= options.tol:
             info[0], info[1] = rounds, error
             return CONVERGED
@@ -49,8 +49,9 @@ def few(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
 
 
 @kernel
-def _judge(disk, mu, row, column, W, q, tol, r, u):
+def _judge(problem, tol, r, u):
     """`nsds.solvers.contact.signature.merit`, or infinity where rounding may hide tol or a scale is missing. Out: u."""
+    disk, row, W, q = problem.disk, problem.row, problem.W, problem.q
     error = size = noise = 0.0
     for c in range(disk.size):
         i = 2 * c
@@ -59,7 +60,7 @@ def _judge(disk, mu, row, column, W, q, tol, r, u):
         scale_n = scale_t = 0.0
         for k in range(row[c], row[c + 1]):
             a, b, d, e = W[4 * k], W[4 * k + 1], W[4 * k + 2], W[4 * k + 3]
-            r_n, r_t = r[2 * column[k]], r[2 * column[k] + 1]
+            r_n, r_t = r[2 * problem.column[k]], r[2 * problem.column[k] + 1]
             u_n += a * r_n + b * r_t
             u_t += d * r_n + e * r_t
             terms_n += abs(a * r_n) + abs(b * r_t)
@@ -73,7 +74,7 @@ def _judge(disk, mu, row, column, W, q, tol, r, u):
             continue
         if not scale_n > 0.0 or not scale_t > 0.0:
             return math.inf
-        slope = mu[i] if disk[c] > 0 else mu[i + 1]
+        slope = problem.mu[i] if disk[c] > 0 else problem.mu[i + 1]
         bound = scale_t * (slope * max(r[i], 0.0))
         f_n, x = min(scale_n * r[i], u_n), scale_t * r[i + 1]
         f_t = max(min(u_t, x + bound), x - bound)
@@ -98,24 +99,26 @@ def _state_of_guess(disk, mu, r_n, r_t):
 
 
 @kernel
-def _settle(disk, mu, row, column, W, q, r, work, iwork):
+def _settle(problem, r, work, iwork):
     """(whether states were found that their own solution confirms, rounds). In: r, the guess; out: r."""
+    disk = problem.disk
     n = disk.size
     state, place = view(iwork, 0, n), view(iwork, n, n)
     for c in range(n):
-        slope = mu[2 * c] if disk[c] > 0 else mu[2 * c + 1]
+        slope = problem.mu[2 * c] if disk[c] > 0 else problem.mu[2 * c + 1]
         state[c] = _state_of_guess(disk[c], slope, r[2 * c], r[2 * c + 1])
     for k in range(_ROUNDS):
-        if not _solve_states(disk, mu, row, column, W, q, state, place, r, work):
+        if not _solve_states(problem, state, place, r, work):
             return False, k
-        if not _renew_states(disk, mu, row, column, W, q, state, r):
+        if not _renew_states(problem, state, r):
             return True, k + 1
     return False, _ROUNDS
 
 
 @kernel
-def _solve_states(disk, mu, row, column, W, q, state, place, r, work):
+def _solve_states(problem, state, place, r, work):
     """r for which contacts do what their states say; False where the equations are singular. Out: place, r."""
+    disk, W = problem.disk, problem.W
     n, m = disk.size, 0
     for c in range(n):
         place[c] = m
@@ -126,19 +129,19 @@ def _solve_states(disk, mu, row, column, W, q, state, place, r, work):
     for c in range(n):
         for a in range(place[c + 1] - place[c] if c + 1 < n else m - place[c]):
             i = place[c] + a
-            b[i] = -q[2 * c + a]
-            for k in range(row[c], row[c + 1]):
-                j, at = column[k], 4 * k + 2 * a
+            b[i] = -problem.q[2 * c + a]
+            for k in range(problem.row[c], problem.row[c + 1]):
+                j, at = problem.column[k], 4 * k + 2 * a
                 if state[j] == _STICK:
                     A[i * m + place[j]], A[i * m + place[j] + 1] = W[at], W[at + 1]
                 elif state[j] != _OPEN:
-                    A[i * m + place[j]] = W[at] + _slope(j, disk, mu, state) * W[at + 1]
+                    A[i * m + place[j]] = W[at] + _slope(j, disk, problem.mu, state) * W[at + 1]
     if m > 0 and not gauss(m, A, b):
         return False
     for c in range(n):
         i = place[c]
         r[2 * c] = 0.0 if state[c] == _OPEN else b[i]
-        r[2 * c + 1] = 0.0 if state[c] == _OPEN else b[i + 1] if state[c] == _STICK else _slope(c, disk, mu, state) * b[i]
+        r[2 * c + 1] = 0.0 if state[c] == _OPEN else b[i + 1] if state[c] == _STICK else _slope(c, disk, problem.mu, state) * b[i]
     return True
 
 
@@ -150,19 +153,20 @@ def _slope(c, disk, mu, state):
 
 
 @kernel
-def _renew_states(disk, mu, row, column, W, q, state, r):
+def _renew_states(problem, state, r):
     """What each contact does by the signs of r and u that its state leaves open; whether that is something else for some. Out: state."""
+    disk, W = problem.disk, problem.W
     changed = False
     for c in range(disk.size):
         if disk[c] == EQUATION:
             continue
         i = 2 * c
-        u_n, u_t = q[i], q[i + 1]
-        for k in range(row[c], row[c + 1]):
-            j = 2 * column[k]
+        u_n, u_t = problem.q[i], problem.q[i + 1]
+        for k in range(problem.row[c], problem.row[c + 1]):
+            j = 2 * problem.column[k]
             u_n += W[4 * k] * r[j] + W[4 * k + 1] * r[j + 1]
             u_t += W[4 * k + 2] * r[j] + W[4 * k + 3] * r[j + 1]
-        slope, was = mu[i] if disk[c] > 0 else mu[i + 1], state[c]
+        slope, was = problem.mu[i] if disk[c] > 0 else problem.mu[i + 1], state[c]
         new = was
         if was == _OPEN:
             new = _OPEN if u_n >= 0.0 else _STICK if slope > 0.0 else _RIGHT

@@ -27,61 +27,62 @@ work_size = scaled.work_size
 
 
 @kernel
-def tresca(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def tresca(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` as a sequence of problems with a given threshold of friction; see the module.
 
     Reference: Haslinger, Mathematical Methods in the Applied Sciences 5 (1983) 422–437.
     """
-    return _iterate(CYLINDER, disk, mu, row, column, W, q, options, r, u, info, work)
+    return _iterate(CYLINDER, problem, options, r, u, info, work)
 
 
 @kernel
-def aclm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def aclm(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` as a sequence of second-order cone programs; see the module.
 
     Reference: Acary, Cadoux, Lemaréchal, Malick, ZAMM 91 (2011) 155–175.
     """
-    return _iterate(CONE, disk, mu, row, column, W, q, options, r, u, info, work)
+    return _iterate(CONE, problem, options, r, u, info, work)
 
 
 @kernel
-def panagiotopoulos(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def panagiotopoulos(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``, its normal and its tangential part in turn; see the module.
 
     Reference: Panagiotopoulos, Ingenieur-Archiv 44 (1975) 421–432.
     """
-    return _iterate(NORMAL, disk, mu, row, column, W, q, options, r, u, info, work)
+    return _iterate(NORMAL, problem, options, r, u, info, work)
 
 
 @kernel
-def _iterate(shape, disk, mu, row, column, W, q, options, r, u, info, work):
+def _iterate(shape, problem, options, r, u, info, work):
     """All three; the shape is that of the first convex problem."""
-    v = layout(q.size, disk.size, work)
-    start(disk, mu, row, column, W, q, options, r, work)
+    v = layout(problem.q.size, problem.disk.size, work)
+    start(problem, options, r, work)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_PROBLEMS
     n_iter, left = 0, _MAX_STEPS * limit if options.max_iter > 0 else _STEPS_IN_ALL
-    status, least, patience = look(0, math.inf, PATIENCE, disk, mu, row, column, W, q, options, r, u, info, v.best)
+    status, least, patience = look(0, math.inf, PATIENCE, problem, options, r, u, info, v.best)
     while status == MAX_ITER and n_iter < limit and left > 0:
-        left -= _approach(shape, min(_MAX_STEPS, left), disk, row, column, W, q, r, u, work)
+        left -= _approach(shape, min(_MAX_STEPS, left), problem, r, u, work)
         if shape == NORMAL:
-            left -= _approach(TANGENT, _MAX_STEPS, disk, row, column, W, q, r, u, work)
+            left -= _approach(TANGENT, _MAX_STEPS, problem, r, u, work)
         n_iter += 1
-        status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
-    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
+        status, least, patience = look(n_iter, least, patience, problem, options, r, u, info, v.best)
+    return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
 
 
 @kernel
-def _approach(shape, limit, disk, row, column, W, q, r, u, work):
+def _approach(shape, limit, problem, r, u, work):
     """From y towards the solution of the convex problem that belongs to y, in at most limit steps; returns their number."""
-    v = layout(q.size, disk.size, work)
-    rest(shape, disk, row, column, W, q, r, u, work)
+    disk = problem.disk
+    v = layout(problem.q.size, disk.size, work)
+    rest(shape, problem, r, u, work)
     if shape == CONE:
-        follow(disk, q.size, work)
+        follow(disk, problem.q.size, work)
     else:
         radii(disk, v.mu_y, v.y, v.radius)
     residual, enough, n_steps = math.inf, 0.0, 0
     while n_steps < limit and not residual <= enough:
-        residual = advance(shape, disk, row, column, W, q, r, u, work)
+        residual = advance(shape, problem, r, u, work)
         enough = _ENOUGH * residual if n_steps == 0 else enough
         n_steps += 1
     return n_steps

@@ -18,22 +18,6 @@ _SINGULAR = 1e-15  # least over largest pivot
 _CHUNK = 256  # columns that a factorised M is applied to at a time
 
 
-class Contacts(NamedTuple):
-    """A contact problem as kernels take it: see `nsds.solvers.contact.signature`."""
-
-    disk: np.ndarray
-    mu: np.ndarray
-    row: np.ndarray
-    column: np.ndarray
-    W: np.ndarray
-    q: np.ndarray
-
-    @property
-    def d(self):
-        """Components of a contact."""
-        return self.q.size // max(self.disk.size, 1)
-
-
 @lru_cache
 def _full_pattern(n):
     return np.arange(n + 1) * n, np.tile(np.arange(n), n)
@@ -240,7 +224,7 @@ def global_matrices(owner, d, M, H, q, b):
 
 
 class Panels(NamedTuple):
-    """What contacts touch of the velocities: see `nsds.solvers.bodies.panels`."""
+    """What contacts touch of the velocities: see `nsds.solvers.contact.panels`."""
 
     panel: np.ndarray
     unknown: np.ndarray

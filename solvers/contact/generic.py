@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers.contact.forms import Contacts, block_rows
-from nsds.solvers.contact.signature import EQUATION
+from nsds.solvers.contact.forms import block_rows
+from nsds.solvers.contact.signature import EQUATION, Problem
 
 _SIZES = {"friction": (2, 3), "rolling": (3, 5)}
 
@@ -83,7 +83,7 @@ def _layout(blocks):
 
 
 def embedded(M, q, blocks):
-    """(`Contacts`, places of the unknowns in it): contacts of one size d, the largest that a block needs.
+    """(`Problem`, places of the unknowns in it): contacts of one size d, the largest that a block needs.
 
     An equality is cut into contacts of d equations; a row of complementarity is a contact without tangents. Components that are left
     over have ``u = s r``, s the diagonal of the first, or of the size of M, and mu_r = 0 or an equation, so that they stay 0.
@@ -104,4 +104,4 @@ def embedded(M, q, blocks):
         whole = np.zeros((n, n))
         whole[place[:, None], place] = M
         whole[free, free] = left
-    return Contacts(disk, mu.reshape(-1), *block_rows(whole, d, full=0), vector), place
+    return Problem(disk, mu.reshape(-1), *block_rows(whole, d, full=0), vector), place

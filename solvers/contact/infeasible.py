@@ -89,7 +89,7 @@ class _Relaxed:
 
 
 def is_infeasible(problem, r):
-    """Whether a `Contacts` problem, which a method left with r, is proved to have no solution."""
+    """Whether a `Problem`, which a method left with r, is proved to have no solution."""
     if problem.disk.size > LARGEST or not np.isfinite(problem.W).all() or not problem.q.any():
         return False
     relaxed = _Relaxed(problem)

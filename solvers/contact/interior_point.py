@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
-from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, conclude, diagonal_block, has_stalled, mean_diagonal, norm
+from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, diagonal_block, has_stalled, judge, mean_diagonal, norm
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSUITED
 
 _LIMIT = 100
@@ -149,17 +149,18 @@ def _velocity(m, size, along, y, at, z):
 
 
 @inlined
-def _start(disk, mu, row, column, W, q, d, r, Y, eta):
+def _start(problem, d, r, Y, eta):
     """r and y on the axes of the cones: y of the size of q, r_N of that size divided by W_NN."""
+    W = problem.W
     size = 0.0
-    for i in range(q.size):
-        size = max(size, abs(q[i]))
+    for i in range(problem.q.size):
+        size = max(size, abs(problem.q[i]))
         r[i] = 0.0
     size = size if size > 0.0 else 1.0
-    for c in range(disk.size):
-        k = diagonal_block(row, column, c)
+    for c in range(problem.disk.size):
+        k = diagonal_block(problem.row, problem.column, c)
         eta[c] = _REGULARISED * mean_diagonal(d, k, W)
-        if disk[c] != EQUATION:
+        if problem.disk[c] != EQUATION:
             r[c * d] = size / W[k * d * d] if W[k * d * d] > 0.0 else 1.0
         for i in range(2 * c * _PLACES, 2 * (c + 1) * _PLACES):
             Y[i] = 0.0
@@ -167,8 +168,10 @@ def _start(disk, mu, row, column, W, q, d, r, Y, eta):
 
 
 @kernel
-def _newton_matrix(disk, mu, d, r, u, X, Y, eta, w, F, A, B):
+def _newton_matrix(problem, d, r, u, v):
     """x, w and eta of all cones; F, and the diagonal blocks B of ``∂F/∂r = A W + B`` once dy is eliminated by ``dy = g - H dx``."""
+    disk, mu = problem.disk, problem.mu
+    X, Y, F, A, B = v.X, v.Y, v.F, v.A, v.B
     column = view(F, F.size - _PLACES, _PLACES)
     for c in range(disk.size):
         for i in range(d * d):
@@ -187,10 +190,10 @@ def _newton_matrix(disk, mu, d, r, u, X, Y, eta, w, F, A, B):
                 X[at + i] = r[c * d + first + i - 1]
                 F[c * d + first + i - 1] -= Y[at + i]
             F[c * d] -= Y[at] if size == 1 else m * (Y[at] - norm(Y, at + 1, at + size))
-            eta[2 * c + j] = _scaling(at, size, X, Y, w)
+            v.scales[2 * c + j] = _scaling(at, size, X, Y, v.w)
             for b in range(size):
                 for i in range(size):
-                    column[i] = _curvature(i, b, eta[2 * c + j], w, at) * (m if b == 0 else 1.0)
+                    column[i] = _curvature(i, b, v.scales[2 * c + j], v.w, at) * (m if b == 0 else 1.0)
                 to = c * d * d + (0 if b == 0 else first + b - 1)
                 B[to] += _velocity(m, size, 0, Y, at, column)
                 for i in range(1, size):
@@ -198,23 +201,24 @@ def _newton_matrix(disk, mu, d, r, u, X, Y, eta, w, F, A, B):
 
 
 @kernel
-def _direction(target, disk, mu, row, d, n_upper, symbols, factors, X, Y, eta, w, F, dX, dY, dr):
-    """Changes that aim at ``x ∘ y = target e``, corrected by the dX and dY of the affine direction (0 for that one). Out: dX, dY, dr."""
-    lam, z = view(F, F.size - _PLACES, _PLACES), view(F, F.size - 2 * _PLACES, _PLACES)
+def _direction(target, problem, d, n_upper, symbols, v):
+    """Changes that aim at ``x ∘ y = target e``, corrected by the dx and dy of the affine direction (0 for that one). Out: dx, dy, dr."""
+    disk, mu, dX, dY, dr = problem.disk, problem.mu, v.dx, v.dy, v.dr
+    z = view(v.F, v.F.size - 2 * _PLACES, _PLACES)
     for c in range(disk.size):
         for i in range(c * d, (c + 1) * d):
-            dr[i] = -F[i]
+            dr[i] = -v.F[i]
         for j in range(2):
             first, size, m = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
             at = (2 * c + j) * _PLACES
             if size > 0:
-                _lift(target, size, at, eta[2 * c + j], X, w, dX, dY, lam, z)
+                _lift(target, size, at, v.scales[2 * c + j], v, z)
                 for i in range(size):
-                    dY[at + i] = z[i] - Y[at + i]
-                dr[c * d] += _velocity(m, size, at, Y, at, dY)
+                    dY[at + i] = z[i] - v.Y[at + i]
+                dr[c * d] += _velocity(m, size, at, v.Y, at, dY)
                 for i in range(1, size):
                     dr[c * d + first + i - 1] += dY[at + i]
-    block_lu.substitute(d, row, n_upper, symbols, factors, dr)
+    block_lu.substitute(d, problem.row, n_upper, symbols, v.factors, dr)
     for c in range(disk.size):
         for j in range(2):
             first, size, m = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
@@ -223,15 +227,16 @@ def _direction(target, disk, mu, row, d, n_upper, symbols, factors, X, Y, eta, w
                 dX[at + i] = m * dr[c * d] if i == 0 else dr[c * d + first + i - 1]
             for i in range(size):
                 for b in range(size):
-                    dY[at + i] -= _curvature(i, b, eta[2 * c + j], w, at) * dX[at + b]
+                    dY[at + i] -= _curvature(i, b, v.scales[2 * c + j], v.w, at) * dX[at + b]
 
 
 @tiny
-def _lift(target, size, at, eta, X, w, dX, dY, lam, z):
-    """``z = S (λ^-1 ∘ (target e - (S dx) ∘ (S^-1 dy)))`` with ``λ = S x = S^-1 y``. Work: lam; dX, dY are destroyed."""
-    dx, dy = view(dX, at, size), view(dY, at, size)
+def _lift(target, size, at, eta, v, z):
+    """``z = S (λ^-1 ∘ (target e - (S dx) ∘ (S^-1 dy)))`` with ``λ = S x = S^-1 y``. Out: z. Of the cone dx and dy are destroyed."""
+    lam, w = view(v.F, v.F.size - _PLACES, _PLACES), v.w
+    dx, dy = view(v.dx, at, size), view(v.dy, at, size)
     for i in range(size):
-        lam[i] = X[at + i]
+        lam[i] = v.X[at + i]
     _scale(-1.0, 1.0 / eta, size, w, at, lam)
     _scale(-1.0, 1.0 / eta, size, w, at, dx)
     _scale(1.0, eta, size, w, at, dy)
@@ -260,34 +265,35 @@ def _to_the_border(at, size, x, dx):
 
 
 @kernel
-def _largest_step(disk, mu, d, X, Y, dX, dY):
+def _largest_step(problem, d, v):
     """Up to where all x and y stay in their cones; at most 1 / 0.9."""
-    step = 1.0 / _TO_THE_BORDER
+    disk, mu, step = problem.disk, problem.mu, 1.0 / _TO_THE_BORDER
     for c in range(disk.size):
         for j in range(2):
             _, size, _ = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
             at = (2 * c + j) * _PLACES
             if size > 0:
-                step = min(step, _to_the_border(at, size, X, dX), _to_the_border(at, size, Y, dY))
+                step = min(step, _to_the_border(at, size, v.X, v.dx), _to_the_border(at, size, v.Y, v.dy))
     return step
 
 
 @kernel
-def _gap(step, disk, mu, d, X, Y, dX, dY):
+def _gap(step, problem, d, v):
     """Mean of ``x · y`` over the cones after a step."""
-    total, count = 0.0, 0
+    disk, mu, total, count = problem.disk, problem.mu, 0.0, 0
     for c in range(disk.size):
         for j in range(2):
             _, size, _ = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
             count += size > 0
             for i in range((2 * c + j) * _PLACES, (2 * c + j) * _PLACES + size):
-                total += (X[i] + step * dX[i]) * (Y[i] + step * dY[i])
+                total += (v.X[i] + step * v.dx[i]) * (v.Y[i] + step * v.dy[i])
     return total / count if count > 0 else 0.0
 
 
 @kernel
-def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper, symbols):
+def _finish(n_iter, problem, options, r, u, info, v, n_upper, symbols):
     """Newton's steps on Alart and Curnier's equations as long as each halves res_q: CONVERGED, or MAX_ITER and r as before."""
+    disk, q = problem.disk, problem.q
     d, before = q.size // disk.size, v.dr
     step = view(v.F, 0, q.size)
     for i in range(q.size):
@@ -295,40 +301,42 @@ def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper
     for _ in range(_NEWTON_STEPS):
         for c in range(disk.size):
             at, m = c * d, d * d
-            alart_curnier.split_rho(disk[c], d, W, diagonal_block(row, column, c) * m, v.rho)
+            alart_curnier.split_rho(disk[c], d, problem.W, diagonal_block(problem.row, problem.column, c) * m, v.rho)
             F_c, A_c, B_c = view(v.F, at, d), view(v.A, at * d, m), view(v.B, at * d, m)
-            alart_curnier.evaluate(alart_curnier.ALART_CURNIER, disk[c], mu[2 * c], mu[2 * c + 1], v.rho, d, at, r, u, F_c, A_c, B_c)
-        if not block_lu.factorise(d, row, column, W, v.eta, v.A, v.B, n_upper, symbols, v.factors):
+            alart_curnier.evaluate(
+                alart_curnier.ALART_CURNIER, disk[c], problem.mu[2 * c], problem.mu[2 * c + 1], v.rho, d, at, r, u, F_c, A_c, B_c
+            )
+        if not block_lu.factorise(d, problem, v.eta, v.A, v.B, n_upper, symbols, v.factors):
             break
-        block_lu.substitute(d, row, n_upper, symbols, v.factors, step)
+        block_lu.substitute(d, problem.row, n_upper, symbols, v.factors, step)
         for i in range(q.size):
             r[i] -= step[i]
         last = info[1]
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
         if status == CONVERGED:
             return CONVERGED
         if not info[1] <= _FALLEN * last:
             break
     for i in range(q.size):
         r[i] = before[i]
-    return conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(MAX_ITER, n_iter, problem, options, r, u, info)
 
 
 @kernel
-def _follow(disk, mu, row, column, W, d, r, u, v, n_upper, symbols):
+def _follow(problem, d, r, u, v, n_upper, symbols):
     """One step along the path. Returns MAX_ITER, or why there is none. Out: r, v.Y."""
-    X, Y, dX, dY = v.X, v.Y, v.dx, v.dy
-    _newton_matrix(disk, mu, d, r, u, X, Y, v.scales, v.w, v.F, v.A, v.B)
-    if not block_lu.factorise(d, row, column, W, v.eta, v.A, v.B, n_upper, symbols, v.factors):
+    Y, dX, dY = v.Y, v.dx, v.dy
+    _newton_matrix(problem, d, r, u, v)
+    if not block_lu.factorise(d, problem, v.eta, v.A, v.B, n_upper, symbols, v.factors):
         return SINGULAR
     for i in range(Y.size):
         dX[i] = dY[i] = 0.0
-    _direction(0.0, disk, mu, row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
-    gap = _gap(0.0, disk, mu, d, X, Y, dX, dY)
-    ahead = _gap(min(1.0, _largest_step(disk, mu, d, X, Y, dX, dY)), disk, mu, d, X, Y, dX, dY)
+    _direction(0.0, problem, d, n_upper, symbols, v)
+    gap = _gap(0.0, problem, d, v)
+    ahead = _gap(min(1.0, _largest_step(problem, d, v)), problem, d, v)
     target = gap * max(_LEAST_TARGET, min(ahead / gap, 1.0) ** 2) if gap > 0.0 else 0.0
-    _direction(target, disk, mu, row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
-    step = min(1.0, _TO_THE_BORDER * _largest_step(disk, mu, d, X, Y, dX, dY))
+    _direction(target, problem, d, n_upper, symbols, v)
+    step = min(1.0, _TO_THE_BORDER * _largest_step(problem, d, v))
     if not step > _SMALLEST_STEP:
         return STALLED
     for i in range(r.size):
@@ -339,7 +347,7 @@ def _follow(disk, mu, row, column, W, d, r, u, v, n_upper, symbols):
 
 
 @kernel
-def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def interior_point(problem, options, r, u, info, work, iwork):
     """Contact problem as ``x ∘ y = t e`` with x and y inside their cones, t to 0: the path is followed by Newton's method for u = W r + q.
 
         W dr + q_u = Q dy,   dy = g - H dx,   dx = P dr,    Q: u by y, true law with ``mu ||y_T||`` differentiated;  H: Nesterov–Todd
@@ -351,26 +359,26 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
     Reference: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using interior point
     algorithm, Optimization Methods and Software (2024); Vandenberghe, The CVXOPT linear and quadratic cone program solvers (2010).
     """
-    n, size = disk.size, q.size
+    n, size = problem.disk.size, problem.q.size
     d = size // max(n, 1)
-    n_upper = block_lu.pattern(row, column, iwork)
+    n_upper = block_lu.pattern(problem.row, problem.column, iwork)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     v = _partition(n, d, work)
-    _start(disk, mu, row, column, W, q, d, r, v.Y, v.eta)
+    _start(problem, d, r, v.Y, v.eta)
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     least, close, halved = math.inf, _CLOSE, stack(2)
     halved[0], halved[1] = math.inf, 0.0
     for n_iter in range(limit + 1):
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
         if info[1] < least:
             least = info[1]
             for i in range(size):
                 v.best[i] = r[i]
         if status == MAX_ITER and info[1] <= close:
             close = _FALLEN * info[1]
-            status = _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper, iwork)
+            status = _finish(n_iter, problem, options, r, u, info, v, n_upper, iwork)
         if status == CONVERGED:
             return CONVERGED
         if n_iter == limit or status == NON_FINITE:
@@ -378,9 +386,9 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
         if has_stalled(n_iter, info[1], options.patience, halved):
             status = STALLED
             break
-        status = _follow(disk, mu, row, column, W, d, r, u, v, n_upper, iwork)
+        status = _follow(problem, d, r, u, v, n_upper, iwork)
         if status != MAX_ITER:
             break
     for i in range(size):
         r[i] = v.best[i] if least < math.inf else r[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, n_iter, problem, options, r, u, info)

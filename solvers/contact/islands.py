@@ -84,17 +84,17 @@ def sizes(row, column):
 
 
 @kernel
-def extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i):
-    """The problem of the contacts ``member[first:last]`` and its guess. Out: all that end in _i. Work: place (n,)."""
-    extract_pattern(first, last, member, place, row, column, row_i, column_i)
-    n_entries = 0
+def extract(first, last, member, place, problem, r, island, r_i):
+    """The problem of the contacts ``member[first:last]`` and its guess. Out: island, whose arrays may be longer, r_i. Work: place (n,)."""
+    row, d, n_entries = problem.row, problem.q.size // problem.disk.size, 0
+    extract_pattern(first, last, member, place, row, problem.column, island.row, island.column)
     for i in range(last - first):
         c = member[first + i]
-        disk_i[i], mu_i[2 * i], mu_i[2 * i + 1] = disk[c], mu[2 * c], mu[2 * c + 1]
+        island.disk[i], island.mu[2 * i], island.mu[2 * i + 1] = problem.disk[c], problem.mu[2 * c], problem.mu[2 * c + 1]
         for a in range(d):
-            q_i[d * i + a], r_i[d * i + a] = q[d * c + a], r[d * c + a]
+            island.q[d * i + a], r_i[d * i + a] = problem.q[d * c + a], r[d * c + a]
         for k in range(row[c] * d * d, row[c + 1] * d * d):
-            W_i[n_entries] = W[k]
+            island.W[n_entries] = problem.W[k]
             n_entries += 1
 
 

@@ -9,7 +9,7 @@ import math
 
 from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
-from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, keep_better, multiply
+from nsds.solvers.contact.signature import EQUATION, diagonal_block, judge, keep_better, multiply
 from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
 
 _OPEN, _STICK, _FORWARD, _BACKWARD = range(4)  # pieces of the law of a plane contact
@@ -46,13 +46,13 @@ def pieces(disk, mu, state, A, B):
 
 
 @tiny
-def _solve_pieces(row, column, W, A, b, n_upper, symbols, factors, r, u):
+def _solve_pieces(problem, A, b, n_upper, symbols, factors, r, u):
     """r and u of ``u = W r + b`` within the pieces."""
     for i in range(0, b.size, 2):
         for a in range(2):
             r[i + a] = -A[2 * i + 2 * a] * b[i] - A[2 * i + 2 * a + 1] * b[i + 1]
-    block_lu.substitute(2, row, n_upper, symbols, factors, r)
-    multiply(row, column, W, b, r, u)
+    block_lu.substitute(2, problem.row, n_upper, symbols, factors, r)
+    multiply(problem.row, problem.column, problem.W, b, r, u)
 
 
 @tiny
@@ -96,8 +96,9 @@ def _first_violated(disk, mu, state, t, sign, entered, r_0, u_0, r_1, u_1):
 
 
 @inlined
-def _start_warm(disk, mu, row, column, W, q, r, u, state, e):
+def _start_warm(problem, r, u, state, e):
     """Pieces of the guess, and e such that the guess, moved onto them, is the solution for t = 1."""
+    disk, row, column, W, q = problem.disk, problem.row, problem.column, problem.W, problem.q
     multiply(row, column, W, q, r, u)
     rho = stack(3)
     for c in range(disk.size):
@@ -107,7 +108,7 @@ def _start_warm(disk, mu, row, column, W, q, r, u, state, e):
             state[c], e[i], e[i + 1] = _STICK, 0.0, 0.0
             continue
         x, y = r[i] - rho_n * u[i], r[i + 1] - rho_t * u[i + 1]
-        bound = mu[2 * c] * max(x, 0.0)
+        bound = problem.mu[2 * c] * max(x, 0.0)
         r[i], e[i] = max(x, 0.0), max(-x, 0.0) / rho_n
         r[i + 1] = min(max(y, -bound), bound)
         e[i + 1] = (r[i + 1] - y) / rho_t
@@ -135,40 +136,42 @@ def _start_cold(disk, q, state, e):
 
 
 @kernel
-def lemke(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def lemke(problem, options, r, u, info, work, iwork):
     """Contact problem in the plane: the path from the guess, where there is one, else from all contacts open.
 
     Finite but for degenerate problems; finds a solution where W is copositive plus and there is one, and often else. RAY: the path leads
     to infinity. SINGULAR: the pieces met do not determine r. UNSUITED: not in the plane, or more than 8192 contacts.
     """
-    n = disk.size
+    q = problem.q
+    n = problem.disk.size
     n_upper = -1
     if q.size == 2 * n and iwork.size >= n:
-        n_upper = block_lu.pattern(row, column, view(iwork, n, iwork.size - n))
+        n_upper = block_lu.pattern(problem.row, problem.column, view(iwork, n, iwork.size - n))
     if n_upper < 0 or room(2, n, n_upper) > work.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     guessed, best = False, view(work, 5 + 19 * n, 2 * n)
     for i in range(q.size):
         guessed |= r[i] != 0.0
-    conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+    judge(MAX_ITER, 0, problem, options, r, u, info)
     least, n_iter, status = keep_better(info[1], math.inf, r, best), 0.0, MAX_ITER
     for warm in (True, False):
         if status == CONVERGED or (warm and not guessed):
             continue
-        status = _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+        status = _follow(warm, n_upper, problem, options, r, u, info, work, iwork)
         n_iter += info[0]
         least = keep_better(info[1], least, r, best)
     if status != CONVERGED:
         for i in range(q.size):
             r[i] = best[i] if least < math.inf else 0.0
-        status = conclude(status, int(n_iter), disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(status, int(n_iter), problem, options, r, u, info)
     info[0] = n_iter
     return status
 
 
 @kernel
-def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def _follow(warm, n_upper, problem, options, r, u, info, work, iwork):
+    disk, mu, q = problem.disk, problem.mu, problem.q
     n, state, symbols = disk.size, iwork, view(iwork, disk.size, iwork.size - disk.size)
     A, B, eta = view(work, 5, 4 * n), view(work, 5 + 4 * n, 4 * n), view(work, 5 + 8 * n, n)
     e, r_0, u_0 = view(work, 5 + 9 * n, 2 * n), view(work, 5 + 11 * n, 2 * n), view(work, 5 + 13 * n, 2 * n)
@@ -177,7 +180,7 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
         eta[c] = 0.0
     t, sign, entered = 1.0, -1.0, -1
     if warm:
-        _start_warm(disk, mu, row, column, W, q, r, u, state, e)
+        _start_warm(problem, r, u, state, e)
     else:
         t = _start_cold(disk, q, state, e)
     status, n_iter = MAX_ITER, 0
@@ -187,11 +190,11 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
     while n_iter < limit:
         n_iter += 1
         pieces(disk, mu, state, A, B)
-        if not block_lu.factorise(2, row, column, W, eta, A, B, n_upper, symbols, factors):
+        if not block_lu.factorise(2, problem, eta, A, B, n_upper, symbols, factors):
             status = SINGULAR
             break
-        _solve_pieces(row, column, W, A, q, n_upper, symbols, factors, r_0, u_0)
-        _solve_pieces(row, column, W, A, e, n_upper, symbols, factors, r_1, u_1)
+        _solve_pieces(problem, A, q, n_upper, symbols, factors, r_0, u_0)
+        _solve_pieces(problem, A, e, n_upper, symbols, factors, r_1, u_1)
         if entered >= 0:
             c = entered // 2
             sign = math.copysign(1.0, _slack(entered % 2, state[c], mu[2 * c], c, r_1, u_1))
@@ -207,4 +210,4 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
         entered = 2 * contact + which
     for i in range(q.size):
         r[i] = r_0[i] if status == CONVERGED else r_0[i] + t * r_1[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, n_iter, problem, options, r, u, info)

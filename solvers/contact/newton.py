@@ -16,7 +16,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
-from nsds.solvers.contact.signature import conclude, diagonal_block, has_stalled, keep_better, mean_diagonal, multiply
+from nsds.solvers.contact.signature import diagonal_block, has_stalled, judge, keep_better, mean_diagonal, multiply
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 NATURAL_MAP, FISCHER_BURMEISTER = 2, 3  # forms, after those of `alart_curnier`
@@ -54,30 +54,32 @@ def parts(d, n, work):
 
 
 @kernel
-def prepare(form, rho, disk, d, row, column, W, work, iwork):
+def prepare(form, rho, problem, d, work, iwork):
     """Pattern of the factors, rho (0: of the diagonal blocks) and D. Returns blocks above the diagonal; -1: unsuited."""
+    disk = problem.disk
     n = disk.size
     if form == FISCHER_BURMEISTER and not fischer_burmeister.suits(disk, d):
         return -1
-    n_upper = block_lu.pattern(row, column, iwork)
+    n_upper = block_lu.pattern(problem.row, problem.column, iwork)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
         return -1
     _, (rhos, D, _), _, _ = parts(d, n, work)
     for c in range(n):
-        k = diagonal_block(row, column, c)
-        alart_curnier.split_rho(disk[c], d, W, k * d * d, view(rhos, 3 * c, 3))
+        k = diagonal_block(problem.row, problem.column, c)
+        alart_curnier.split_rho(disk[c], d, problem.W, k * d * d, view(rhos, 3 * c, 3))
         for i in range(3):
             rhos[3 * c + i] = rho if rho > 0.0 else rhos[3 * c + i]
-        D[c] = abs(mean_diagonal(d, k, W))
+        D[c] = abs(mean_diagonal(d, k, problem.W))
         D[c] = D[c] if 0.0 < D[c] < math.inf else 1.0
     return n_upper
 
 
 @kernel
-def evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work):
+def evaluate(form, problem, d, centre, r, u, work):
     """``u = W r + q + eta (r - centre)``, F, A and B in work; returns ``||F||^2``. centre: r itself for the plain problem."""
+    disk, mu = problem.disk, problem.mu
     _, (rhos, _, eta), (Fs, _, _, _), (As, Bs, _) = parts(d, disk.size, work)
-    multiply(row, column, W, q, r, u)
+    multiply(problem.row, problem.column, problem.W, problem.q, r, u)
     merit = 0.0
     for c in range(disk.size):
         at = c * d
@@ -96,25 +98,26 @@ def evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work):
 
 
 @kernel
-def advance(form, bound, disk, mu, d, row, column, W, q, centre, n_upper, r, u, work, iwork):
+def advance(form, bound, problem, d, centre, n_upper, r, u, work, iwork):
     """One step from where `evaluate` was called last, halved until ``||F||^2`` is below bound; (||F||^2, length), length 0: singular."""
-    _, (_, _, eta), (F, step, _, _), (A, B, factors) = parts(d, disk.size, work)
-    if not block_lu.factorise(d, row, column, W, eta, A, B, n_upper, iwork, factors):
+    q = problem.q
+    _, (_, _, eta), (F, step, _, _), (A, B, factors) = parts(d, problem.disk.size, work)
+    if not block_lu.factorise(d, problem, eta, A, B, n_upper, iwork, factors):
         return bound, 0.0
     for i in range(q.size):
         step[i] = F[i]
-    block_lu.substitute(d, row, n_upper, iwork, factors, step)
+    block_lu.substitute(d, problem.row, n_upper, iwork, factors, step)
     for i in range(q.size):
         r[i] -= step[i]
     t = 1.0
-    merit = evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work)
+    merit = evaluate(form, problem, d, centre, r, u, work)
     for _ in range(HALVINGS):
         if merit <= (1.0 - 2.0 * DECREASE * t) * bound:
             break
         t *= 0.5
         for i in range(q.size):
             r[i] += t * step[i]
-        merit = evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work)
+        merit = evaluate(form, problem, d, centre, r, u, work)
     return merit, t
 
 
@@ -135,32 +138,32 @@ def set_eta(sigma, D, eta):
 
 
 @kernel
-def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def iterate(form, problem, options, r, u, info, work, iwork):
     """Newton's method on one form, from the guess r. Out: r, the iterate of least residual where it did not converge."""
-    n = disk.size
-    d = q.size // max(n, 1)
+    n = problem.disk.size
+    d = problem.q.size // max(n, 1)
     (x, recent), (_, D, eta), (_, _, _, best), _ = parts(d, n, work)
-    n_upper = prepare(form, options.rho, disk, d, row, column, W, work, iwork)
+    n_upper = prepare(form, options.rho, problem, d, work, iwork)
     if n_upper < 0:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     sigma = LEAST
     set_eta(sigma, D, eta)
-    merit = evaluate(form, disk, mu, d, row, column, W, q, r, r, u, work)
+    merit = evaluate(form, problem, d, r, r, u, work)
     for i in range(MEMORY):
         recent[i] = merit
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     least, n_iter, halved = math.inf, 0, stack(2)
     halved[0], halved[1] = math.inf, 0.0
     while True:
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
         least = keep_better(info[1], least, r, best)
         if status != MAX_ITER or n_iter == limit:
             break
         if has_stalled(n_iter, info[1], options.patience, halved):
             status = STALLED
             break
-        merit, t = advance(form, largest(recent), disk, mu, d, row, column, W, q, r, n_upper, r, u, work, iwork)
+        merit, t = advance(form, largest(recent), problem, d, r, n_upper, r, u, work, iwork)
         if t == 0.0 and sigma == MOST:
             status = SINGULAR
             break
@@ -170,40 +173,40 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
         recent[n_iter % MEMORY] = merit
     if status == CONVERGED or least == math.inf:
         return status
-    for i in range(q.size):
+    for i in range(problem.q.size):
         r[i] = best[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, n_iter, problem, options, r, u, info)
 
 
 @kernel
-def newton_ac(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def newton_ac(problem, options, r, u, info, work, iwork):
     """Contact problem as Alart–Curnier's equations, by Newton's method: quadratic near a regular solution, for unsymmetric W too.
 
     SINGULAR: no direction although regularised; UNSUITED: more contacts than `block_lu.LARGEST`. rho: 0, of the diagonal blocks.
     Reference: Alart, Curnier, Computer Methods in Applied Mechanics and Engineering 92 (1991) 353–375.
     """
-    return iterate(ALART_CURNIER, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+    return iterate(ALART_CURNIER, problem, options, r, u, info, work, iwork)
 
 
 @kernel
-def newton_jm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def newton_jm(problem, options, r, u, info, work, iwork):
     """Contact problem as Jean–Moreau's equations (disks of radius ``mu (r_N)_+``), by Newton's method; else as `newton_ac`.
 
     Reference: Jean, Moreau, "Unilaterality and dry friction in the dynamics of rigid body collections", Contact Mechanics (1992) 31–48.
     """
-    return iterate(JEAN_MOREAU, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+    return iterate(JEAN_MOREAU, problem, options, r, u, info, work, iwork)
 
 
 @kernel
-def newton_natural(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def newton_natural(problem, options, r, u, info, work, iwork):
     """Contact problem as ``r = P_K(r - rho uhat)``, by Newton's method; else as `newton_ac`. Reference: see `natural_map`."""
-    return iterate(NATURAL_MAP, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+    return iterate(NATURAL_MAP, problem, options, r, u, info, work, iwork)
 
 
 @kernel
-def newton_fb(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def newton_fb(problem, options, r, u, info, work, iwork):
     """Contact problem as Fischer–Burmeister's function of the cone, by Newton's method; else as `newton_ac`.
 
     UNSUITED for rolling friction too, whose cone is no second-order cone. Reference: see `fischer_burmeister`.
     """
-    return iterate(FISCHER_BURMEISTER, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+    return iterate(FISCHER_BURMEISTER, problem, options, r, u, info, work, iwork)

@@ -5,9 +5,9 @@ import math
 from numba import float64, int64, void
 
 from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
-from nsds.solvers.bodies import colours
+from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import conclude, diagonal_block, has_stalled, keep_better
+from nsds.solvers.contact.signature import PROBLEM, diagonal_block, has_stalled, judge, keep_better, problem_of
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
@@ -32,26 +32,26 @@ def parallel_work_size(d, row, column):
 _D, _renew = 0, one.renew_3  # components of a contact, and what solves one; bound by `specialised`
 
 
-def _relax(c, local, d, disk, mu, row, column, W, q, r, diagonal, scratch):
+def _relax(c, local, d, problem, r, diagonal, scratch):
     """Solves contact c; returns the square of ``trace(W_cc) ||change of r_c||``. Work: scratch (10 + `local.SCRATCH`)."""
     change, q_c, total = view(scratch, 0, 5), view(scratch, 5, 5), stack(5)
     k_c = diagonal[c]
     for a in range(_D):
-        total[a] = q[c * _D + a]
-    for first, last in ((row[c], k_c), (k_c + 1, row[c + 1])):
+        total[a] = problem.q[c * _D + a]
+    for first, last in ((problem.row[c], k_c), (k_c + 1, problem.row[c + 1])):
         for k in range(first, last):
-            j = column[k] * _D
+            j = problem.column[k] * _D
             for a in range(_D):
                 s = 0.0
                 for b in range(_D):
-                    s += W[(k * _D + a) * _D + b] * r[j + b]
+                    s += problem.W[(k * _D + a) * _D + b] * r[j + b]
                 total[a] += s
     for a in range(_D):
         q_c[a] = total[a]
-    return _renew(c, local, d, disk, mu, W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
+    return _renew(c, local, d, problem.disk, problem.mu, problem.W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
 
 
-def _sweep(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work):
+def _sweep(local, d, problem, r, diagonal, order, asleep, change, work):
     """One sweep in order, without the contacts that are asleep. Out: change (n,)."""
     for i in range(order.size):
         c = order[i]
@@ -59,17 +59,19 @@ def _sweep(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, ch
             asleep[c] -= 1
             change[c] = 0.0
         else:
-            change[c] = _relax(c, local, d, disk, mu, row, column, W, q, r, diagonal, work)
+            change[c] = _relax(c, local, d, problem, r, diagonal, work)
 
 
-def _sweep_colours(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work):
+def _sweep_colours(n_colours, begin, local, d, problem, r, diagonal, order, change, work):
     """One sweep colour by colour, the contacts of one colour in any order or at the same time. Out: change (n,)."""
+    disk, mu, row, column, W, q = problem.disk, problem.mu, problem.row, problem.column, problem.W, problem.q
     for colour in range(n_colours):
         size = begin[colour + 1] - begin[colour]
         for chunk in each(_CHUNKS):
+            same = problem_of((disk, mu, row, column, W, q))  # what cores are handed are arrays
             scratch = view(work, chunk * (10 + one.SCRATCH), 10 + one.SCRATCH)
             for i in range(begin[colour] + chunk * size // _CHUNKS, begin[colour] + (chunk + 1) * size // _CHUNKS):
-                change[order[i]] = _relax(order[i], local, d, disk, mu, row, column, W, q, r, diagonal, scratch)
+                change[order[i]] = _relax(order[i], local, d, same, r, diagonal, scratch)
 
 
 def _templates(d):
@@ -79,7 +81,7 @@ def _templates(d):
 
 
 _floats, _integers = float64[::1], int64[::1]
-_SWEEP = void(int64, int64, _integers, _floats, _integers, _integers, *(_floats,) * 3, *(_integers,) * 3, _floats, _floats)
+_SWEEP = void(int64, int64, PROBLEM, _floats, *(_integers,) * 3, _floats, _floats)
 _call_sweep = caller(_SWEEP)
 _sweep_2, _sweep_colours_2 = _templates(2)
 _sweep_3, _sweep_colours_3 = _templates(3)
@@ -89,21 +91,21 @@ _address_2, _address_3, _address_5 = (on_demand(_SWEEP, one) for one in (_sweep_
 
 
 @kernel
-def sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work):
+def sweep(d, local, problem, r, diagonal, order, asleep, change, work):
     """One sweep over the contacts that are not asleep."""
     address = _address_2() if d == 2 else _address_3() if d == 3 else _address_5()
-    _call_sweep(address, (local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work))
+    _call_sweep(address, (local, d, problem, r, diagonal, order, asleep, change, work))
 
 
 @threaded
-def sweep_colours(d, n_colours, begin, local, disk, mu, row, column, W, q, r, diagonal, order, change, work):
+def sweep_colours(d, n_colours, begin, local, problem, r, diagonal, order, change, work):
     """One sweep over all contacts, colour by colour, on all cores."""
     if d == 2:
-        _sweep_colours_2(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work)
+        _sweep_colours_2(n_colours, begin, local, d, problem, r, diagonal, order, change, work)
     elif d == 3:
-        _sweep_colours_3(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work)
+        _sweep_colours_3(n_colours, begin, local, d, problem, r, diagonal, order, change, work)
     else:
-        _sweep_colours_5(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work)
+        _sweep_colours_5(n_colours, begin, local, d, problem, r, diagonal, order, change, work)
 
 
 @tiny
@@ -134,14 +136,14 @@ def _small_change(tol, q):
 
 
 @tiny
-def _look(k, limit, change, small, least, patience, halved, disk, mu, row, column, W, q, options, r, u, info, best):
+def _look(k, limit, change, small, least, patience, halved, problem, options, r, u, info, best):
     """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then.
 
     At the end r is the best one that was looked at, or the guess.
     """
     status = MAX_ITER
     if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1 or not change < math.inf:
-        status = conclude(MAX_ITER, k + 1, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, k + 1, problem, options, r, u, info)
         patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
         worse = not info[1] <= least
         least = keep_better(info[1], least, r, best)
@@ -150,26 +152,27 @@ def _look(k, limit, change, small, least, patience, halved, disk, mu, row, colum
         if worse and (status != MAX_ITER or k == limit - 1):
             for i in range(r.size):
                 r[i] = best[i]
-            conclude(status, k + 1, disk, mu, row, column, W, q, options, r, u, info)
+            judge(status, k + 1, problem, options, r, u, info)
     return status, least, patience
 
 
 @kernel
-def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def nsgs(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``, contact by contact: ``W_cc r_c + (q_c + sum of W_cj r_j over the others)`` is solved for r_c.
 
     local: how (`solvers.contact.local.LOCALS`). seed: another order, drawn anew for every sweep. freeze: sweeps for which a contact that
     has come to rest is left out; all are looked at before a result is returned.
     Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
     """
-    n, local, seed, freeze = disk.size, int(options.local), int(options.seed), int(options.freeze)
+    q = problem.q
+    n, local, seed, freeze = problem.disk.size, int(options.local), int(options.seed), int(options.freeze)
     d = q.size // max(n, 1)
     room = 10 + one.SCRATCH
     scratch, change, best = view(work, 0, room), view(work, room, n), view(work, room + n, n * d)
     diagonal, order, asleep = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n)
     for c in range(n):
-        diagonal[c], order[c], asleep[c] = diagonal_block(row, column, c), c, 0
-    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info) == CONVERGED:
+        diagonal[c], order[c], asleep[c] = diagonal_block(problem.row, problem.column, c), c, 0
+    if judge(MAX_ITER, 0, problem, options, r, u, info) == CONVERGED:
         return CONVERGED
     for i in range(q.size):
         best[i] = r[i]
@@ -180,10 +183,8 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
-        sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, scratch)
-        status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, halved, disk, mu, row, column, W, q, options, r, u, info, best
-        )
+        sweep(d, local, problem, r, diagonal, order, asleep, change, scratch)
+        status, least, patience = _look(k, limit, _sum(change), small, least, patience, halved, problem, options, r, u, info, best)
         if status != MAX_ITER:
             return status
         if freeze > 0:
@@ -197,19 +198,20 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
 
 
 @threaded
-def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def nsgs_parallel(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` as by `nsgs`, colour by colour: contacts that do not touch the same body are solved at the same time.
 
     The result does not depend on the number of cores. local: as for `nsgs`.
     """
-    n, chunks = disk.size, _CHUNKS * (10 + one.SCRATCH)
+    q = problem.q
+    n, chunks = problem.disk.size, _CHUNKS * (10 + one.SCRATCH)
     d = q.size // max(n, 1)
     scratch, change, best = view(work, 0, chunks), view(work, chunks, n), view(work, chunks + n, n * d)
     diagonal, order, begin = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n + 1)
-    n_colours = colours.paint(row, column, order, begin, view(iwork, 3 * n + 1, n), view(iwork, 4 * n + 1, n + 1))
+    n_colours = colours.paint(problem.row, problem.column, order, begin, view(iwork, 3 * n + 1, n), view(iwork, 4 * n + 1, n + 1))
     for c in range(n):
-        diagonal[c] = diagonal_block(row, column, c)
-    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info) == CONVERGED:
+        diagonal[c] = diagonal_block(problem.row, problem.column, c)
+    if judge(MAX_ITER, 0, problem, options, r, u, info) == CONVERGED:
         return CONVERGED
     for i in range(q.size):
         best[i] = r[i]
@@ -218,10 +220,8 @@ def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     small, patience, halved = _small_change(options.tol, q), _PATIENCE, stack(2)
     halved[0], halved[1] = least, 0.0
     for k in range(limit):
-        sweep_colours(d, n_colours, begin, int(options.local), disk, mu, row, column, W, q, r, diagonal, order, change, scratch)
-        status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, halved, disk, mu, row, column, W, q, options, r, u, info, best
-        )
+        sweep_colours(d, n_colours, begin, int(options.local), problem, r, diagonal, order, change, scratch)
+        status, least, patience = _look(k, limit, _sum(change), small, least, patience, halved, problem, options, r, u, info, best)
         if status != MAX_ITER:
             return status
     return MAX_ITER

@@ -34,29 +34,29 @@ def work_size(d, row, column):
 
 
 @kernel
-def sweeps(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def sweeps(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` with the law at the address options.rho; see the module.
 
     The residual is ``||F|| / ||q||``, ``F = (r - law(rho, mu, mu_r, r, u)) / rho`` of contacts with friction, and that of
     `nsds.solvers.contact.signature.merit` of other rows. STALLED: no progress in many sweeps; r is the best one.
     """
-    law, n = int(options.rho), disk.size
-    d = q.size // max(n, 1)
+    law, n = int(options.rho), problem.disk.size
+    d = problem.q.size // max(n, 1)
     own, scratch = view(work, 0, 2 * LARGEST_BLOCK), view(work, 2 * LARGEST_BLOCK, one.SCRATCH)
     best = view(work, 2 * LARGEST_BLOCK + one.SCRATCH, d * n)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     status, least, patience = MAX_ITER, math.inf, PATIENCE
     for k in range(limit + 1):
-        error = residual(law, disk, mu, row, column, W, q, r, u)
+        error = residual(law, problem, r, u)
         status, least, patience = look(k, error, least, patience, options.tol, r, best, info)
         if status != MAX_ITER or k == limit:
             break
         for c in range(n):
-            _relax(c, law, d, disk, mu, row, column, W, q, r, own, scratch)
+            _relax(c, law, d, problem, r, own, scratch)
     if status in (MAX_ITER, STALLED):
         for i in range(d * n):
             r[i] = best[i]
-        info[1] = residual(law, disk, mu, row, column, W, q, r, u)
+        info[1] = residual(law, problem, r, u)
     return status
 
 
@@ -73,18 +73,19 @@ def _step_of(d, W, k):
 
 
 @kernel
-def residual(law, disk, mu, row, column, W, q, r, u):
+def residual(law, problem, r, u):
     """``||F|| / ||q||``, see `sweeps`; ``||F||`` where q = 0. Out: u."""
+    disk, mu, q = problem.disk, problem.mu, problem.q
     d, out, error, size = q.size // max(disk.size, 1), stack(LARGEST_BLOCK), 0.0, 0.0
-    multiply(row, column, W, q, r, u)
+    multiply(problem.row, problem.column, problem.W, q, r, u)
     for c in range(disk.size):
         if disk[c] > 0:
-            rho = _step_of(d, W, diagonal_block(row, column, c) * d * d)
+            rho = _step_of(d, problem.W, diagonal_block(problem.row, problem.column, c) * d * d)
             _call_law(law, (rho, mu[2 * c], mu[2 * c + 1], view(r, c * d, d), view(u, c * d, d), view(out, 0, d)))
             for a in range(d):
                 error += ((r[c * d + a] - out[a]) / rho) ** 2
         else:
-            scale_n, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
+            scale_n, scale_t, scale_r = scales_of(c, disk[c], d, problem, r)
             error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, 1.0)
         for i in range(c * d, c * d + d):
             error += 0.0 * u[i]
@@ -93,18 +94,25 @@ def residual(law, disk, mu, row, column, W, q, r, u):
 
 
 @kernel
-def _relax(c, law, d, disk, mu, row, column, W, q, r, own, scratch):
+def _relax(c, law, d, problem, r, own, scratch):
     """Solves contact c, the others being held. In/out: r. Work: own (2 `LARGEST_BLOCK`), scratch (`local.SCRATCH`)."""
-    diagonal, q_c, u_c, r_c, out = diagonal_block(row, column, c), view(own, 0, d), view(own, LARGEST_BLOCK, d), view(r, c * d, d), stack(5)
+    mu, row, W = problem.mu, problem.row, problem.W
+    diagonal, q_c, u_c, r_c, out = (
+        diagonal_block(row, problem.column, c),
+        view(own, 0, d),
+        view(own, LARGEST_BLOCK, d),
+        view(r, c * d, d),
+        stack(5),
+    )
     for a in range(d):
-        q_c[a] = q[c * d + a]
+        q_c[a] = problem.q[c * d + a]
     for k in range(row[c], row[c + 1]):
         for a in range(d if k != diagonal else 0):
             for b in range(d):
-                q_c[a] += W[(k * d + a) * d + b] * r[column[k] * d + b]
+                q_c[a] += W[(k * d + a) * d + b] * r[problem.column[k] * d + b]
     at = diagonal * d * d
-    if disk[c] <= 0:
-        one.solve_contact(one.AUTO, d, disk[c], mu[2 * c], mu[2 * c + 1], W, at, q_c, r_c, scratch)
+    if problem.disk[c] <= 0:
+        one.solve_contact(one.AUTO, d, problem.disk[c], mu[2 * c], mu[2 * c + 1], W, at, q_c, r_c, scratch)
         return
     rho = _step_of(d, W, at)
     for _ in range(_MAX_LOCAL):

@@ -17,7 +17,7 @@ work_size = scaled.work_size
 
 
 @kernel
-def fixed_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def fixed_point(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``: ``r <- P_K(r - t uhat(r))``, one product with W an iteration.
 
     In the coordinates of `nsds.solvers.contact.scaled`, or with options.rho > 0 in such that S^2 is that for all. t is cut until
@@ -25,11 +25,11 @@ def fixed_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     and W symmetric and positive semidefinite. STALLED: 10 000 iterations without progress. Returns the best r that it looked at.
     Reference: Khobotov, USSR Computational Mathematics and Mathematical Physics 27 (1987) 120–127 (the rule for t).
     """
-    return _iterate(False, disk, mu, row, column, W, q, options, r, u, info, work)
+    return _iterate(False, problem, options, r, u, info, work)
 
 
 @kernel
-def extragradient(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def extragradient(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``: ``r_new = P_K(r - t uhat(r))``, ``r <- P_K(r - 1.8 alpha t uhat(r_new))``, two products with W.
 
     t as in `fixed_point`; ``alpha = e'd / d'd`` with ``e = y - y_new``, ``d = e - t (F(y) - F(y_new))``, at least 1/2; Korpelevich's method
@@ -37,15 +37,16 @@ def extragradient(disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     STALLED: 10 000 iterations without progress. Returns the best r that it looked at.
     References: Korpelevich, Matecon 12 (1976) 747–756; He, Liao, Journal of Optimization Theory and Applications 112 (2002) 111–128.
     """
-    return _iterate(True, disk, mu, row, column, W, q, options, r, u, info, work)
+    return _iterate(True, problem, options, r, u, info, work)
 
 
 @kernel
-def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
+def _iterate(twice, problem, options, r, u, info, work):
     """Both methods."""
-    v = layout(q.size, disk.size, work)
-    small = start(disk, mu, row, column, W, q, options, r, work)
-    _evaluate(disk, v.mu_y, row, column, W, q, v.S, v.y, r, u, v.F)
+    disk = problem.disk
+    v = layout(problem.q.size, disk.size, work)
+    small = start(problem, options, r, work)
+    _evaluate(problem, v.mu_y, v.S, v.y, r, u, v.F)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     status, least, patience, n_iter, t, halved = MAX_ITER, math.inf, PATIENCE, 0, 1.0, stack(2)
     halved[0], halved[1] = math.inf, 0.0
@@ -53,7 +54,7 @@ def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
         moved = changed = product = ratio = 0.0
         for _ in range(_CUTS):
             step(CONE, t, disk, v.mu_y, v.radius, v.y, v.F, v.y_new)
-            _evaluate(disk, v.mu_y, row, column, W, q, v.S, v.y_new, r, u, v.F_new)
+            _evaluate(problem, v.mu_y, v.S, v.y_new, r, u, v.F_new)
             moved, changed, product = _differences(v.y, v.y_new, v.F, v.F_new)
             ratio = t * math.sqrt(changed / moved) if moved > 0.0 else 0.0
             if not ratio > _MOST:
@@ -63,25 +64,26 @@ def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
         if twice and moved > 0.0:
             alpha = (moved - t * product) / (moved - 2.0 * t * product + t * t * changed)
             step(CONE, _RELAXED * alpha * t, disk, v.mu_y, v.radius, v.y, v.F_new, v.y)
-            _evaluate(disk, v.mu_y, row, column, W, q, v.S, v.y, r, u, v.F)
+            _evaluate(problem, v.mu_y, v.S, v.y, r, u, v.F)
         else:
-            for i in range(q.size):
+            for i in range(problem.q.size):
                 v.y[i], v.F[i] = v.y_new[i], v.F_new[i]
         t *= _GROW if ratio < _LITTLE else 1.0
         n_iter += 1
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
-            status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
+            status, least, patience = look(n_iter, least, patience, problem, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
             if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, halved):
                 status = STALLED
-    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
+    return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
 
 
 @kernel
-def _evaluate(disk, mu_y, row, column, W, q, S, y, r, u, F):
+def _evaluate(problem, mu_y, S, y, r, u, F):
     """``F = S uhat``."""
-    scaled_velocity(row, column, W, q, S, y, r, u, F)
-    d = q.size // max(disk.size, 1)
+    disk = problem.disk
+    scaled_velocity(problem, S, y, r, u, F)
+    d = problem.q.size // max(disk.size, 1)
     for c in range(disk.size):
         F[c * d] += hat(disk, mu_y, d, c, F)
 

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, stack
 from nsds.solvers.contact import newton
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
-from nsds.solvers.contact.signature import conclude, has_stalled, keep_better
+from nsds.solvers.contact.signature import has_stalled, judge, keep_better
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_ITERATIONS = 1000  # steps of Newton's method in all
@@ -21,19 +21,19 @@ def work_size(d, row, column):
 
 
 @kernel
-def _solve_regularised(limit, disk, mu, d, row, column, W, q, n_upper, r, u, work, iwork):
+def _solve_regularised(limit, problem, d, n_upper, r, u, work, iwork):
     """From r = centre; (whether it was solved, number of steps)."""
-    (_, recent), (_, _, eta), (_, _, centre, _), _ = newton.parts(d, disk.size, work)
-    merit = newton.evaluate(ALART_CURNIER, disk, mu, d, row, column, W, q, centre, r, u, work)
+    (_, recent), (_, _, eta), (_, _, centre, _), _ = newton.parts(d, problem.disk.size, work)
+    merit = newton.evaluate(ALART_CURNIER, problem, d, centre, r, u, work)
     for i in range(recent.size):
         recent[i] = merit
     for step in range(limit):
         bound = newton.largest(recent)
-        merit, t = newton.advance(ALART_CURNIER, bound, disk, mu, d, row, column, W, q, centre, n_upper, r, u, work, iwork)
+        merit, t = newton.advance(ALART_CURNIER, bound, problem, d, centre, n_upper, r, u, work, iwork)
         if t == 0.0:
             return False, step + 1
         moved = 0.0
-        for i in range(q.size):
+        for i in range(problem.q.size):
             moved += (eta[i // d] * (r[i] - centre[i])) ** 2
         if merit <= _INEXACT**2 * moved:
             return True, step + 1
@@ -42,7 +42,7 @@ def _solve_regularised(limit, disk, mu, d, row, column, W, q, n_upper, r, u, wor
 
 
 @kernel
-def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def proximal(problem, options, r, u, info, work, iwork):
     """Contact problem by proximal points: r_{k+1} solves ``u = W r + q + eta (r - r_k)`` with the law.
 
     Each by Newton's method on Alart–Curnier's equations, up to ``||F|| <= 0.1 ||eta (r - r_k)||``; eta, a multiple of the diagonal, is
@@ -51,19 +51,20 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     STALLED: regularised problems fail whatever eta; UNSUITED: more contacts than `block_lu.LARGEST`.
     Reference: Acary, Brémond, Huber (2018), see `newton`, 4.4; Rockafellar, SIAM Journal on Control and Optimization 14 (1976) 877–898.
     """
-    n = disk.size
+    q = problem.q
+    n = problem.disk.size
     d = q.size // max(n, 1)
     (x, _), (_, D, eta), (_, _, centre, best), _ = newton.parts(d, n, work)
-    n_upper = newton.prepare(ALART_CURNIER, 0.0, disk, d, row, column, W, work, iwork)
+    n_upper = newton.prepare(ALART_CURNIER, 0.0, problem, d, work, iwork)
     if n_upper < 0:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
+        judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED
     sigma = options.rho if options.rho > 0.0 else _FIRST
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     least, n_iter, halved = math.inf, 0, stack(2)
     halved[0], halved[1] = math.inf, 0.0
     while True:
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
         least = keep_better(info[1], least, r, best)
         if status != MAX_ITER or n_iter == limit:
             break
@@ -73,7 +74,7 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         newton.set_eta(sigma, D, eta)
         for i in range(q.size):
             centre[i] = r[i]
-        solved, steps = _solve_regularised(min(_INNER, limit - n_iter), disk, mu, d, row, column, W, q, n_upper, r, u, work, iwork)
+        solved, steps = _solve_regularised(min(_INNER, limit - n_iter), problem, d, n_upper, r, u, work, iwork)
         n_iter += steps
         if solved:
             sigma = max(sigma * _SMALLER, _LEAST) if steps <= _QUICK else sigma
@@ -88,4 +89,4 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         return status
     for i in range(q.size):
         r[i] = best[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, n_iter, problem, options, r, u, info)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier
-from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, modify, multiply, norm, project
+from nsds.solvers.contact.signature import EQUATION, diagonal_block, judge, modify, multiply, norm, project
 from nsds.status import MAX_ITER, STALLED
 
 CONE, CYLINDER, NORMAL, TANGENT = range(4)
@@ -72,24 +72,25 @@ def layout(n, m, work):
 
 
 @kernel
-def start(disk, mu, row, column, W, q, options, r, work):
+def start(problem, options, r, work):
     """Scales, and y of the guess r; returns ``tol ||S q||``.
 
     options.rho: the square of S for all components, or 0: that of the diagonal blocks.
     """
+    disk, q = problem.disk, problem.q
     v = layout(q.size, disk.size, work)
     d = q.size // max(disk.size, 1)
     for c in range(disk.size):
-        place = diagonal_block(row, column, c) * d * d
-        alart_curnier.split_rho(disk[c], d, W, place, v.x)
+        place = diagonal_block(problem.row, problem.column, c) * d * d
+        alart_curnier.split_rho(disk[c], d, problem.W, place, v.x)
         for a in range(d):
             square = v.x[0] if a == 0 else v.x[1] if a <= disk[c] else v.x[2]
             if disk[c] == EQUATION:
-                square = 1.0 / W[place + a * (d + 1)]
+                square = 1.0 / problem.W[place + a * (d + 1)]
                 square = square if 0.0 < square < math.inf else 1.0
             v.S[c * d + a] = math.sqrt(options.rho if options.rho > 0.0 else square)
-        v.mu_y[2 * c] = mu[2 * c] * v.S[c * d] / v.S[c * d + 1]
-        v.mu_y[2 * c + 1] = mu[2 * c + 1] * v.S[c * d] / v.S[c * d + d - 1]
+        v.mu_y[2 * c] = problem.mu[2 * c] * v.S[c * d] / v.S[c * d + 1]
+        v.mu_y[2 * c + 1] = problem.mu[2 * c + 1] * v.S[c * d] / v.S[c * d + d - 1]
         v.s[c] = 0.0
     size = 0.0
     for i in range(q.size):
@@ -100,11 +101,11 @@ def start(disk, mu, row, column, W, q, options, r, work):
 
 
 @kernel
-def scaled_velocity(row, column, W, q, S, y, r, u, F):
+def scaled_velocity(problem, S, y, r, u, F):
     """``F = S u`` with ``u = W r + q``, ``r = S y``. Out: r, u, F."""
     for i in range(y.size):
         r[i] = S[i] * y[i]
-    multiply(row, column, W, q, r, u)
+    multiply(problem.row, problem.column, problem.W, problem.q, r, u)
     for i in range(y.size):
         F[i] = S[i] * u[i]
 
@@ -153,12 +154,12 @@ def step(shape, t, disk, mu_y, radius, y, F, y_new):
 
 
 @kernel
-def look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, best):
+def look(n_iter, least, patience, problem, options, r, u, info, best):
     """(status, least res_q, patience) of an iteration that goes on while the status is MAX_ITER. In/out: best (n,).
 
     Patience is full where res_q fell by a thousandth, else one less; with none left the iteration has STALLED.
     """
-    status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
     patience = PATIENCE if info[1] < 0.999 * least else patience - 1
     if info[1] < least:
         least = info[1]
@@ -168,8 +169,8 @@ def look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, in
 
 
 @kernel
-def give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, best):
+def give_up(status, n_iter, problem, options, r, u, info, best):
     """The best r seen, judged anew."""
     for i in range(r.size):
         r[i] = best[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)
+    return judge(status, n_iter, problem, options, r, u, info)

@@ -6,6 +6,9 @@ in space d = 3; with rolling friction d = 3 and d = 5. A block of equations has 
 
     status = solver(disk, mu, row, column, W, q, options, r, u, info, work, iwork)
 
+That is how a method of a user's own is written. Those of the package get the six arrays of the problem as one `Problem`, by reference, and
+are called so by their address; `nsds.solvers.table` wraps the others.
+
 ====================  ==========================================================================================================
 disk                  (nc,) integers: components of T; the others after the first are those of R; EQUATION: K = R^d
 mu                    (2 nc,): mu and mu_r of each contact
@@ -25,9 +28,10 @@ A solver allocates nothing, never raises, and returns a code of `nsds.status`: C
 import math
 from typing import NamedTuple
 
-from numba import float64, int64, types
+import numpy as np
+from numba import float64, int64, typeof, types
 
-from nsds._jit import absolute, caller, kernel, larger, load, put, specialised, spread, stack, tiny, view
+from nsds._jit import absolute, by_reference, caller, kernel, larger, load, made, put, specialised, spread, stack, tiny, view
 from nsds.solvers.box.signature import place_of
 from nsds.status import CONVERGED, NON_FINITE, STALLED
 
@@ -38,6 +42,26 @@ _ROUNDING = 2.0**-52
 _SPLITTER = 2.0**27 + 1.0
 _LEAST = 2.0**-1000  # the inverse of less may not be finite: it counts as 0
 _LOST = 1e-4  # of ``||q||``: where rounding may hide so much, nothing is a solution
+
+
+@by_reference
+class Problem(NamedTuple):
+    """A problem of nc contacts with d components, as kernels get it: by reference."""
+
+    disk: np.ndarray  # (nc,)
+    mu: np.ndarray  # (2 nc,)
+    row: np.ndarray  # (nc+1,)
+    column: np.ndarray  # (n_blocks,)
+    W: np.ndarray  # (n_blocks d^2,)
+    q: np.ndarray  # (d nc,)
+
+    @property
+    def d(self):
+        """Components of a contact; not for kernels."""
+        return self.q.size // max(self.disk.size, 1)
+
+
+problem_of = made(Problem)
 
 
 class Options(NamedTuple):
@@ -56,10 +80,10 @@ class Options(NamedTuple):
 
 _floats, _integers = float64[::1], int64[::1]
 
-SOLVER = int64(
-    _integers, _floats, _integers, _integers, _floats, _floats, types.NamedUniTuple(float64, len(Options._fields), Options), _floats,
-    _floats, _floats, _floats, _integers,
-)  # fmt: skip
+PROBLEM = typeof(Problem(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
+OPTIONS = types.NamedUniTuple(float64, len(Options._fields), Options)
+
+SOLVER = int64(PROBLEM, OPTIONS, _floats, _floats, _floats, _floats, _integers)
 call_solver = caller(SOLVER)
 
 
@@ -70,13 +94,13 @@ def changed(options, tol, max_iter, patience):
 
 
 @kernel
-def solve_repeatedly(count, solver, r0, disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+def solve_repeatedly(count, solver, r0, problem, options, r, u, info, work, iwork):
     """The same problem ``count`` times from the same guess; solver: the address of its compiled code."""
     status = 0
     for _ in range(count):
-        for i in range(q.size):
+        for i in range(problem.q.size):
             r[i] = r0[i]
-        status = call_solver(solver, (disk, mu, row, column, W, q, options, r, u, info, work, iwork))
+        status = call_solver(solver, (problem, options, r, u, info, work, iwork))
     return status
 
 
@@ -278,16 +302,17 @@ def law_error_exactly(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u,
 
 
 @kernel
-def multiply_exactly(row, column, W, q, r, u):
+def multiply_exactly(problem, r, u):
     """``u = W r + q`` as if computed with twice the digits; reference: `nsds.solvers.box.signature.multiply_exactly`."""
+    row = problem.row
     n_contacts = row.size - 1
-    d = q.size // max(n_contacts, 1)
+    d = problem.q.size // max(n_contacts, 1)
     for c in range(n_contacts):
         for a in range(d):
-            s, rest = q[c * d + a], 0.0
+            s, rest = problem.q[c * d + a], 0.0
             for k in range(row[c], row[c + 1]):
                 for b in range(d):
-                    x, y = W[(k * d + a) * d + b], r[column[k] * d + b]
+                    x, y = problem.W[(k * d + a) * d + b], r[problem.column[k] * d + b]
                     term = x * y
                     total = s + term
                     old = total - term
@@ -314,51 +339,53 @@ def _largest_of(first, last, x):
 
 
 @kernel
-def _scale_without_rows(c, d, first, last, row, column, W, q, r):
+def _scale_without_rows(c, d, first, last, problem, r):
     """Scale of components whose rows of W are 0: the largest entry of their columns, or of W; with W = 0, ``max |q| / max |r|``."""
+    row = problem.row
     size = 0.0
     for j in range(row.size - 1):
         for k in range(row[j], row[j + 1]):
-            if column[k] == c:
+            if problem.column[k] == c:
                 for a in range(d):
                     for b in range(first, last):
-                        size = max(size, abs(W[(k * d + a) * d + b]))
+                        size = max(size, abs(problem.W[(k * d + a) * d + b]))
     if not size > 0.0:
-        size = largest(W)
+        size = largest(problem.W)
     if not size > 0.0:
-        most_q, most_r = largest(q), largest(r)
+        most_q, most_r = largest(problem.q), largest(r)
         size = most_q / most_r if most_q > 0.0 and most_r > 0.0 else 1.0
     return size
 
 
 @tiny
-def part_scale(c, d, first, last, row, column, W, q, r):
+def part_scale(c, d, first, last, problem, r):
     """A velocity for an impulse: the largest ``|W_ij|`` in rows first..last - 1 of contact c."""
     size = 0.0
-    for k in range(row[c], row[c + 1]):
-        size = max(size, _largest_of((k * d + first) * d, (k * d + last) * d, W))
-    return size if size > 0.0 or first == last else _scale_without_rows(c, d, first, last, row, column, W, q, r)
+    for k in range(problem.row[c], problem.row[c + 1]):
+        size = max(size, _largest_of((k * d + first) * d, (k * d + last) * d, problem.W))
+    return size if size > 0.0 or first == last else _scale_without_rows(c, d, first, last, problem, r)
 
 
 @tiny
-def scales_of(c, disk, d, row, column, W, q, r):
+def scales_of(c, disk, d, problem, r):
     """`part_scale` of N, T and R of contact c; 1 for equations, which need none."""
     if disk == EQUATION:
         return 1.0, 1.0, 1.0
     split = 1 + disk
     return (
-        part_scale(c, d, 0, 1, row, column, W, q, r),
-        part_scale(c, d, 1, split, row, column, W, q, r),
-        part_scale(c, d, split, d, row, column, W, q, r),
+        part_scale(c, d, 0, 1, problem, r),
+        part_scale(c, d, 1, split, problem, r),
+        part_scale(c, d, split, d, problem, r),
     )
 
 
 @tiny
-def _norm_of_data(row, column, W, q, r):
+def _norm_of_data(problem, r):
     """(factor, size): the inverse of the largest ``|q_i|``, and ``||factor q||``; where q = 0, of velocities that r makes, and 1."""
+    q = problem.q
     most, s = largest(q), 0.0
     if not most > _LEAST:
-        most = largest(W) * largest(r)
+        most = largest(problem.W) * largest(r)
         return (1.0 / most if most > _LEAST else 1.0), 1.0
     factor = 1.0 / most
     for i in range(q.size):
@@ -367,11 +394,12 @@ def _norm_of_data(row, column, W, q, r):
 
 
 @tiny
-def _error(exactly, factor, disk, mu, row, column, W, q, r, u):
+def _error(exactly, factor, problem, r, u):
     """``||factor F||`` of all contacts; see `merit`."""
-    d, error = q.size // max(disk.size, 1), 0.0
+    disk, mu = problem.disk, problem.mu
+    d, error = problem.q.size // max(disk.size, 1), 0.0
     for c in range(disk.size):
-        scale_n, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
+        scale_n, scale_t, scale_r = scales_of(c, disk[c], d, problem, r)
         if exactly:
             error += law_error_exactly(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
         else:
@@ -382,7 +410,7 @@ def _error(exactly, factor, disk, mu, row, column, W, q, r, u):
 
 
 @kernel
-def merit(exactly, disk, mu, row, column, W, q, r, u):
+def merit(exactly, problem, r, u):
     """The velocity by which contacts miss their laws, relative to ``||q||``. Out: u.
 
         ||(F_N, F_T, F_R)|| / ||q||,    F_N = min(D_N r_N, u_N),    F_T = D_T r_T - P(D_T r_T - u_T),    F = u of an equation
@@ -394,30 +422,31 @@ def merit(exactly, disk, mu, row, column, W, q, r, u):
 
     exactly: with twice the digits, where F is a difference of numbers so large that their rounding counts.
     """
-    factor, size = _norm_of_data(row, column, W, q, r)
+    factor, size = _norm_of_data(problem, r)
     if exactly:
-        multiply_exactly(row, column, W, q, r, u)
-        return _error(True, factor, disk, mu, row, column, W, q, r, u) / size
-    multiply(row, column, W, q, r, u)
-    return _error(False, factor, disk, mu, row, column, W, q, r, u) / size
+        multiply_exactly(problem, r, u)
+        return _error(True, factor, problem, r, u) / size
+    multiply(problem.row, problem.column, problem.W, problem.q, r, u)
+    return _error(False, factor, problem, r, u) / size
 
 
 @tiny
-def _hidden(factor, disk, mu, row, column, W, q, r):
+def _hidden(factor, problem, r):
     """What rounding may hide in ``||factor F||``: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
-    d, noise = q.size // max(disk.size, 1), 0.0
+    disk, row = problem.disk, problem.row
+    d, noise = problem.q.size // max(disk.size, 1), 0.0
     for c in range(disk.size):
         count, split, at = d * (row[c + 1] - row[c]) + 1, 1 + disk[c], c * d
         for a in range(d):
-            terms = abs(q[at + a])
+            terms = abs(problem.q[at + a])
             for k in range(row[c], row[c + 1]):
                 for b in range(d):
-                    terms += abs(W[(k * d + a) * d + b] * r[column[k] * d + b])
+                    terms += abs(problem.W[(k * d + a) * d + b] * r[problem.column[k] * d + b])
             noise += (factor * count * terms) ** 2
         if disk[c] != EQUATION and r[at] != 0.0:
-            _, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
+            _, scale_t, scale_r = scales_of(c, disk[c], d, problem, r)
             for a in range(1, d):
-                scale, slope = (scale_t, mu[2 * c]) if a < split else (scale_r, mu[2 * c + 1])
+                scale, slope = (scale_t, problem.mu[2 * c]) if a < split else (scale_r, problem.mu[2 * c + 1])
                 noise += (factor * scale * (slope * abs(r[at]) + abs(r[at + a]))) ** 2
     return 4.0 * _ROUNDING * math.sqrt(noise)
 
@@ -433,16 +462,17 @@ def most_hidden(factor, mu, scale, q, r):
 
 
 @kernel
-def mixed_residual(disk, mu, row, column, W, q, r, u, x):
+def mixed_residual(problem, r, u, x):
     """``res_q = ||r - P_K(r - uhat)|| / ||q||``, which other codes judge by although it mixes units; infinite where squares are too large.
 
     Out: u. Work: x (5,).
     """
+    disk, q = problem.disk, problem.q
     d = q.size // max(disk.size, 1)
-    multiply(row, column, W, q, r, u)
+    multiply(problem.row, problem.column, problem.W, q, r, u)
     s = scale = 0.0
     for c in range(disk.size):
-        s += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
+        s += natural_map(1.0, disk[c], problem.mu[2 * c], problem.mu[2 * c + 1], d, c * d, r, u, x)
         for i in range(c * d, (c + 1) * d):
             scale += q[i] ** 2 + 0.0 * u[i]
     error = math.sqrt(s) / (math.sqrt(scale) if scale != 0.0 else 1.0)
@@ -484,21 +514,21 @@ def mean_diagonal(d, k, W):
 
 
 @kernel
-def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info):
+def judge(status, n_iter, problem, options, r, u, info):
     """Status of a method that believes to have finished (CONVERGED) or has given up, checked against `merit`. Out: u, info.
 
     Where rounding may hide an error above tol, the merit is computed exactly; where r has grown until it swallows q, the error is taken
     to be all that rounding may hide, whatever this r does by chance.
     """
-    multiply(row, column, W, q, r, u)
-    factor, size = _norm_of_data(row, column, W, q, r)
-    error = _error(False, factor, disk, mu, row, column, W, q, r, u) / size
+    multiply(problem.row, problem.column, problem.W, problem.q, r, u)
+    factor, size = _norm_of_data(problem, r)
+    error = _error(False, factor, problem, r, u) / size
     if error <= options.tol:
-        hidden = most_hidden(factor, mu, largest(W), q, r) / size
+        hidden = most_hidden(factor, problem.mu, largest(problem.W), problem.q, r) / size
         if not hidden <= options.tol:
-            hidden = _hidden(factor, disk, mu, row, column, W, q, r) / size
+            hidden = _hidden(factor, problem, r) / size
         if not hidden <= options.tol:
-            error = merit(True, disk, mu, row, column, W, q, r, u)
+            error = merit(True, problem, r, u)
         if not hidden <= max(_LOST, options.tol):
             error = max(error, hidden)
     info[0], info[1] = n_iter, error
@@ -510,11 +540,18 @@ def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info):
 
 
 @kernel
-def classify(disk, mu, row, column, W, r, u, state):
+def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info):
+    """`judge` of the arrays of a problem, for methods of a user's own."""
+    return judge(status, n_iter, problem_of((disk, mu, row, column, W, q)), options, r, u, info)
+
+
+@kernel
+def classify(problem, r, u, state):
     """Out: state (2 nc,) of the disks of T and R: 0 open, 1 sticking, 2 sliding, by ``r - rho u``, as Alart and Curnier do."""
+    disk = problem.disk
     d = r.size // max(disk.size, 1)
     for c in range(disk.size):
-        diagonal = mean_diagonal(d, diagonal_block(row, column, c), W)
+        diagonal = mean_diagonal(d, diagonal_block(problem.row, problem.column, c), problem.W)
         rho, split = 1.0 / diagonal if diagonal > 0.0 else 1.0, 1 + max(disk[c], 0)
         x = r[c * d] - rho * u[c * d]
         for i in range(2):
@@ -522,7 +559,7 @@ def classify(disk, mu, row, column, W, r, u, state):
             size = 0.0
             for a in range(c * d + first, c * d + last):
                 size += (r[a] - rho * u[a]) ** 2
-            state[2 * c + i] = 0 if x <= 0.0 else (1 if math.sqrt(size) < mu[2 * c + i] * x else 2)
+            state[2 * c + i] = 0 if x <= 0.0 else (1 if math.sqrt(size) < problem.mu[2 * c + i] * x else 2)
 
 
 @tiny

@@ -20,7 +20,7 @@ from numba import float64, int64
 
 from nsds._jit import caller, kernel, on_demand, tiny, view
 from nsds.solvers.box import auto as box_auto
-from nsds.solvers.box.signature import N_INFO, SOLVER, Options, call_solver, multiply
+from nsds.solvers.box.signature import N_INFO, SOLVER, Options, call_solver, multiply, problem_of
 from nsds.solvers.contact import auto as contact_auto
 from nsds.solvers.contact import signature as contact
 from nsds.status import CONVERGED
@@ -37,7 +37,7 @@ call_poisson_impact = caller(SIGNATURE)
 
 address_of_box_solver = on_demand(SOLVER, box_auto.auto)
 address_of_contact_solver = on_demand(contact.SOLVER, contact_auto.auto)
-call_contact_solver = contact.call_solver
+call_contact_solver, problem_of_contacts = contact.call_solver, contact.problem_of
 
 
 class _Blocks(NamedTuple):
@@ -115,9 +115,10 @@ def _collide_without_friction(row, column, W, e, tol, u, P, info, work, iwork):
     options, status = Options(tol, 0.0, 0.0, 0.0, 0.0, 0.0), CONVERGED
     for i in range(n):
         lower[i], upper[i], z[i], q[i] = 0.0, math.inf, 0.0, u[i]
+    problem = problem_of((row, column, W, q, lower, upper))
     for phase in range(2):
         iwork[0] = 0
-        status = call_solver(address_of_box_solver(), (row, column, W, q, lower, upper, options, z, w, box_info, scratch, iwork))
+        status = call_solver(address_of_box_solver(), (problem, options, z, w, box_info, scratch, iwork))
         info[0], info[1] = info[0] + box_info[0], max(info[1], box_info[1])
         for i in range(n):
             P[i] += z[i]
@@ -227,14 +228,13 @@ def _solve_phase(d, count, row, column, W, q, tol, s, info):
     _fill(d, count, row, column, W, q, s)
     m, n_pairs, block_info = d * count, s.row[count], view(s.work, 0, contact.N_INFO)
     options = contact.Options(tol, 0.0, 0.0, 0.0, 0.0, 0.0, tol, tol, 0.0)
-    status = call_contact_solver(
-        address_of_contact_solver(),
-        (
-            view(s.disk, 0, count), view(s.mu, 0, 2 * count), view(s.row, 0, count + 1), view(s.column, 0, n_pairs),
-            view(s.matrix, 0, n_pairs * d * d), view(s.q, 0, m), options, view(s.r, 0, m), view(s.w, 0, m), block_info,
-            view(s.work, contact.N_INFO, s.work.size - contact.N_INFO), s.iwork,
-        ),
-    )  # fmt: skip
+    problem = problem_of_contacts((
+        view(s.disk, 0, count), view(s.mu, 0, 2 * count), view(s.row, 0, count + 1), view(s.column, 0, n_pairs),
+        view(s.matrix, 0, n_pairs * d * d), view(s.q, 0, m),
+    ))  # fmt: skip
+    scratch = view(s.work, contact.N_INFO, s.work.size - contact.N_INFO)
+    arguments = problem, options, view(s.r, 0, m), view(s.w, 0, m), block_info, scratch, s.iwork
+    status = call_contact_solver(address_of_contact_solver(), arguments)
     info[0], info[1] = info[0] + block_info[0], max(info[1], block_info[1])
     return status
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from nsds._jit import kernel, on_demand, tiny, view
 from nsds.solvers.box import auto as box_auto
-from nsds.solvers.box.signature import SOLVER, call_solver
+from nsds.solvers.box.signature import SOLVER, call_solver, problem_of
 from nsds.solvers.box.signature import Options as BoxOptions
 from nsds.solvers.nonlinear.signature import differentiate, evaluate, judge, judge_size, mid, residual
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED
@@ -104,7 +104,8 @@ def _solve_linearised(p, z, F, s):
                 s.q[i] -= s.M[i * n + j] * z[j]
         s.box_iwork[0] = 0
         options = BoxOptions(_BOX_TOL, 0.0, 0.0, 0.0, 0.0, 0.0)
-        arguments = (s.row, s.column, s.M, s.q, p.lower, p.upper, options, s.x, s.x_w, s.box_info, s.box_work, s.box_iwork)
+        linear = problem_of((s.row, s.column, s.M, s.q, p.lower, p.upper))
+        arguments = linear, options, s.x, s.x_w, s.box_info, s.box_work, s.box_iwork
         if call_solver(address_of_box_solver(), arguments) == CONVERGED:
             return True
         proximal = max(_PROXIMAL * largest, 10.0 * proximal)

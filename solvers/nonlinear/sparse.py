@@ -12,8 +12,8 @@ import numpy as np
 from nsds._jit import kernel
 from nsds.maths.superlu import factorise
 from nsds.solvers.box import forms
+from nsds.solvers.box import signature as box
 from nsds.solvers.box.interior_sparse import interior_sparse
-from nsds.solvers.box.signature import Options as BoxOptions
 from nsds.solvers.nonlinear.signature import call_function
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
@@ -189,7 +189,8 @@ def _josephy_step(p, z, F, J):
         M = (J + diags_array(shift * largest)).tocoo()
         row, column, data, _ = forms.compressed_rows(M)
         vector = F - M @ z
-        _, x, _, info = interior_sparse(row, column, data, vector, p.lower, p.upper, BoxOptions(_BOX_TOL, 0.0, 0.0, 0.0, 0.0, 0.0))
+        linear = box.Problem(row, column, data, vector, p.lower, p.upper)
+        _, x, _, info = interior_sparse(linear, box.Options(_BOX_TOL, 0.0, 0.0, 0.0, 0.0, 0.0))
         if np.isfinite(info[1]):
             new = _search(p, z, x - z, merit, -2.0 * merit, lambda x, w: (_mid(p.lower, p.upper, x, w) ** 2).sum())
             if new is not None:

@@ -6,8 +6,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds.solvers import table
-from nsds.solvers.contact import forms, solve
+from nsds.solvers.contact import forms
 from nsds.solvers.contact.signature import solve_repeatedly
+from nsds.solvers.faces import contact
 from nsds.solvers.problems.contact_problem import ContactProblem, checked_problem, read_contact_problem
 from nsds.solvers.problems.fclib import read_fclib
 from nsds.solvers.problems.profiling import collected, compared, fastest
@@ -78,7 +79,7 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
 
 
 def _reduced(owner, problem):
-    """(kind, `Contacts`) of a `ContactProblem`."""
+    """(kind, `nsds.solvers.contact.signature.Problem`) of a `ContactProblem`."""
     owner, mu_r = f"{owner}({problem.name})", 0.0 if problem.mu_r is None else problem.mu_r
     sizes = (2, 3) if problem.mu_r is None else (3, 5)
     if problem.d not in sizes:
@@ -89,7 +90,7 @@ def _reduced(owner, problem):
         M, H, f, w = forms.global_matrices(owner, problem.d, *problem[-4:])
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         W, q = H.T @ inverse_H, H.T @ solve_M(f) + w
-    return solve.kind_of(problem.d, problem.mu_r is not None), solve.contacts(owner, *size, W, q, problem.mu, mu_r)
+    return contact.kind_of(problem.d, problem.mu_r is not None), contact.contacts(owner, *size, W, q, problem.mu, mu_r)
 
 
 def _measured(prepared, record, seconds):
@@ -105,4 +106,4 @@ def _measured(prepared, record, seconds):
     arguments = table.arguments_of(method, options, problem, problem.d, np.zeros(problem.q.size))
     status, least = fastest(seconds, method.name != "nsgs_parallel", solve_repeatedly, arguments)
     n_iter, res_rho = arguments[-3][:2]
-    return *row, status, n_iter, solve.mixed_residual_of(problem, arguments[-5]), res_rho, least
+    return *row, status, n_iter, contact.mixed_residual_of(problem, arguments[-5]), res_rho, least

@@ -29,13 +29,12 @@ from scipy.spatial import cKDTree
 from nsds import solvers
 from nsds._jit import kernel
 from nsds.solvers import table
-from nsds.solvers.bodies import colours
-from nsds.solvers.bodies import panels as bodies
 from nsds.solvers.box.signature import solve_repeatedly as solve_box_repeatedly
-from nsds.solvers.contact import forms, generic, nsgs
+from nsds.solvers.contact import colours, forms, generic, nsgs
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import diagonal_block, solve_repeatedly
-from nsds.solvers.contact.solve import contacts, kind_of
+from nsds.solvers.contact import panels as bodies
+from nsds.solvers.contact.signature import Problem, diagonal_block, solve_repeatedly
+from nsds.solvers.faces.contact import contacts, kind_of
 from nsds.solvers.problems import profiling
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
@@ -298,7 +297,7 @@ def least(function, seconds):
 class Balls(NamedTuple):
     """Balls under their weight: the contact problem with W, and without it."""
 
-    problem: forms.Contacts
+    problem: Problem
     panels: forms.Panels
     v_free: np.ndarray
 
@@ -328,7 +327,7 @@ def balls(place, first, second):
     G = sp.csc_array(sp.diags_array(inverse) @ H)
     row, column, W = forms.block_rows((H.T @ G).tocoo(), 3)
     friction = np.tile([0.5, 0.0], n)
-    return Balls(forms.Contacts(np.full(n, 2), friction, row, column, W, H.T @ v_free), forms.panels(3, H, G), v_free)
+    return Balls(Problem(np.full(n, 2), friction, row, column, W, H.T @ v_free), forms.panels(3, H, G), v_free)
 
 
 def chain(n):
@@ -361,7 +360,7 @@ def sweepers(case):
     scratch = np.zeros(10 + one.SCRATCH)
 
     def serial():
-        nsgs.sweep(3, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, scratch)
+        nsgs.sweep(3, local, case.problem, r, diagonal, order, asleep, change, scratch)
 
     memory = blocks + fixed + _READ * (floats + integers)
     read["nsgs"] = serial, [r], fixed + blocks + 3 * n * _READ, memory
@@ -370,7 +369,7 @@ def sweepers(case):
     r_painted = np.zeros(q.size)
 
     def coloured():
-        nsgs.sweep_colours(3, n_colours, begin, local, disk, mu, row, column, W, q, r_painted, diagonal, painted, change, room)
+        nsgs.sweep_colours(3, n_colours, begin, local, case.problem, r_painted, diagonal, painted, change, room)
 
     memory = blocks + fixed + _READ * sum(nsgs.parallel_work_size(3, row, column))
     read["nsgs_parallel"] = coloured, [r_painted], fixed + blocks + 2 * n * _READ, memory

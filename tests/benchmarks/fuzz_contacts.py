@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import solvers
-from nsds.solvers.contact.solve import kind_of
+from nsds.solvers.faces.contact import kind_of
 from nsds.status import CONVERGED, INFEASIBLE
 from tests.benchmarks import structured_contacts
 

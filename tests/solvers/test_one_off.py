@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from nsds import solvers
 from nsds.solvers import desks, table
 from nsds.solvers.box import forms
-from nsds.solvers.box import solve as box
-from nsds.solvers.box.signature import multiply, solve_repeatedly
+from nsds.solvers.box.signature import Problem, multiply, solve_repeatedly
 from nsds.solvers.contact import forms as contact_forms
 from nsds.solvers.contact import signature
-from nsds.solvers.contact import solve as contact
+from nsds.solvers.faces import box, contact
 from nsds.status import CONVERGED
 from tests.sparse import FORMATS, kept, stored
 from tests.strategies import examples, generators
@@ -212,7 +211,7 @@ def test_numbers_that_are_refused(rng, n, odd):
     M, q, lower, upper, z0 = parts
     method, options = table.asked("", "relay", "newton_min", 1e-10, None, {})
     row, column, *_ = forms.compressed_rows(M.reshape(n, n))
-    problem = forms.Box(row, column, M, q, lower, upper)
+    problem = Problem(row, column, M, q, lower, upper)
     arguments = table.arguments_of(method, options, problem, n, z0)
     status = forms.solve_moderate(*arguments)
     assert (status != desks.REFUSED) == is_moderate(M, q, lower, upper, z0)
@@ -229,7 +228,7 @@ def test_units_of_what_is_linked(rng, n):
     M = np.where(rng.random((n, n)) < 0.4, rng.choice([1.0, 3.0, 2.0**-60], (n, n)), 0.0)
     q, z = rng.choice([0.0, 1.0, 1e-16, 1e-40], n), rng.normal(size=n)
     row, column, data, _ = forms.compressed_rows(M)
-    problem, units = forms.in_common_units(row, column, data, q, np.full(n, -np.inf), np.full(n, np.inf))
+    problem, units = forms.in_common_units(Problem(row, column, data, q, np.full(n, -np.inf), np.full(n, np.inf)))
     w, inside = np.zeros((2, n))
     multiply(row, column, data, q, z, w)
     multiply(*problem[:4], forms.in_units_of(units, slice(None), z), inside)
@@ -267,7 +266,7 @@ def test_contacts_that_are_refused(rng, d, n, odd):
     method, options = table.asked("", f"fc{d}d", "nsgs", 1e-8, 50, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        problem = contact_forms.Contacts(contact_forms.disks(n, d - 1), mu, *contact_forms.block_rows(W, d), q)
+        problem = signature.Problem(contact_forms.disks(n, d - 1), mu, *contact_forms.block_rows(W, d), q)
     desk = contact._desk(method, options, problem)
     desk.guess[:] = r0
     status = desk.solve()

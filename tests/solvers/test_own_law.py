@@ -116,7 +116,8 @@ def test_sweeps_over_contacts_are_those_of_the_twin(d):
         options = contact.Options(1e-12, float(n_sweeps), 0.0, float(law.address), 0.0, 0.0, 1e-8, 0.1)
         r, u, info = np.zeros(n * d), np.zeros(n * d), np.zeros(contact.N_INFO)
         work = np.zeros(of_contacts.work_size(d, row, column)[0])
-        found = of_contacts.sweeps(disk, mu.ravel(), row, column, blocks, q, options, r, u, info, work, np.zeros(1, np.int64))
+        problem = contact.Problem(disk, mu.ravel(), row, column, blocks, q)
+        found = of_contacts.sweeps(problem, options, r, u, info, work, np.zeros(1, np.int64))
         assert found == wanted
         np.testing.assert_allclose(r, sweep_contacts(coulomb, d, mu, W, q, n_sweeps), atol=1e-12)
         np.testing.assert_allclose(u, W @ r + q, atol=1e-12)
@@ -131,7 +132,8 @@ def test_sweeps_over_rows_are_those_of_the_twin():
     for n_sweeps in (1, 2, 3, 5000):
         options = box.Options(1e-13, float(n_sweeps), float(law.address), 0.0, 0.0, 0.1)
         mine, w, info = np.zeros(n), np.zeros(n), np.zeros(box.N_INFO)
-        of_rows.sweeps(row, column, M.ravel(), q, lower, upper, options, mine, w, info, np.zeros(n), np.zeros(1, np.int64))
+        problem = box.Problem(row, column, M.ravel(), q, lower, upper)
+        of_rows.sweeps(problem, options, mine, w, info, np.zeros(n), np.zeros(1, np.int64))
         z[:] = 0.0
         for _ in range(min(n_sweeps, 1000)):
             for i in range(n):

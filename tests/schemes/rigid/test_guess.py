@@ -69,7 +69,7 @@ def test_the_error_without_a_matrix_bounds_the_merit_of_the_problem(law, off):
     error, _ = guess.error(1.0, n, tables.collisions, p, memory)
     row, column, blocks = forms.block_rows(W, d)
     disk, mu, u = iwork[p["disk"] :][:n], work[p["mu"] :][: 2 * n], np.zeros(d * n)
-    merit = signature.merit(False, disk, mu, row, column, blocks, q, r.copy(), u)
+    merit = signature.merit(False, signature.Problem(disk, mu, row, column, blocks, q), r.copy(), u)
     assert n == 20  # boxes turned against each other have eight
     assert work[p["u"] :][: d * n] == pytest.approx(u, abs=1e-13)
     rounding = 1e-13

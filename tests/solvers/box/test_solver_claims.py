@@ -269,7 +269,9 @@ def test_a_proof_needs_more_than_rounding():
     for method in METHODS:
         assert solvers.solve_lcp(M, q, method, max_iter=500, on_failure="continue").status != status.INFEASIBLE
     row, column, data, _ = forms.compressed_rows(M)
-    assert not signature.proves_infeasible(row, column, data, q, np.zeros(2), np.full(2, np.inf), np.ones(2), np.zeros(2))
+    assert not signature.proves_infeasible(
+        signature.Problem(row, column, data, q, np.zeros(2), np.full(2, np.inf)), np.ones(2), np.zeros(2)
+    )
 
 
 def test_a_proof_needs_more_than_rounding_beside_small_entries():
@@ -280,7 +282,7 @@ def test_a_proof_needs_more_than_rounding_beside_small_entries():
     lower = np.array([-np.inf, -np.inf, 0.0])
     assert abs(y @ M).max() < 1e-10
     assert y @ q < 0.0
-    assert not signature.proves_infeasible(row, column, data, q, lower, np.full(3, np.inf), y, np.zeros(3))
+    assert not signature.proves_infeasible(signature.Problem(row, column, data, q, lower, np.full(3, np.inf)), y, np.zeros(3))
 
 
 def test_a_proof_does_not_end_at_a_soft_link():
@@ -295,7 +297,7 @@ def test_a_proof_does_not_end_at_a_soft_link():
         assert solvers.solve_relay(M, q, lower, np.inf, method, max_iter=500, on_failure="continue").status != status.INFEASIBLE
     row, column, data, _ = forms.compressed_rows(M)
     y = np.array([5e-7, 1e-6, 0.5, 1, 1, 1])
-    assert not signature.proves_infeasible(row, column, data, q, lower, np.full(6, np.inf), y, np.zeros(6))
+    assert not signature.proves_infeasible(signature.Problem(row, column, data, q, lower, np.full(6, np.inf)), y, np.zeros(6))
 
 
 # Finite numbers.

@@ -39,7 +39,7 @@ def test_products_entries_and_the_merit(rng, n):
     signature.multiply(row, column, data, q, z, w)
     np.testing.assert_allclose(w, M @ z + q)
     z = np.clip(z, lower, upper)
-    merit, most = signature.residual(1e-10, 0.0, row, column, data, q, lower, upper, z, w)[:2]
+    merit, most = signature.residual(1e-10, 0.0, signature.Problem(row, column, data, q, lower, upper), z, w)[:2]
     assert merit == pytest.approx(twins.relative_error(M, q, z, lower, upper))
     assert most >= merit
     assert [signature.diagonal(row, column, data, i) for i in range(n)] == np.diag(M).tolist()
@@ -55,7 +55,7 @@ def test_exact_products_see_what_rounding_hides(rng, n):
     M, row, column, data = random_rows(rng, n, density=1.0)
     z, w = 10.0 ** rng.uniform(0, 12, size=n), np.empty(n)
     q = -(M @ z) + rng.normal(size=n)
-    signature.multiply_exactly(row, column, data, q, z, w)
+    signature.multiply_exactly(signature.Problem(row, column, data, q, np.full(n, -np.inf), np.full(n, np.inf)), z, w)
     exact = [float(sum((Fraction(a) * Fraction(b) for a, b in zip(M[i], z, strict=True)), Fraction(q[i]))) for i in range(n)]
     np.testing.assert_allclose(w, exact, rtol=1e-14, atol=1e-30 * abs(M @ z).max())
 
@@ -65,7 +65,7 @@ def test_a_merit_that_rounding_makes_zero_is_not_believed():
     M, q, z = np.array([[1.0, -1], [-1, 1]]), np.array([-1.0, 0.5]), np.full(2, 1e17)
     row, column, data, _ = forms.compressed_rows(M)
     lower, upper, w, info = np.zeros(2), np.full(2, np.inf), np.zeros(2), np.zeros(3)
-    merit, most = signature.residual(1e-10, 0.0, row, column, data, q, lower, upper, z, w)[:2]
+    merit, most = signature.residual(1e-10, 0.0, signature.Problem(row, column, data, q, lower, upper), z, w)[:2]
     assert merit == 0.0 < 1e-10 < most
     options = Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1)
     code = signature.conclude(status.CONVERGED, 1, row, column, data, q, lower, upper, options, z, w, info)
@@ -124,7 +124,7 @@ def test_the_dictionary_keeps_its_equation(rng, n, steps):
     q, lower, upper = rng.normal(size=n), np.where(rng.uniform(size=n) < 0.5, 0.0, -np.inf), np.full(n, np.inf)
     n_work, n_iwork = tableau.work_size(n, row, column)
     work, iwork = np.zeros(n_work), np.zeros(n_iwork, np.int64)
-    size = tableau.fill(row, column, data, q, lower, upper, work, iwork)
+    size = tableau.fill(signature.Problem(row, column, data, q, lower, upper), work, iwork)
     T, x, y, R, C = np.split(work, np.cumsum([n * (n + 1), n, n + 1, n, n]))[:5]
     basic, nonbasic, place = np.split(iwork, [n, 2 * n + 1])
     scaled = abs(R[:, None] * M * C)
@@ -256,7 +256,8 @@ def test_fischer_burmeister_equations_and_their_derivative(p, rng):
     row, column, data, _ = forms.compressed_rows(p.M)
     z, scale = rng.normal(size=n), np.ones(n)
     w, Phi, along, across = np.zeros((4, n))
-    newton_fb._equations(row, column, data, p.q, p.lower, p.upper, scale, z, w, Phi, along, across)
+    problem = signature.Problem(row, column, data, p.q, p.lower, p.upper)
+    newton_fb._equations(problem, scale, z, w, Phi, along, across)
     twin = w.copy()
     with np.errstate(invalid="ignore"):
         twin = np.where(p.upper < np.inf, -phi(p.upper - z, -w), twin)
@@ -266,7 +267,7 @@ def test_fischer_burmeister_equations_and_their_derivative(p, rng):
     for k in range(n):
         shifted, other, unused = z.copy(), np.zeros(n), np.zeros((3, n))
         shifted[k] += 1e-7
-        newton_fb._equations(row, column, data, p.q, p.lower, p.upper, scale, shifted, unused[0], other, unused[1], unused[2])
+        newton_fb._equations(problem, scale, shifted, unused[0], other, unused[1], unused[2])
         np.testing.assert_allclose((other - Phi) / 1e-7, J[:, k], atol=1e-4 * (1 + abs(p.M).max()))
 
 
@@ -291,13 +292,15 @@ def test_a_direct_solution_keeps_its_factors():
     for q in ([1.0, 2.0], [-3.0, 5.0]):
         z, w, info = np.zeros(2), np.zeros(2), np.zeros(3)
         options = Options(1e-12, 0.0, 0.0, 0.0, 0.0, 0.1)
-        assert method.kernel(row, column, data, np.array(q), lower, upper, options, z, w, info, work, iwork) == status.CONVERGED
+        problem = signature.Problem(row, column, data, np.array(q), lower, upper)
+        assert method.kernel(problem, options, z, w, info, work, iwork) == status.CONVERGED
         np.testing.assert_allclose(z, [-q[1], -q[0]])
         assert iwork[0] > 0
     kept = iwork.copy()
     data[:] = [0.0, 2.0, 2.0, 0.0]
     iwork[0] = 0
-    method.kernel(row, column, data, np.array([1.0, 2.0]), lower, upper, options, z, w, info, work, iwork)
+    problem = signature.Problem(row, column, data, np.array([1.0, 2.0]), lower, upper)
+    method.kernel(problem, options, z, w, info, work, iwork)
     np.testing.assert_allclose(z, [-1.0, -0.5])
     assert (iwork == kept).all()
 

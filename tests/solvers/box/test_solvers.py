@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nsds import solvers, status
 from nsds.solvers import table
 from nsds.solvers.box import forms
-from nsds.solvers.box.signature import Options
+from nsds.solvers.box.signature import Options, Problem
 from tests import reference_solvers as twins
 from tests.strategies import DEFINITE, SOLVABLE, Drawn, draw_problem, examples, generators, problems
 
@@ -49,10 +49,10 @@ def solve(p, method, *, tol=1e-10, z0=None, on_failure="continue", max_iter=None
 
 def solve_by_kernel(p, method, scratch, tol=1e-10, z0=None, max_iter=0):
     """Through the signature, with scratch that may have been used before."""
-    row, column, data, q, lower, upper = forms.box("test", p.M, p.q, p.lower, p.upper, False)[0]
-    z, w, info = np.zeros(len(q)) if z0 is None else z0.copy(), np.zeros(len(q)), np.zeros(3)
+    problem, n = forms.box("test", p.M, p.q, p.lower, p.upper, False)[0], len(p.q)
+    z, w, info = np.zeros(n) if z0 is None else z0.copy(), np.zeros(n), np.zeros(3)
     options = Options(tol, float(max_iter), 0.0, 0.0, 0.0, 0.1)
-    code = table.find(method, "relay").kernel(row, column, data, q, lower, upper, options, z, w, info, *scratch)
+    code = table.find(method, "relay").kernel(problem, options, z, w, info, *scratch)
     return solvers.Solution(z, w, code, int(info[0]), info[1], method)
 
 
@@ -360,8 +360,8 @@ def test_what_is_not_finite_is_not_solved(method, n, bad):
             z, w, info = np.ones(n), np.zeros(n), np.zeros(3)
             scratch = table.scratch(table.find(method, "relay"), n, row, column)
             options = Options(1e-10, 50.0, 0.0, 0.0, 0.0, 0.1)
-            arguments = (row, column, A.reshape(-1), b, np.zeros(n), np.full(n, np.inf), options, z, w, info, *scratch)
-            assert table.find(method, "relay").kernel(*arguments) != status.CONVERGED
+            problem = Problem(row, column, A.reshape(-1), b, np.zeros(n), np.full(n, np.inf))
+            assert table.find(method, "relay").kernel(problem, options, z, w, info, *scratch) != status.CONVERGED
 
 
 @pytest.mark.parametrize("method", METHODS)

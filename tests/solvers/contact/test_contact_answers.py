@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nsds import solvers, status
 from nsds.solvers import table
 from nsds.solvers.contact import forms, infeasible, signature
-from nsds.solvers.contact import solve as contact_solve
+from nsds.solvers.faces import contact as contact_solve
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 
@@ -33,8 +33,8 @@ def one(W, q, mu):
 
 
 def plain_merit(exactly, p, r):
-    problem = forms.Contacts(p.disk, p.mu.ravel(), *forms.block_rows(p.W, p.d), p.q)
-    return signature.merit(exactly, *problem, r, np.zeros(r.size))
+    problem = signature.Problem(p.disk, p.mu.ravel(), *forms.block_rows(p.W, p.d), p.q)
+    return signature.merit(exactly, problem, r, np.zeros(r.size))
 
 
 @examples(150)
@@ -212,7 +212,7 @@ def test_what_has_a_solution_is_never_called_infeasible(rng, kind, n, most):
             sliding = rng.uniform() < 0.5
             r[part] = m * r[c * d] * t * (1.0 if sliding else rng.uniform())
             u[part] = -t * rng.uniform() if sliding or not pressed else 0.0
-    problem = forms.Contacts(np.full(n, disk), mu.ravel(), *forms.block_rows(W, d), u - W @ r)
+    problem = signature.Problem(np.full(n, disk), mu.ravel(), *forms.block_rows(W, d), u - W @ r)
     for guess in (np.zeros(d * n), r, 1e9 * rng.normal(size=d * n)):
         assert not infeasible.is_infeasible(problem, guess)
 

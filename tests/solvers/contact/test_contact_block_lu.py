@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds.solvers.contact import block_lu
+from nsds.solvers.contact.signature import Problem
 from tests.strategies import examples, generators
 
 
@@ -29,9 +30,10 @@ def test_elimination_solves_the_matrix(d):
         symbols, factors = np.zeros(integers, np.int64), np.zeros(floats)
         n_upper = block_lu.pattern(row, column, symbols)
         assert (floats, integers) == (block_lu.float_room(d, n, n_upper), block_lu.integer_room(n, n_upper))
+        problem = Problem(np.full(n, d - 1), np.zeros(2 * n), row, column, W.ravel(), np.zeros(n * d))
         x = rng.normal(size=n * d)
         expected = np.linalg.solve(dense, x)
-        assert block_lu.factorise(d, row, column, W.ravel(), eta, A.ravel(), B.ravel(), n_upper, symbols, factors)
+        assert block_lu.factorise(d, problem, eta, A.ravel(), B.ravel(), n_upper, symbols, factors)
         block_lu.substitute(d, row, n_upper, symbols, factors, x)
         np.testing.assert_allclose(x, expected, atol=1e-13 * np.linalg.cond(dense))
 
@@ -43,4 +45,5 @@ def test_scratch_that_is_too_small_and_singular_blocks():
     assert block_lu.pattern(row, column, np.zeros(3, np.int64)) == -1
     symbols = np.zeros(block_lu.integer_room(2, 1), np.int64)
     assert block_lu.pattern(row, column, symbols) == 1
-    assert not block_lu.factorise(2, row, column, np.ones(16), np.zeros(2), np.ones(8), np.zeros(8), 1, symbols, np.zeros(100))
+    problem = Problem(np.ones(2, np.int64), np.zeros(4), row, column, np.ones(16), np.zeros(4))
+    assert not block_lu.factorise(2, problem, np.zeros(2), np.ones(8), np.zeros(8), 1, symbols, np.zeros(100))

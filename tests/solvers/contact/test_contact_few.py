@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nsds.solvers import table
 from nsds.solvers.contact import few
-from nsds.solvers.contact.signature import EQUATION, N_INFO, Options, merit
+from nsds.solvers.contact.signature import EQUATION, N_INFO, Options, Problem, merit
 from nsds.status import CONVERGED, UNSUITED
 from tests.strategies import examples, generators
 
@@ -15,7 +15,7 @@ OPTIONS = Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-4, 0.1)
 
 
 def problem(rng, n, symmetric=True, rows=None):
-    """(disk, mu, row, column, W, q) of n contacts, rows without friction and equations, all of them linked; W (2 n, 2 n)."""
+    """n contacts, rows without friction and equations, all of them linked; W (2 n, 2 n)."""
     disk = rng.choice([EQUATION, 0, 1, 1, 1], size=n)
     H = rng.normal(size=(2 * n, rows or 2 * n + 1))
     W = H @ H.T + (0.1 * np.eye(2 * n) if rows is None else 0.0)
@@ -28,13 +28,13 @@ def problem(rng, n, symmetric=True, rows=None):
         W[i] = W[:, i] = q[i] = 0.0
         W[i, i] = W[i - 1, i - 1]
     blocks = W.reshape(n, 2, n, 2).transpose(0, 2, 1, 3).reshape(-1).copy()
-    return disk, mu, np.arange(n + 1) * n, np.tile(np.arange(n), n), blocks, q
+    return Problem(disk, mu, np.arange(n + 1) * n, np.tile(np.arange(n), n), blocks, q)
 
 
 def solved(kernel, room, problem, r):
     """(status, r, u, info) of one call."""
     r, u, info = r.copy(), np.zeros(r.size), np.zeros(N_INFO)
-    status = kernel(*problem, OPTIONS, r, u, info, np.full(max(room[0], 1), np.nan), np.full(max(room[1], 1), -7))
+    status = kernel(problem, OPTIONS, r, u, info, np.full(max(room[0], 1), np.nan), np.full(max(room[1], 1), -7))
     return status, r, u, info
 
 
@@ -52,7 +52,7 @@ def test_it_finds_what_enumeration_finds(symmetric, rng, n, warm):
         np.testing.assert_array_equal(r, guess)
         return
     fresh = np.zeros(2 * n)
-    error = merit(False, *given_, r, fresh)
+    error = merit(False, given_, r, fresh)
     assert info[1] == pytest.approx(error, rel=1e-6, abs=1e-15)
     assert error <= OPTIONS.tol
     np.testing.assert_allclose(u, fresh, atol=1e-12)
@@ -80,10 +80,10 @@ def test_what_rounding_hides_and_what_is_redundant_is_left_to_others():
         status, r, _, _ = solved(few.few, few.room(), given_, np.zeros(8))
         assert status in (CONVERGED, UNSUITED)
         if status == CONVERGED:
-            assert merit(True, *given_, r, np.zeros(8)) <= 1e-9
+            assert merit(True, given_, r, np.zeros(8)) <= 1e-9
     disk, mu, row, column, W, q = problem(rng, 1)
-    status, *_ = solved(few.few, few.room(), (np.array([1]), np.array([0.3, 0]), row, column, 0 * W, q - 10), np.zeros(2))
+    status, *_ = solved(few.few, few.room(), Problem(np.array([1]), np.array([0.3, 0]), row, column, 0 * W, q - 10), np.zeros(2))
     assert status == UNSUITED  # nothing can be pushed
     for strange in (1e-200 * q, np.full(2, np.nan), np.full(2, -np.inf)):
-        status, *_ = solved(few.few, few.room(), (disk, mu, row, column, W, strange), np.zeros(2))
+        status, *_ = solved(few.few, few.room(), Problem(disk, mu, row, column, W, strange), np.zeros(2))
         assert status == UNSUITED

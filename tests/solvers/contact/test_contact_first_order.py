@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import status
-from nsds.solvers.contact import accelerated, fixed_points, projections
+from nsds.solvers.contact import accelerated, fixed_points, projections, signature
 from nsds.solvers.contact.signature import Options
 from tests import reference_contact as ref
 from tests.strategies import examples
@@ -66,7 +66,8 @@ def solve(p, method, tol=1e-9, max_iter=0, rho=0.0, r=None):
     floats, integers = projections.work_size(p.d, row, column)
     options = Options(tol, float(max_iter), 0.0, rho, 0.0, 0.0, tol, 0.1)
     work, iwork = np.full(floats, np.nan), np.zeros(max(integers, 1), np.int64)
-    code = METHODS[method](p.disk, p.mu.reshape(-1), row, column, blocks[stored].reshape(-1), p.q, options, r, u, info, work, iwork)
+    problem = signature.Problem(p.disk, p.mu.reshape(-1), row, column, blocks[stored].reshape(-1), p.q)
+    code = METHODS[method](problem, options, r, u, info, work, iwork)
     return code, r, u, info
 
 
@@ -302,9 +303,8 @@ def test_what_cannot_be_solved_is_told(method):
     assert np.isfinite(r).all()
     empty = Problem(3, np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros((0, 0)), np.zeros(0))
     row, none, options = np.zeros(1, np.int64), np.zeros(0), Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1)
-    assert (
-        METHODS[method](empty.disk, none, row, row[:0], none, none, options, none, none, np.zeros(4), np.zeros(8), row) == status.CONVERGED
-    )
+    problem = signature.Problem(empty.disk, none, row, row[:0], none, none)
+    assert METHODS[method](problem, options, none, none, np.zeros(4), np.zeros(8), row) == status.CONVERGED
 
 
 @pytest.mark.parametrize("method", METHODS)

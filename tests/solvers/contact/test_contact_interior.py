@@ -38,8 +38,9 @@ def solve(name, W, q, mu, disk, max_iter=0, tol=1e-9, rho=0.0):
     n_floats, n_integers = KERNELS[name].work_size(d, row, column)
     r, u, info = np.zeros(q.size), np.zeros(q.size), np.zeros(signature.N_INFO)
     options = Options(tol, float(max_iter), 0.0, rho, 0.0, 0.0, tol, 0.1)
-    data = (np.asarray(disk), np.ravel(mu), row, column, blocks, q, options, r, u, info, np.zeros(n_floats), np.zeros(n_integers, int))
-    return getattr(KERNELS[name], name)(*data), r, info
+    problem = signature.Problem(np.asarray(disk), np.ravel(mu), row, column, blocks, q)
+    state = getattr(KERNELS[name], name)(problem, options, r, u, info, np.zeros(n_floats), np.zeros(n_integers, int))
+    return state, r, info
 
 
 # ---------------------------------------------------------------- twins
@@ -261,5 +262,5 @@ def test_too_many_contacts_are_refused(name):
     r, u, info = np.zeros(2 * n), np.zeros(2 * n), np.zeros(signature.N_INFO)
     options, mu = Options(1e-8, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-8, 0.1), np.zeros(2 * n)
     kernel = getattr(KERNELS[name], name)
-    data = (np.ones(n, int), mu, row, column, W, -np.ones(2 * n), options, r, u, info, np.zeros(floats), np.zeros(integers, int))
-    assert kernel(*data) == status.UNSUITED
+    problem = signature.Problem(np.ones(n, int), mu, row, column, W, -np.ones(2 * n))
+    assert kernel(problem, options, r, u, info, np.zeros(floats), np.zeros(integers, int)) == status.UNSUITED

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map, newton, proximal
+from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map, newton, proximal, signature
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
 from nsds.solvers.contact.newton import FISCHER_BURMEISTER, NATURAL_MAP
 from nsds.solvers.contact.signature import Options
@@ -161,8 +161,8 @@ def call(solver, work_size, problem, tol=1e-10, max_iter=0, r=None):
     n_floats, n_integers = work_size(d, row, column)
     r, u, info = np.zeros(len(q)) if r is None else r.copy(), np.zeros(len(q)), np.zeros(4)
     options = Options(tol, float(max_iter), 0.0, 0.0, 0.0, 0.0, tol, 0.1)
-    arrays = (disk.astype(np.int64), mu.ravel(), row.astype(np.int64), column.astype(np.int64), entries, q, options)
-    return solver(*arrays, r, u, info, np.zeros(n_floats), np.zeros(n_integers, np.int64)), info, r, u
+    arrays = signature.Problem(disk.astype(np.int64), mu.ravel(), row.astype(np.int64), column.astype(np.int64), entries, q)
+    return solver(arrays, options, r, u, info, np.zeros(n_floats), np.zeros(n_integers, np.int64)), info, r, u
 
 
 def evaluate(form, disk, mu, rho, r, u):
@@ -320,15 +320,8 @@ def test_what_methods_do_not_treat():
     n = block_lu.LARGEST + 1
     row, column = np.arange(n + 1), np.arange(n)
     assert newton.work_size(2, row, column) == (5, 0)
-    many = (
-        np.ones(n, np.int64),
-        np.zeros(2 * n),
-        row,
-        column,
-        np.tile(np.eye(2).ravel(), n),
-        -np.ones(2 * n),
-        Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1),
-    )
+    many = signature.Problem(np.ones(n, np.int64), np.zeros(2 * n), row, column, np.tile(np.eye(2).ravel(), n), -np.ones(2 * n))
+    options = Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1)
     for solver in (*FORMS.values(), proximal.proximal):
         scratch = (np.zeros(2 * n), np.zeros(2 * n), np.zeros(4), np.zeros(5), np.zeros(0, np.int64))
-        assert solver(*many, *scratch) == UNSUITED
+        assert solver(many, options, *scratch) == UNSUITED

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from nsds import solvers, status
 from nsds.solvers import table
-from nsds.solvers.bodies import colours
-from nsds.solvers.bodies import panels as bodies
-from nsds.solvers.contact import forms, generic, islands, signature
+from nsds.solvers.contact import colours, forms, generic, islands, signature
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.solve import kind_of
+from nsds.solvers.contact import panels as bodies
+from nsds.solvers.faces.contact import kind_of
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 
@@ -28,7 +27,7 @@ def call(method, p, r=None, **options):
     """(status, r, u, info) of a kernel for a dense problem."""
     row, column, blocks = forms.block_rows(sp.coo_array(p.W), p.d)
     chosen, options = table.chosen(solvers.solver(method, **options), kind_of(p.d, rolls=False))
-    problem = forms.Contacts(p.disk, p.mu.ravel(), row, column, blocks, p.q)
+    problem = signature.Problem(p.disk, p.mu.ravel(), row, column, blocks, p.q)
     arguments = table.arguments_of(chosen, options, problem, p.d, np.zeros(len(p.q)) if r is None else r)
     return signature.solve_repeatedly(1, *arguments), *arguments[-5:-2]
 
@@ -297,8 +296,9 @@ def test_islands_are_connected_components_with_problems_of_their_own(drawn, d):
         m, places = len(mine), (mine[:, None] * d + np.arange(d)).ravel()
         disk_i, mu_i, row_i, column_i = np.zeros(n, np.int64), np.zeros(2 * n), np.zeros(n + 1, np.int64), np.zeros(len(column), np.int64)
         W_i, q_i, r_i = np.zeros(W.size), np.zeros(n * d), np.zeros(n * d)
-        data = (d, disk, mu, row, column, W.ravel(), q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i)
-        islands.extract(begin[i], begin[i + 1], member, place, *data)
+        whole_problem = signature.Problem(disk, mu, row, column, W.ravel(), q)
+        island = signature.Problem(disk_i, mu_i, row_i, column_i, W_i, q_i)
+        islands.extract(begin[i], begin[i + 1], member, place, whole_problem, r, island, r_i)
         size = row_i[m]
         own = ref.from_blocks(row_i[: m + 1], column_i[:size], W_i[: size * d * d].reshape(-1, d, d))
         np.testing.assert_array_equal(own, dense[np.ix_(places, places)])
@@ -379,7 +379,7 @@ def test_states_follow_from_the_argument_of_the_projection(rng, n, kind):
     p = ref.draw_contacts("definite", d, disk, n, rng.integers(2**32))
     r, u, state = rng.normal(size=n * d), rng.normal(size=n * d), np.zeros(2 * n, np.int64)
     row, column, blocks = forms.block_rows(p.W, d)
-    signature.classify(p.disk, p.mu.ravel(), row, column, blocks, r, u, state)
+    signature.classify(signature.Problem(p.disk, p.mu.ravel(), row, column, blocks, p.q), r, u, state)
     for c, (at, T, R, mu, mu_r, _) in enumerate(p.contacts()):
         x = r[at] - u[at] / (np.trace(p.W[at, at]) / d)
         for k, (part, m) in enumerate(((T, mu), (R, mu_r))):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nsds import solvers, status
 from nsds.solvers import table
 from nsds.solvers.contact import forms, signature
-from nsds.solvers.contact.solve import kind_of
+from nsds.solvers.faces.contact import kind_of
 from tests import reference_contact as ref
 from tests.reference_contact import FAMILIES
 from tests.strategies import examples, generators
@@ -477,7 +477,7 @@ _GUARD = 77
 
 def call(method, p, value, number, kind="fc2d", behind=None):
     """(status, r, u, info) by the compiled code, with scratch that holds value and number; behind: gets what lies behind that."""
-    problem = forms.Contacts(p.disk, p.mu.ravel(), *forms.block_rows(p.W, p.d), p.q)
+    problem = signature.Problem(p.disk, p.mu.ravel(), *forms.block_rows(p.W, p.d), p.q)
     chosen, options = table.chosen(solvers.solver(method, max_iter=20), kind)
     *arguments, r, u, info, work, iwork = table.arguments_of(chosen, options, problem, p.d, np.zeros(len(p.q)))
     longer = [np.full(part.size + 64, _GUARD, part.dtype) for part in (work, iwork)]
@@ -603,7 +603,7 @@ def test_the_bound_of_what_rounding_hides_is_one(p, size, seed):
     rng = np.random.default_rng(seed)
     r = 10.0**size * rng.normal(size=p.q.size)
     row, column, W = forms.block_rows(p.W, p.d)
-    hidden = signature._hidden(1.0, p.disk, p.mu.ravel(), row, column, W, p.q, r)
+    hidden = signature._hidden(1.0, signature.Problem(p.disk, p.mu.ravel(), row, column, W, p.q), r)
     bound = signature.most_hidden(1.0, p.mu.ravel(), signature.largest(W), p.q, r)
     assert hidden <= bound * (1 + 1e-12)
     assert bound <= 1e3 * hidden

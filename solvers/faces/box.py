@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
-from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
+from nsds.solvers.box.signature import N_INFO, Problem, judge, multiply, solve_repeatedly
 from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN, Desk, Desks, key_of, left_at_interrupts, work_of
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
@@ -436,7 +436,7 @@ def _by(owner, solver, options, M, q, lower, upper, guess):
             _checks.finite(owner, "M", M)
         status, z, w, info = _in_other_units(given, solver, options, desk.guess)
     if status == DOUBTFUL:
-        holds, error = confirm.confirmed(options.tol, *given, z)
+        holds, error = confirm.confirmed(options.tol, given, z)
         status, info[1] = (CONVERGED, info[1]) if holds else (STALLED, max(error, info[1]))
     if order is None:
         z, w = z.copy(), w.copy()
@@ -456,12 +456,12 @@ def _in_python(owner, solver, options, M, q, lower, upper):
     if isinstance(M, np.ndarray):
         _checks.finite(owner, "M", M)
     row, column, data, _ = forms.compressed_rows(M)
-    given = forms.Box(row, column, data, q, *forms.bounds(owner, n, lower, upper))
-    status, z, w, info = solver.kernel(*given, options)
-    is_open = forms.wants_common_units(status, options.tol, *given, z)
+    given = Problem(row, column, data, q, *forms.bounds(owner, n, lower, upper))
+    status, z, w, info = solver.kernel(given, options)
+    is_open = forms.wants_common_units(status, options.tol, given, z)
     if is_open and not (status == CONVERGED and _is_certain(options.tol, given, z)):
-        problem, units = forms.in_common_units(*given)
-        status, z, w, info = solver.kernel(*problem, options)
+        problem, units = forms.in_common_units(given)
+        status, z, w, info = solver.kernel(problem, options)
         z, w, status = _returned(units, given, problem, options, z, w, info, status)
     return Solution(z, w, int(status), int(info[0]), float(info[1]), solver.name)
 
@@ -469,20 +469,20 @@ def _in_python(owner, solver, options, M, q, lower, upper):
 def _desk(solver, options, row, column):
     """A `Desk` for a method and a pattern."""
     n = row.size - 1
-    problem = forms.Box(row, column, np.zeros(column.size), *np.zeros((3, n)))
+    problem = Problem(row, column, np.zeros(column.size), *np.zeros((3, n)))
     arguments = table.arguments_of(solver, options, problem, n, np.zeros(n))
     return Desk(forms.solve_moderate, arguments, problem, work_of(column.size, n, options.max_iter))
 
 
 def _is_certain(tol, given, z):
     """Whether a z that a method calls a solution is one in common units, too."""
-    problem, units = forms.in_common_units(*given)
-    return forms.meets(tol, *problem, forms.in_units_of(units, slice(None), z)) and confirm.holds(tol, *given, z)
+    problem, units = forms.in_common_units(given)
+    return forms.meets(tol, problem, forms.in_units_of(units, slice(None), z)) and confirm.holds(tol, given, z)
 
 
 def _in_other_units(given, solver, options, guess):
     """(status, z, w, info) of a problem with numbers of extreme size."""
-    problem, units = forms.in_common_units(*given)
+    problem, units = forms.in_common_units(given)
     guess = np.nan_to_num(forms.in_units_of(units, slice(None), guess))
     arguments = table.arguments_of(solver, options, problem, guess.size, guess)
     status = left_at_interrupts(work_of(problem.M.size, guess.size, options.max_iter), solve_repeatedly, 1, False, *arguments)
@@ -498,10 +498,10 @@ def _returned(units, given, problem, options, z, w, info, status):
     if not np.isfinite(rounded).all():
         status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
     if status == CONVERGED:
-        status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
+        status = judge(CONVERGED, int(info[0]), problem, options, rounded, w, info)
     if status == CONVERGED:
-        is_open = forms.wants_common_units(status, options.tol, *problem, rounded)
-        holds = (not is_open or forms.meets(options.tol, *problem, rounded)) and confirm.holds(options.tol, *problem, rounded)
+        is_open = forms.wants_common_units(status, options.tol, problem, rounded)
+        holds = (not is_open or forms.meets(options.tol, problem, rounded)) and confirm.holds(options.tol, problem, rounded)
         status = CONVERGED if holds else STALLED
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
@@ -550,7 +550,7 @@ def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):
     method, options = table.asked(owner, "relay", "enumerate", tol, enumeration.MAX_BASES, {})
     z, w, info = np.zeros(n), np.zeros(n), np.zeros(N_INFO)
     found, choice = [], 0
-    arguments = (*problem, options, z, w, info, *table.scratch(method, n, problem.row, problem.column))
+    arguments = (problem, options, z, w, info, *table.scratch(method, n, problem.row, problem.column))
     while choice < n_choices and enumeration.next_solution(choice, *arguments) == CONVERGED:
         if not any(np.allclose(z, other, rtol=np.sqrt(tol), atol=np.sqrt(tol)) for other in found):
             found.append(z.copy())

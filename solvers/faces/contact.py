@@ -7,23 +7,23 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel, tiny, view
 from nsds.solvers import results, table
-from nsds.solvers.bodies import panels as bodies
 from nsds.solvers.box import forms as box_forms
-from nsds.solvers.box import solve as box
 from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible
-from nsds.solvers.contact.forms import Contacts
+from nsds.solvers.contact import panels as bodies
 from nsds.solvers.contact.signature import (
     LARGEST_BLOCK,
     N_INFO,
+    Problem,
     call_solver,
     classify,
-    conclude,
     diagonal_block,
+    judge,
     largest,
     mixed_residual,
     solve_repeatedly,
 )
 from nsds.solvers.desks import REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
+from nsds.solvers.faces import box
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
@@ -328,20 +328,20 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
 
 
 def contacts(owner, d, disk, W, q, mu, mu_r):
-    """Checked `Contacts`."""
+    """Checked `Problem`."""
     q = _checks.array(owner, "q", q, n_dims=1)
     n = forms.count(owner, d, "q", q)
     W = box_forms.matrix(owner, "W", W, (q.size, q.size))
     forms.check_diagonal(owner, "W", W)
-    return Contacts(forms.disks(n, disk), forms.friction(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
+    return Problem(forms.disks(n, disk), forms.friction(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
 
 
 def _unchecked(owner, d, disk, W, q, mu, mu_r):
-    """`Contacts` as `contacts` makes them, of numbers that may be any."""
+    """`Problem` as `contacts` makes them, of numbers that may be any."""
     q = _checks.floats(owner, "q", q, n_dims=1)
     n = forms.count(owner, d, "q", q)
     rows = forms.block_rows(box_forms.entries(owner, "W", W, (q.size, q.size)), d)
-    return Contacts(forms.disks(n, disk), forms.coefficients(owner, mu, mu_r, n), *rows, q)
+    return Problem(forms.disks(n, disk), forms.coefficients(owner, mu, mu_r, n), *rows, q)
 
 
 def kind_of(d, rolls):
@@ -398,7 +398,7 @@ def _by_others(result, problem, options, r0):
 
 def _desk(method, options, problem):
     """A `Desk` for a method and a pattern."""
-    own = Contacts(*map(np.array, problem))
+    own = Problem(*map(np.array, problem))
     arguments = table.arguments_of(method, options, own, problem.d, np.zeros(problem.q.size))
     more = np.zeros(_N_ANSWER + LARGEST_BLOCK), np.zeros(2 * problem.disk.size, np.int64)
     return Desk(solve_and_judge, arguments, own, _work(method, problem, options), more)
@@ -414,34 +414,35 @@ def _name(method, place):
 
 
 @kernel
-def solve_and_judge(solver, r0, disk, mu, row, column, W, q, options, r, u, info, work, iwork, answer, states):
+def solve_and_judge(solver, r0, problem, options, r, u, info, work, iwork, answer, states):
     """Solve a problem from a guess, and judge what comes of it; REFUSED where a number is NaN, too large or small, or of the wrong sign.
 
     solver: the address of its compiled code. Out: answer (res_rho, res_q, n_iter and the place of the method; and work (5,)), states of
     `classify`. res_rho is infinite where r is. The rest as in `nsds.solvers.contact.signature`.
     """
-    if not _is_ordinary(r0, disk, mu, row, column, W, q):
+    if not _is_ordinary(r0, problem):
         return REFUSED
-    for i in range(q.size):
+    for i in range(problem.q.size):
         r[i] = r0[i]
-    status = call_solver(solver, (disk, mu, row, column, W, q, options, r, u, info, work, iwork))
+    status = call_solver(solver, (problem, options, r, u, info, work, iwork))
     answer[0], answer[2], answer[3] = np.inf, info[0], info[3]
     if largest(r) < np.inf and _are_numbers(r):
-        answer[1] = mixed_residual(disk, mu, row, column, W, q, r, u, view(answer, _N_ANSWER, LARGEST_BLOCK))
-        conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+        answer[1] = mixed_residual(problem, r, u, view(answer, _N_ANSWER, LARGEST_BLOCK))
+        judge(MAX_ITER, 0, problem, options, r, u, info)
         answer[0] = info[1]
-        classify(disk, mu, row, column, W, r, u, states)
+        classify(problem, r, u, states)
     return status
 
 
 @kernel
-def _is_ordinary(r0, disk, mu, row, column, W, q):
+def _is_ordinary(r0, problem):
     """Whether a problem is to be solved as it is: finite, W and q not of extreme size, q not 0, mu and the diagonal of W not negative."""
-    d, is_good = q.size // disk.size, _are_numbers(W) and _are_numbers(q) and _are_numbers(mu) and _are_numbers(r0)
+    mu, W, q = problem.mu, problem.W, problem.q
+    d, is_good = q.size // problem.disk.size, _are_numbers(W) and _are_numbers(q) and _are_numbers(mu) and _are_numbers(r0)
     most_W, most_q = largest(W), largest(q)
     is_good &= (_LEAST <= most_W < _MOST or most_W == 0.0) and _LEAST <= most_q < _MOST and largest(r0) < np.inf
-    for c in range(disk.size):
-        at = diagonal_block(row, column, c) * d * d
+    for c in range(problem.disk.size):
+        at = diagonal_block(problem.row, problem.column, c) * d * d
         is_good &= 0.0 <= mu[2 * c] < np.inf and 0.0 <= mu[2 * c + 1] < np.inf
         for a in range(d):
             is_good &= W[at + a * (d + 1)] >= 0.0
@@ -512,13 +513,13 @@ def _exponent(x):
 def _judged(problem, options, r):
     """(u, status, res_rho) of r."""
     u, info = np.zeros(r.size), np.zeros(N_INFO)
-    status = conclude(MAX_ITER, 0, *problem, options, r, u, info)
+    status = judge(MAX_ITER, 0, problem, options, r, u, info)
     return u, int(status), float(info[1])
 
 
 def mixed_residual_of(problem, r):
     """res_q."""
-    return float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
+    return float(mixed_residual(problem, r, np.zeros(r.size), np.zeros(5)))
 
 
 def _polished(problem, options, r):
@@ -543,7 +544,7 @@ def _polished(problem, options, r):
 def states(problem, r, u):
     """ "open", "sticking" or "sliding", (nc,); with rolling (nc, 2)."""
     codes = np.zeros(2 * problem.disk.size, np.int64)
-    classify(*problem[:-1], r, u, codes)
+    classify(problem, r, u, codes)
     return _in_words(problem, codes)
 
 
@@ -615,9 +616,9 @@ def _scaled(matrix, exponent):
 
 
 def _of_diagonal(disk, mu, W, b):
-    """`Contacts` with diagonal blocks W (n, d, d) only, for `states`."""
+    """`Problem` with diagonal blocks W (n, d, d) only, for `states`."""
     n = W.shape[0]
-    return Contacts(np.full(n, disk), mu, np.arange(n + 1), np.arange(n), W.reshape(-1), b)
+    return Problem(np.full(n, disk), mu, np.arange(n + 1), np.arange(n), W.reshape(-1), b)
 
 
 def _by_bodies(disk, mu, panels, v_free, b, options, r):

@@ -6,8 +6,8 @@ from nsds import _checks
 from nsds._jit import address, kernel
 from nsds.solvers import results, table
 from nsds.solvers.box import forms
-from nsds.solvers.box.solve import ConstrainedSolution, Solution
 from nsds.solvers.desks import left_at_interrupts, work_of
+from nsds.solvers.faces.box import ConstrainedSolution, Solution
 from nsds.solvers.nonlinear import auto, sparse
 from nsds.solvers.nonlinear.functions import Function
 from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem
