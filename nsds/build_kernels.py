@@ -6,17 +6,17 @@ models of each kind with each scheme, of all examples, and of the examples in do
 """
 
 import argparse
+import contextlib
 import doctest
+import functools
 import importlib
 import multiprocessing
 import os
 import pkgutil
 import sys
 import time
-import traceback
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import partial
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -26,7 +26,7 @@ from nsds._jit import cache, calls, shipped
 from nsds.model.kinds import family
 from nsds.model.records import model_of
 from nsds.schemes.run import tiles
-from nsds.schemes.table import SCHEMES
+from nsds.schemes.table import SCHEMES, is_event_driven
 from nsds.solvers import table
 
 _STEPS = 3
@@ -48,18 +48,20 @@ def jobs():
     """(name, function) of all that is compiled, in an order in which what many call comes first."""
     modules = _modules()
     for signature, kernel in calls.ON_DEMAND:
-        yield f"{kernel.__module__}.{kernel.__name__}", partial(calls.address, signature, kernel)
-    for kind, one in table.CLASSES.items():
-        for name, method in one.methods.items():
-            if isinstance(method.kernel, Dispatcher):
-                yield f"method {name} of {kind}", partial(table.address, method)
-    for scheme in SCHEMES:
-        for name in _OF_EACH_KIND:
-            yield f"{scheme} of {name}", partial(_steps, nsds.examples.EXAMPLES[name], scheme)
+        yield f"{kernel.__module__}.{kernel.__name__}", functools.partial(calls.address, signature, kernel)
+    for kind in ("box", "contact"):
+        for name, method in table.CLASSES[kind].methods.items():
+            if isinstance(method.kernel, Dispatcher):  # the others run in Python
+                yield f"method {name} of {kind}", functools.partial(table.address, method)
+    for kernel in dict.fromkeys(one for module in modules for one in vars(module).values() if hasattr(one, "sizes")):
+        yield f"{kernel.__name__} from Python", functools.partial(kernel, *map(np.ones, kernel.sizes.values()))
+    for name in _OF_EACH_KIND:
+        for scheme in SCHEMES:
+            yield f"{scheme} of {name}", functools.partial(_steps, nsds.examples.EXAMPLES[name], scheme)
     for name, example in nsds.examples.EXAMPLES.items():
-        yield f"example {name}", partial(_steps, example)
+        yield f"example {name}", functools.partial(_steps, example)
     for module in modules:
-        yield f"docstrings of {module.__name__}", partial(doctest.testmod, module, report=False)
+        yield f"docstrings of {module.__name__}", functools.partial(doctest.testmod, module, report=False)
 
 
 def _steps(example, scheme=None):
@@ -70,41 +72,46 @@ def _steps(example, scheme=None):
         if family(model_of(system)) not in SCHEMES[scheme][0]:
             return
         run["scheme"] = getattr(nsds, scheme)()
+        run.pop("solver", None)
     nsds.simulate(system, **run)
     if np.ndim(system) == 0:
         nsds.simulate(np.repeat(system, tiles.WIDTH), **run)
-    nsds.lyapunov(system, period=_STEPS * run["h"], n_periods=1, transient=0, blocks=1, scheme=run.get("scheme"), h=run["h"])
+    h = None if is_event_driven(run.get("scheme")) else run["h"]
+    nsds.lyapunov(system, period=_STEPS * run["h"], n_periods=2, transient=0, blocks=2, scheme=run.get("scheme"), h=h)
 
 
 def _compile(number):
-    """Do the job of this number; returns what it has used that can't be kept, the names of what can, and the error that it raised."""
+    """Do the job of this number; returns its name, the names of all files that this process has used so far, and what was refused."""
     name, compute = _known_jobs()[number]
-    error = ""
-    with warnings.catch_warnings(), open(os.devnull, "w") as nowhere:
+    refused = ""
+    with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         warnings.simplefilter("ignore")
-        stdout, sys.stdout = sys.stdout, nowhere
         try:
             compute()
-        except (ValueError, TypeError, nsds.SimulationError) as one:  # a scheme that is not for this example
-            error = "".join(traceback.format_exception_only(one)).strip()
-        finally:
-            sys.stdout = stdout
-    files = cache.used()
-    return name, files, error
+        except (ValueError, TypeError, nsds.SimulationError) as error:  # a scheme that is not for this example
+            refused = f"{type(error).__name__}: {error}"
+    return name, cache.used(), refused
 
 
-def _known_jobs(known=[]):  # noqa: B006
-    if not known:
-        tiles.WORTH = tiles.WORTH_COMPILING = 0
-        known += jobs()
-    return known
+@functools.cache
+def _known_jobs():
+    tiles.WORTH = tiles.WORTH_COMPILING = 0
+    return list(jobs())
+
+
+def lacking(files):
+    """Names of kernels of the package that have no code among these files, and are not pasted into their callers."""
+    have = {name.partition("-")[0].removesuffix("_at") for name in files}
+    kernels = {one for module in _modules() for one in vars(module).values() if isinstance(one, Dispatcher)}
+    own = [one for one in kernels if one.py_func.__module__.startswith("nsds.") and one.targetoptions.get("inline") != "always"]
+    return sorted({f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in own} - have)
 
 
 def main(argv=None):
     """Exit status."""
     parser = argparse.ArgumentParser(prog="python -m nsds.build_kernels", description=__doc__.splitlines()[0])
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile at the same time [%(default)s]")
-    parser.add_argument("--verbose", action="store_true", help="say what took how long, and what examples refuse")
+    parser.add_argument("--verbose", action="store_true", help="say what took how long, and which scheme is not for which example")
     arguments = parser.parse_args(argv)
     if shipped.BASELINE is None:
         print("nsds: there is no baseline for this processor", file=sys.stderr)
@@ -119,13 +126,14 @@ def main(argv=None):
         for done in as_completed(running):
             if done.exception() is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
-            name, used, error = done.result()
-            new = used - files
-            files |= used
+            name, used, refused = done.result()
             if arguments.verbose:
-                print(f"{time.perf_counter() - began:6.0f} s  {name}: {len(new)} files {error[:150]}", flush=True)
+                print(f"{time.perf_counter() - began:6.0f} s  {name}: {len(used - files)} files {refused[:150]}", flush=True)
+            files |= used
     size = shipped.write(cache.CONFIGURATION.digest(), {name: (cache.FOLDER / name).read_bytes() for name in files})
     print(f"{shipped.path()}: {len(files)} kernels, {size / 1e6:.1f} MB, in {time.perf_counter() - began:.0f} s")
+    for name in lacking(files):
+        print(f"not among them: {name}")
     return 0
 
 
