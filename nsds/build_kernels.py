@@ -1,4 +1,4 @@
-"""``python -m nsds.build_kernels``: compile every kernel for the baseline processor into the archive that wheels take along.
+"""``python -m nsds.build_kernels``: compile kernels for the baseline processor into the archive that wheels take along.
 
 A kernel is compiled once for all models, so that a list of what is compiled is one of what can be called: what kernels ask for by address,
 all methods, and the time loops of all schemes and analyses with the kernels that prepare them. These are made by runs of a few steps: of
