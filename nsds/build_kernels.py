@@ -100,11 +100,15 @@ def _known_jobs():
 
 
 def lacking(files):
-    """Names of kernels of the package that have no code among these files, and are not pasted into their callers."""
+    """Names of kernels of the package that have no code among these files, and whose callers do not contain them."""
     have = {name.partition("-")[0].removesuffix("_at") for name in files}
     kernels = {one for module in _modules() for one in vars(module).values() if isinstance(one, Dispatcher)}
-    own = [one for one in kernels if one.py_func.__module__.startswith("nsds.") and one.targetoptions.get("inline") != "always"]
+    own = [one for one in kernels if one.py_func.__module__.startswith("nsds.") and not _is_copied(one)]
     return sorted({f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in own} - have)
+
+
+def _is_copied(kernel):
+    return kernel.targetoptions.get("inline") == "always" or kernel.targetoptions.get("forceinline", False)
 
 
 def main(argv=None):
