@@ -27,6 +27,7 @@ from numba.core.compiler import compile_result
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
+from nsds._jit import shipped
 from nsds._jit.convention import executable, set_environment
 from nsds._jit.library import Library, Pieces
 
@@ -36,23 +37,29 @@ _COMPILED, _OF_NUMBA = "_ZN", "_ZN5numba"  # prefixes of the symbols of compiled
 _CHECKSUM = hashlib.sha256().digest_size
 
 
-def _folder():
-    """Folder of the kernels of this version of numba and of the code that configures it; None without a home folder."""
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    try:
-        root = Path(base) if base else Path.home() / ".cache"
-    except RuntimeError:
-        return None
+def _configuration():
+    """Digest of the version of numba and of the code that configures it."""
     config = [numba.__version__, llvmlite.__version__, sys.version_info[:2], numba.config.BOUNDSCHECK, numba.config.OPT]
     sources = [
         Path(__file__).with_name(name).read_bytes()
         for name in ("compiler.py", "convention.py", "calls.py", "cache.py", "library.py", "reference.py")
     ]
-    digest = hashlib.sha256(repr(config).encode() + b"".join(sources))
-    return root / "nsds" / digest.hexdigest()[:16]
+    return hashlib.sha256(repr(config).encode() + b"".join(sources))
 
 
+def _folder():
+    """Where kernels of this configuration are kept; None where there is no home."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    try:
+        root = Path(base) if base else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return root / "nsds" / CONFIGURATION.hexdigest()[:16]
+
+
+CONFIGURATION = _configuration()
 FOLDER = _folder()
+SHIPPED = shipped.Archive(CONFIGURATION.digest())
 
 
 def fingerprint(function, known):
@@ -159,6 +166,8 @@ def _label(function):
 def is_cold(function):
     """True if no code of a kernel is cached: its first call will compile."""
     label = _label(function)
+    if SHIPPED.holds(label):
+        return False
     try:
         return FOLDER is None or not any(name.startswith(label) for name in os.listdir(FOLDER))
     except OSError:
@@ -199,18 +208,23 @@ class KernelCache:
         self._function = owner if isinstance(owner, Dispatcher) else owner.__wrapped__
         self.cache_path = str(FOLDER)
 
-    def _beginning(self, signature, codegen):
-        """Prefix of the names of files with code for a signature; one file for each process that has compiled it."""
+    def _beginning(self, signature, magic):
+        """Of the names of files with code for a signature and a processor; one for each process that has compiled it."""
         arguments = getattr(signature, "args", signature)
         returned = getattr(signature, "return_type", None)
-        key = repr((_described(arguments), str(returned), codegen.magic_tuple()))
+        key = repr((_described(arguments), str(returned), magic))
         return f"{_label(self._function)}-{hashlib.sha256(key.encode()).hexdigest()[:16]}-"
 
     def load_overload(self, signature, target_context):
-        """Code of a signature; None if it has to be compiled."""
-        beginning = self._beginning(signature, target_context.codegen())
-        codes = (_load(name, target_context) for name in _list_files(beginning))
-        return next((code for code in codes if code is not None), None)
+        """The code of a signature; None where it is to be compiled."""
+        names = itertools.chain(
+            SHIPPED.names(self._beginning(signature, shipped.magic())),
+            _list_files(self._beginning(signature, target_context.codegen().magic_tuple())),
+        )
+        code = next((code for name in names if (code := _load(name, target_context)) is not None), None)
+        if code is None:
+            SHIPPED.tell()
+        return code
 
     def save_overload(self, signature, result):
         """Stores the code of a signature, if possible."""
@@ -225,9 +239,9 @@ class KernelCache:
         if others or FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():
             return
         # 3. write a temporary file and rename it: other processes see the whole file or none
-        name = f"{self._beginning(signature, result.codegen)}{hashlib.sha256(symbol.encode()).hexdigest()[:8]}.nbc"
+        name = f"{self._beginning(signature, result.codegen.magic_tuple())}{hashlib.sha256(symbol.encode()).hexdigest()[:8]}.nbc"
         defined = [one.name for one in library.get_defined_functions()]
-        data = pickle.dumps((needed, outside)) + dumps(result._reduce()) + pickle.dumps(defined)
+        data = pickle.dumps((needed, outside)) + dumps(result._replace(type_annotation="")._reduce()) + pickle.dumps(defined)
         try:
             handle, path = tempfile.mkstemp(prefix=name, suffix=".tmp", dir=FOLDER)
             try:
@@ -245,6 +259,11 @@ class KernelCache:
 _file_of = {}  # by symbol, of all code that was compiled or loaded here; None where it could not be kept
 _loaded = {}  # what came out of the cache, by the names of files
 _listed = {}  # names of files by their beginnings
+
+
+def used():
+    """Names of files with all code that this process has compiled and kept, or loaded."""
+    return {name for name in _file_of.values() if name is not None}
 
 
 def _list_files(beginning):
@@ -276,29 +295,26 @@ def _are_missing(symbols, target_context):
 
 
 def _load(name, target_context):
-    """Code in a file, after loading everything that it refers to; None, and the file is removed, if something is missing or damaged."""
+    """The code in a file, and before it all that it refers to; None where something is missing or damaged.
+
+    Damaged files are removed. Those that refer to missing ones may be of another environment, which has other shipped kernels.
+    """
     if name not in _loaded:
-        # 1. read, with checksum, and first of all the files that it needs
-        path = FOLDER / name
-        try:
-            data = path.read_bytes()
-        except OSError:
+        data = SHIPPED.read(name) or _read(name)
+        if data is None:
+            return None
+        if hashlib.sha256(data[_CHECKSUM:]).digest() != data[:_CHECKSUM]:
+            _discard(name)
             return None
         stream = io.BytesIO(data[_CHECKSUM:])
-        is_whole = hashlib.sha256(data[_CHECKSUM:]).digest() == data[:_CHECKSUM]
-        needed, outside = pickle.load(stream) if is_whole else ((), ())
-        if not is_whole or any(_load(one, target_context) is None for one in needed):
-            with suppress(OSError):
-                path.unlink()
+        needed, outside = pickle.load(stream)
+        if any(_load(one, target_context) is None for one in needed):
             return None
         # 2. symbols from outside: numba's runtime, then numba's own functions, only where they are missing
         if _are_missing(outside, target_context):
             rtsys.initialize(target_context)  # what counts references, in users' functions
             if _are_missing(outside, target_context):
                 target_context.refresh()  # numba's own functions, which take half a second to load
-        with suppress(OSError):  # a cache that may not be written: no need to tell when it was used
-            os.utime(path)
-        # 3. the code itself; a missing module is that of a user's function
         try:
             reduced = pickle.load(stream)
             _loaded[name] = _restore(target_context, pickle.load(stream), *reduced)
@@ -306,6 +322,28 @@ def _load(name, target_context):
             return None
         _file_of[_loaded[name].fndesc.mangled_name] = name
     return _loaded[name]
+
+
+def _read(name):
+    """Contents of a file of the user's cache, which notes that it was used; None where there is none."""
+    if FOLDER is None:
+        return None
+    try:
+        data = (FOLDER / name).read_bytes()
+    except OSError:
+        return None
+    with suppress(OSError):  # a cache that may not be written
+        os.utime(FOLDER / name)
+    return data
+
+
+def _discard(name):
+    """Remove a file that is damaged, where that is possible."""
+    if SHIPPED.names(name[: name.rindex("-") + 1]):
+        SHIPPED.is_damaged(name)
+    else:
+        with suppress(OSError):
+            (FOLDER / name).unlink()
 
 
 def _restore(

@@ -30,6 +30,7 @@ def _at(function):
 
 
 _kept = []
+ON_DEMAND = []  # (signature, kernel) of all that is compiled when it is first asked for
 
 
 def on_demand(signature, function):
@@ -48,6 +49,7 @@ def on_demand(signature, function):
 
     fill = ctypes.CFUNCTYPE(ctypes.c_size_t)(find)
     _kept.append((fill, known))
+    ON_DEMAND.append((signature, function))
     llvmlite.binding.add_symbol(symbol, ctypes.cast(fill, ctypes.c_void_p).value)
     llvmlite.binding.add_symbol(f"{symbol}_known", ctypes.addressof(known))
 

@@ -1,6 +1,7 @@
 """Table of ns per step: ``python -m tests.benchmarks [--json FILE] [--history FILE] [--only TEXT] [--repeats N] [--no-peer]``.
 
-With ``--first-results`` seconds until the first result of each scheme instead, from a cold cache and from a warm one: some minutes.
+With ``--first-results [PYTHON]`` seconds until the first result of each scheme instead, from an empty cache and from a warm one: of the
+interpreter of a fresh environment with the wheel, whose kernels are compiled, or of this one.
 
 Here, floor and peer take turns within a workload; medians are shown, and the ratio to the floor is one of minima. The peer is looked for
 in the python that NSDS_PEER_PYTHON names, else in /usr/bin/python3. Forces of users are Python functions on both sides: compiled here,
@@ -19,6 +20,7 @@ import json
 import platform
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -28,12 +30,11 @@ import numpy as np
 import nsds
 from nsds.schemes.run import tiles
 from tests.benchmarks import ensembles, floors, history, machine
+from tests.benchmarks.first_results import first_result, show_first_results
 from tests.benchmarks.workloads import (
     WORKLOADS,
     calls,
     failed_steps,
-    first_result,
-    first_results_of_schemes,
     keep_memory,
     measure,
     one_off_solves,
@@ -128,10 +129,12 @@ def main():
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--no-peer", action="store_true")
-    parser.add_argument("--first-results", action="store_true", help="seconds until the first result of each scheme, nothing else")
+    parser.add_argument(
+        "--first-results", nargs="?", const=sys.executable, metavar="PYTHON", help="seconds until the first result of each scheme"
+    )
     arguments = parser.parse_args()
     if arguments.first_results:
-        _print(first_results_of_schemes())
+        show_first_results(arguments.first_results)
         return
     peer = None if arguments.no_peer else find_peer()
     tiles.WORTH_COMPILING = 0  # as on a machine that has run a large ensemble before
@@ -153,7 +156,7 @@ def main():
     members, processes = [], {}
     if not arguments.only:
         members = list(ensembles.show(ensembles.rows_of()))
-        processes = calls() | threads() | failed_steps() | one_off_solves() | first_result(3)
+        processes = calls() | threads() | failed_steps() | one_off_solves() | first_result(sys.executable, 3)
     _print(processes)
     if arguments.history and rows:
         history.append(arguments.history, entries, history.entry(versions, rows))

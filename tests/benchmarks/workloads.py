@@ -1,11 +1,6 @@
 """The workloads: a system, how to step it, the figure aimed at, and the peer's workload of the same name."""
 
 import ctypes
-import os
-import statistics
-import subprocess
-import sys
-import tempfile
 import time
 import timeit
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +12,6 @@ import numpy as np
 
 import nsds
 from nsds.schemes.run import simulation
-from tests.paths import ROOT
 
 _GROUP_SECONDS = 0.1
 
@@ -287,78 +281,3 @@ def one_off_solves():
         "solve_generic": (lambda: nsds.solvers.solve_generic(2 * np.eye(4), larger, blocks), 40.0),
     }
     return {f"{name} (µs)": (min(timeit.repeat(call, number=500, repeat=20)) / 500 * 1e6, goal) for name, (call, goal) in solves.items()}
-
-
-FIRST_RESULT = """
-import time
-began = time.perf_counter()
-import nsds
-from tests.paths import ROOT
-imported = time.perf_counter()
-{}
-print(imported - began, time.perf_counter() - imported)
-"""
-BALL = "nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=5e-3)"
-NEW_FUNCTION = """
-def push(t, z, out):
-    out[0] = z[0] * t
-system = nsds.system(
-    mass=nsds.lagrangian_linear(M=[[2.0]], K=[[3.0]], fext=push, z=[1.0], q=[1.0], v=[0.0]),
-    wall=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.5), on="mass"))
-nsds.simulate(system, t_end=1.0, h=1e-3)
-"""
-_EXAMPLE = "nsds.simulate(nsds.examples.{}(), t_end={}, h={}, scheme=nsds.{}())"
-_BOX = """
-box = nsds.shapes.box([1.0, 1.0, 1.0])
-system = nsds.system(
-    gravity=[0, 0, -9.81],
-    box=nsds.rigid_bodies(1.0, nsds.shapes.inertia(box, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[0] * 6),
-    contacts=nsds.collisions({{"box": box}}, nsds.newton_impact_friction(e_n=0.0, mu=0.5), world=nsds.shapes.plane()))
-nsds.simulate(system, t_end=0.1, h=0.01, scheme=nsds.{}())
-"""
-_OF_LAGRANGIAN = ("schatzman_paoli", "moreau_jean_direct_projection", "moreau_jean_combined_projection", "d1_minus_linear",
-                  "generalised_alpha", "event_driven")  # fmt: skip
-# what is stepped, by which scheme -> program
-FIRST_PROGRAMS = {
-    "ball, moreau_jean": BALL,
-    **{f"ball, {scheme}": _EXAMPLE.format("bouncing_ball", 1.0, 5e-3, scheme) for scheme in _OF_LAGRANGIAN},
-    "string, moreau_jean_exact": _EXAMPLE.format("guitar_string", 1e-3, 5e-6, "moreau_jean_exact"),
-    "double pendulum, moreau_jean": _EXAMPLE.format("double_pendulum", 0.05, 5e-4, "moreau_jean"),
-    "diode bridge, euler_moreau": _EXAMPLE.format("diode_bridge", 1e-4, 1e-6, "euler_moreau"),
-    "relay, zero_order_hold": _EXAMPLE.format("relay_oscillator", 0.1, 1e-3, "zero_order_hold"),
-    "diode bridge, event_driven": _EXAMPLE.format("diode_bridge", 1e-4, 1e-6, "event_driven"),
-    **{f"box, {scheme}": _BOX.format(scheme) for scheme in ("moreau_jean", "rattle", "generalised_alpha", "event_driven")},
-}
-
-
-def seconds_of_first(program, cache):
-    """[seconds of the import, seconds of what a program does] in a fresh process."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has bytecode
-    command = [sys.executable, "-c", FIRST_RESULT.format(program)]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
-    return [float(x) for x in result.stdout.split()]
-
-
-def first_result(repeats):
-    """Seconds in fresh processes: the import and the first results from a warm cache, and both together from a cold one."""
-    with tempfile.TemporaryDirectory() as cache:
-        cold = sum(seconds_of_first(BALL, cache))
-        seconds_of_first(NEW_FUNCTION, cache)
-        balls_, new = ([seconds_of_first(program, cache) for _ in range(repeats)] for program in (BALL, NEW_FUNCTION))
-    return {
-        "import, warm (s)": (statistics.median(imported for imported, _ in balls_), 0.65),
-        "first ball, warm (s)": (statistics.median(first for _, first in balls_), 0.3),
-        "first with a new function, warm (s)": (statistics.median(first for _, first in new), None),
-        "import and first ball, cold (s)": (cold, 3.0),
-    }
-
-
-def first_results_of_schemes():
-    """Seconds of the first result of each scheme, each from an empty cache of its own, and from the warm one: some minutes."""
-    rows = {}
-    for name, program in FIRST_PROGRAMS.items():
-        with tempfile.TemporaryDirectory() as cache:
-            rows[f"{name}, cold (s)"] = seconds_of_first(program, cache)[1], 8.0
-            rows[f"{name}, warm (s)"] = seconds_of_first(program, cache)[1], 0.3
-    return rows

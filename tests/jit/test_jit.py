@@ -9,7 +9,7 @@ import types
 import pytest
 from numba import float64
 
-from nsds._jit import cache, caller, calls, kernel, on_demand
+from nsds._jit import cache, caller, calls, kernel, on_demand, shipped
 from nsds._jit.cache import FOLDER, fingerprint
 from tests.paths import ROOT
 
@@ -92,8 +92,11 @@ print("once")
 
 
 def run(code, cwd=ROOT, **environment):
+    """A process; with a cache of its own, it does without shipped kernels."""
     import os
 
+    if "NUMBA_CACHE_DIR" in environment:
+        environment[shipped.SWITCH] = "0"
     return subprocess.run(
         [sys.executable, "-c", code], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
