@@ -69,7 +69,7 @@ def _steps(example, scheme=None):
     system, run = example.build(), dict(example.run)
     run |= {"t_end": float(np.max(system["t"])) + _STEPS * run["h"], "progress": False, "on_failure": "continue"}
     if scheme is not None:
-        if family(model_of(system)) not in SCHEMES[scheme][0]:
+        if family(model_of(system)) not in SCHEMES[scheme].modules:
             return
         run["scheme"] = getattr(nsds, scheme)()
         run.pop("solver", None)
