@@ -8,7 +8,8 @@ from tests import random_problems
 
 # Of what was once claimed wrongly.
 SEEDS = (2568, 8233, 201697, 211218, 244240, 277555, 433356, 454940, 539842, 842138, 873036, 443636, 1021322)
-SEEDS += (1083204, 1115872, 1117212, 1131291, 1133538, 1600377, 1644082, 1682466)
+SEEDS += (1083204, 1115872, 1117212, 1131291, 1133538, 1141760, 1257467, 1330307, 1365379, 1455451, 1530676, 1553483)
+SEEDS += (1600377, 1644082, 1682466)
 
 
 @pytest.mark.parametrize("method", ["auto", "lemke", "newton_fb", "enumerate", "interior_point"])
