@@ -46,6 +46,7 @@ from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
 from nsds.schemes.memory import calls_of, memory_of
 from nsds.schemes.run.preparation import prepare_run
+from nsds.schemes.run.simulation import name_of
 from nsds.schemes.table import is_event_driven
 from nsds.status import CONVERGED, INEXACT
 
@@ -209,7 +210,7 @@ _marches = {}
 
 def _march_of(stepper):
     """Compiled loop that carries tangent maps along the steps of a scheme."""
-    name = stepper.start.__module__.removeprefix("nsds.schemes.").replace(".", "_")
+    name = name_of(stepper)
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step}
         names["beside"] = kernel(_jit.specialised(_beside_template, name, **names))

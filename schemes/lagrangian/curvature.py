@@ -17,11 +17,9 @@ from nsds.schemes.lagrangian.functions import stated_rate
 
 _STANDING = 1e-100  # of the coordinates, per unit of time
 _STEPS = 10.0  # steps, in which coordinates move by their size, at least
-_LONGEST, _SHORTER, _MOST = (
-    0.0618034,
-    0.25,
-    30,
-)  # of that time: the farthest points of a search, no whole turns; nearer ones; their number
+_LONGEST, _SHORTER = 0.0618034, 0.25  # of that time: the farthest points of a search, no whole turns; nearer ones
+_MOST = 30  # distances that are tried
+_MOMENT, _OF_STEP = 2.0**-10, 0.25  # s, and of a step, or of the time between rows: the distance where the rate alone changes, with time
 _SLACK = 2.0**-16  # of the curvature, and the accelerations beside it: what formulas of both orders may differ by
 _AGREEMENT = 2.0**-14  # of the same: by points at two distances
 _SHORTEST = 2.0**-12  # of that time: by points that are nearer what is rounding may not be seen as such
@@ -62,6 +60,10 @@ def find_curvature(t, h, low, high, sizes, acc, r, p, functions, memory):
     if unit == math.inf:
         for i in range(r.m):
             work[r.curvature + i] = 0.0
+        return
+    # the rate alone changes, with time: points at one distance, so that what a corner of it adds is no noise for the control of steps
+    if _is_by_rates(r) and r.H_function == ABSENT:
+        _evaluate(t, min(_MOMENT, _OF_STEP * h) / unit, unit, low, high, acc, r, p, functions, memory)
         return
     share = work[r.curvature + 3 * r.m]
     is_known = share > 0.0 and _is_within(t, share * unit, low, high, r)

@@ -519,9 +519,15 @@ def arguments_of_march(run, first, last, until, n_total, save_every, stop, first
 _marches, _entries = {}, {}
 
 
+def name_of(stepper):
+    """Name of the modules that start and step; the event loop, which is one for all, belongs to the module that starts it."""
+    modules = dict.fromkeys((stepper.start.__module__, stepper.step.__module__))
+    return "_".join(name.removeprefix("nsds.schemes.").replace(".", "_") for name in modules if not name.endswith(".driver"))
+
+
 def march_of(stepper, again=False):
     """The compiled time loop of schemes with the same start and step; again: to be called with arguments of the types of a call before."""
-    name = stepper.start.__module__.removeprefix("nsds.schemes.").replace(".", "_")
+    name = name_of(stepper)
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step, "at_events": has_event_rows(stepper)}
         names["opening"] = getattr(stepper, "opening", _no_opening)

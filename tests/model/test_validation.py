@@ -185,7 +185,8 @@ def test_other_layouts_are_converted():
         (nsds.moreau_jean(), "newton_max_iter", 0, "newton_max_iter must be at least 1"),
         (nsds.moreau_jean(), "form", b"none", "form must be one of"),
         (nsds.generalised_alpha(), "rho", -1.0, "rho"),
-        (nsds.d1_minus_linear(), "velocity_level", 7, "velocity_level must be 0 or 1"),
+        (nsds.d1_minus_linear(), "level", b"none", "level must be one of"),
+        (nsds.event_driven(), "hybrid", 7, "hybrid must be 0 or 1 or 2"),
         (nsds.moreau_jean_combined_projection(), "max_rounds", -3, "max_rounds"),
     ],
 )
