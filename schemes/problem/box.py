@@ -31,9 +31,18 @@ def solve(n, row, column, W, p, solver, solver_options, at_once, memory):
     if at_once and n == 1 and M[0] > 0.0:
         status = one_unknown(M, q, lower, upper, own, z, w, info)
     else:
-        scratch, iscratch = view(work, p.solver, p.n_solver), view(memory.iwork, p.isolver, p.n_isolver)
-        status = call_solver(solver, (problem_of((row, column, M, q, lower, upper)), own, z, w, info, scratch, iscratch))
+        status = _call(n, row, column, W, p, solver, own, memory)
     return status if status == CONVERGED else _judge(status, asked.inexact, n, row, column, W, p, work)
+
+
+@kernel
+def _call(n, row, column, W, p, solver, own, memory):
+    """Call the solver; here, as the value of a problem goes by its address, which the steps that state it pay for even without a call."""
+    work = memory.work
+    M, q, lower, upper = view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n)
+    z, w, info = view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3)
+    scratch, iscratch = view(work, p.solver, p.n_solver), view(memory.iwork, p.isolver, p.n_isolver)
+    return call_solver(solver, (problem_of((row, column, M, q, lower, upper)), own, z, w, info, scratch, iscratch))
 
 
 @kernel
