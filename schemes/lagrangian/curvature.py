@@ -62,13 +62,13 @@ def find_curvature(t, h, low, high, sizes, acc, r, p, functions, memory):
             work[r.curvature + i] = 0.0
         return
     # the rate alone changes, with time: points at one distance, so that what a corner of it adds is no noise for the control of steps
-    if _is_by_rates(r) and r.H_function == ABSENT:
+    if r.rate != ABSENT and r.H_function == ABSENT and _is_by_rates(r):
         _evaluate(t, min(_MOMENT, _OF_STEP * h) / unit, unit, low, high, acc, r, p, functions, memory)
-        return
-    share = work[r.curvature + 3 * r.m]
-    is_known = share > 0.0 and _is_within(t, share * unit, low, high, r)
-    if not (is_known and _evaluate(t, share, unit, low, high, acc, r, p, functions, memory) <= 1.0):
-        _search(t, unit, low, high, acc, r, p, functions, memory)
+    else:
+        share = work[r.curvature + 3 * r.m]
+        is_known = share > 0.0 and _is_within(t, share * unit, low, high, r)
+        if not (is_known and _evaluate(t, share, unit, low, high, acc, r, p, functions, memory) <= 1.0):
+            _search(t, unit, low, high, acc, r, p, functions, memory)
     for j in range(r.n):
         work[r.x + j] = memory.mem[coordinate(r, j)]
 
