@@ -18,6 +18,7 @@ A family is a module whose functions take the places of the names of `HOOKS`:
 
 from nsds._jit import kernel, specialised, tiny
 from nsds.model.records import T
+from nsds.schemes.event_driven import clock
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_PAUSE, crawls, is_pending, steps_to_pause
 from nsds.status import CONVERGED, EVENT, PAUSED, STEP_COLLAPSED, TOO_MANY_EVENTS
 
@@ -25,8 +26,19 @@ HOOKS = ("plan_of", "settle", "next_stop", "advance", "update", "goes_on", "hand
 
 
 def driven(family, **hooks):
-    """The kernel ``step`` of a family; hooks: those of `HOOKS` that are not as below, where nothing is handed over or noted."""
-    hooks = {"goes_on": _never, "hand_over": _ends, "note_event": _nothing, "finish": _nothing, "at_fault": 1} | hooks
+    """The kernel ``step`` of a family; hooks: those of `HOOKS` that are not as below.
+
+    There the plan is the first row of ``s.flow``, and nothing is handed over or noted.
+    """
+    hooks = {
+        "plan_of": _plan_of,
+        "next_stop": _next_stop,
+        "goes_on": _never,
+        "hand_over": _ends,
+        "note_event": _nothing,
+        "finish": _nothing,
+        "at_fault": 1,
+    } | hooks
     assert hooks.keys() == set(HOOKS), f"{family}: hooks {sorted(hooks)}"
     return kernel(specialised(_step, family, **hooks))
 
@@ -69,6 +81,18 @@ def _step(t_new, s, calls, options, memory):
         status = hand_over(t_new, status, s, calls, options, memory)  # noqa: F821
     finish(s, memory)  # noqa: F821
     return status, n, 0.0
+
+
+@tiny
+def _plan_of(s):
+    """The row of the table of the flow."""
+    return s.flow[0]
+
+
+@tiny
+def _next_stop(t, t_new, h, s, memory):
+    """The next time at which the motion has to stop."""
+    return clock.next_stop(t, t_new, h, s.times, s.flow[0], memory)
 
 
 @tiny

@@ -317,18 +317,6 @@ def _load(s, memory):
             memory.work[f.x + el.dof + i] = memory.mem[part.q + el.e * part.stride + i]
 
 
-@tiny
-def _plan_of(s):
-    """The row of the table of the flow."""
-    return s.flow[0]
-
-
-@tiny
-def _next_stop(t, t_new, h, s, memory):
-    """The next time at which the motion has to stop."""
-    return next_stop(t, t_new, h, s.times, s.flow[0], memory)
-
-
 @kernel
 def _advance(t, until, s, functions, options, memory):
     """One step of the motion, none where it is frozen or where no time is left. See `nsds.schemes.event_driven.driver`."""
@@ -344,9 +332,7 @@ def _advance(t, until, s, functions, options, memory):
 
 step = driven(
     "general",
-    plan_of=_plan_of,
     settle=_settle,
-    next_stop=_next_stop,
     advance=_advance,
     update=_update,
     goes_on=_goes_on,

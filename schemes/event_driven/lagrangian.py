@@ -353,18 +353,6 @@ def _gather_inputs(s, memory):
             mem[form.inputs[k].q + 2 * form.inputs[k].n] += memory.work[form.inputs[k].coefficient] * mem[c.lam]
 
 
-@tiny
-def _plan_of(s):
-    """The row of the table of the flow."""
-    return s.flow[0]
-
-
-@tiny
-def _next_stop(t, t_new, h, s, memory):
-    """The next time at which the motion has to stop."""
-    return next_stop(t, t_new, h, s.times, s.flow[0], memory)
-
-
 @kernel
 def _advance(t, until, s, functions, options, memory):
     """One step of the series, or of Dormand and Prince's or Radau's method. See `nsds.schemes.event_driven.driver`."""
@@ -387,9 +375,7 @@ def _row(t, s, functions, options, memory):
 
 step = driven(
     "mechanics",
-    plan_of=_plan_of,
     settle=_settle,
-    next_stop=_next_stop,
     advance=_advance,
     update=_row,
     goes_on=_goes_on,
