@@ -928,7 +928,11 @@ def _note_approach(t, s, options, functions, memory):
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            work[it.before + i] = contacts.time_to_close(h, mem[it.y + i], mem[it.ydot + i], row_velocity(0.0, it, i, gain, work))
+            u, more, speed = mem[it.ydot + i], row_velocity(0.0, it, i, gain, work), norm(view(w, 6 * it.a, 3))
+            speed += norm(view(w, 6 * it.b, 3)) if it.b != ABSENT else 0.0
+            work[it.before + i] = contacts.time_to_close(h, mem[it.y + i], u, more)
+            if blocks.first_row(it, i) == i and contacts.has_rebounded(u, more, speed):
+                work[it.last + i] = 0.0
     for k in range(form.collisions.size):
         contacts.note_approach(h, form.collisions[k], q, w, gain, memory)
 
@@ -1008,21 +1012,18 @@ def _aim_at_velocities(s, memory):
     work = memory.work
     form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
-    w, w_old, gain = view(work, p.w, 6 * m), view(work, s.plan[0].w_old, 6 * m), view(work, s.plan[0].gain, 6 * m)
+    w_old, gain = view(work, s.plan[0].w_old, 6 * m), view(work, s.plan[0].gain, 6 * m)
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            first = blocks.first_row(it, i)
-            carries, u = memory.mem[it.lam + first] != 0.0, 0.0
-            # velocity before the impact: of free contacts now; of impacting ones at the closing of the gap; 0 of persistent ones
-            if not carries:
-                u = row_velocity(work[it.rate + i], it, i, w, work)
-            elif not work[it.last + first] > 0.0:
+            first, u = blocks.first_row(it, i), 0.0
+            # velocity before the impact: at the closing of the gap, 0 of persistent contacts
+            if memory.mem[it.lam + first] == 0.0 or not work[it.last + first] > 0.0:
                 u = row_velocity(work[it.rate + i], it, i, w_old, work) + work[it.before + first] * row_velocity(0.0, it, i, gain, work)
-            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, memory.mem) * (min(u, 0.0) if i == first else u)
+            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, memory.mem) * u
             work[it.grip + i] = 1.0
     for k in range(form.collisions.size):
-        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w, memory)
+        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, memory)
 
 
 @kernel
