@@ -76,7 +76,7 @@ _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: negligible overlap, if c
 _OPEN = 1e-8  # of the coordinates: largest gap of joints at rest
 _PUSHED = 0.5  # of the friction of a contact: with less in the first half, separation dominates its impulse there
 _FAR_MORE = 10.0  # times the kinetic energy: no valid step adds so much
-_GAIN, _LEAST_GAIN = 0.1, 0.01  # of the kinetic energy: largest increase by joints and contacts in a step, and in one whose joints yield
+_GAIN = 0.01  # of the kinetic energy: largest increase by joints and contacts in a step
 _MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: smaller gaps count as closed
 
@@ -172,7 +172,7 @@ def step(t_new, s, calls, options, memory):
     if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
     # 4. middle: contacts and outputs at the new positions; impulses of contacts are set aside
-    is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, (_GAIN if way == p.v else _LEAST_GAIN) * before
+    is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, _GAIN * before
     was_closed = was_closed and way == p.v
     if was_closed:
         done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
@@ -614,7 +614,8 @@ def _does_anything_drive(s, memory):
 def _is_driven(h, gain, n_contacts, n_blocks, s, memory):
     """Whether joints and contacts have added that kinetic energy in the step: what both have done at its start turns with the bodies.
 
-    It is what forces and drives do not explain. p.v_old: velocities of the middle.
+    It is what forces and drives do not explain. Forces act on the velocities before an impact and after it for shares of the step that
+    nobody knows. p.v_old: velocities of the middle.
     """
     work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
@@ -630,10 +631,10 @@ def _is_driven(h, gain, n_contacts, n_blocks, s, memory):
         done += kinetic_energy(body, p.v + at, memory) - kinetic_energy(body, places.v_old + at, memory)
         _gyroscopic_moment(body, p.v_old + at, memory, kept, moment)
         for k in range(6):
-            given = h * work[p.f + at + k] + driven[at + k] + work[places.driven + at + k]
-            if k >= 3:
-                given -= h * moment[k - 3]  # which does no work
-            done -= 0.5 * given * (work[p.v + at + k] + work[places.v_old + at + k])
+            v, v_k = work[p.v + at + k], work[places.v_old + at + k]
+            pressed = h * (work[p.f + at + k] - (moment[k - 3] if k >= 3 else 0.0))  # the gyroscopic moment does no work
+            done -= 0.5 * (pressed + driven[at + k] + work[places.driven + at + k]) * (v + v_k)
+            gain += 0.5 * abs(pressed * (v - v_k))
     return done > gain
 
 
