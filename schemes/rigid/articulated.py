@@ -95,17 +95,18 @@ def factorise(moves, h, s, tree, memory):
     # 1. mass and inertia of each body for itself
     for at in range(tree.links.size):
         link = tree.links[at]
-        P, T, J = view(work, link.P, 36), view(work, link.T, 9), view(work, plan.rotary + 9 * link.body, 9)
-        for l in range(36):
-            P[l] = 0.0
-        for l in range(3):
-            turn[l] = h * work[p.w + 6 * link.body + 3 + l]
-            P[7 * l] = memory.mem[s.bodies[link.body].q + MASS]
+        P, T, J, mass = view(work, link.P, 36), view(work, link.T, 9), stack(9), memory.mem[s.bodies[link.body].q + MASS]
+        for l in range(9):
+            J[l] = work[plan.rotary + 9 * link.body + l]
         if moves:
+            for l in range(3):
+                turn[l] = h * work[p.w + 6 * link.body + 3 + l]
             rotations.dexp_inverse(turn, T)
-        for i in range(3):
-            for j in range(3):
-                P[6 * (3 + i) + 3 + j] = J[3 * i] * T[j] + J[3 * i + 1] * T[3 + j] + J[3 * i + 2] * T[6 + j] if moves else J[3 * i + j]
+            for i in range(0, 9, 3):
+                times_transposed(T, view(J, i, 3), view(J, i, 3))  # a row of J T
+        for i in range(6):
+            for l in range(6):
+                P[6 * i + l] = J[3 * (i - 3) + l - 3] if i > 2 and l > 2 else mass if i == l else 0.0
     # 2. from the leaves on
     for at in range(tree.links.size - 1, -1, -1):
         is_regular = _eliminate(at, moves, s, tree, memory) and is_regular
@@ -119,54 +120,71 @@ def factorise(moves, h, s, tree, memory):
 def _eliminate(at, moves, s, tree, memory):
     """The unknowns of one joint; the articulated inertia of its body goes to the parent. False at a pivot that is rounding."""
     work, link = memory.work, tree.links[at]
-    k, turns, is_carried = link.k, link.turns, link.above != ABSENT
-    P, U, V, E, S = (view(work, link.P, 36), view(work, link.U, 6 * k), view(work, link.V, 6 * k), view(work, link.E, k * k),
-                     view(work, link.S, 6 * k))  # fmt: skip
-    D, on_left = view(work, link.D if moves else link.S, 6 * k), view(work, link.carry_S, 3)
-    on_right, column = view(work, link.carry_D if moves else link.carry_S, 3), stack(6)
-    # 1. products with the columns of the joint
+    k, P, column, on_left, on_right = link.k, stack(36), stack(6), stack(3), stack(3)
+    E, S, D = view(work, link.E, k * k), view(work, link.S, 6 * k), view(work, link.D if moves else link.S, 6 * k)
+    for l in range(36):
+        P[l] = work[link.P + l]
+    # 1. U = P D, E = S^T U, V = S^T P
     for c in range(k):
         for l in range(6):
-            U[6 * c + l] = dot_6(view(P, 6 * l, 6), view(D, 6 * c, 6))
-            V[6 * c + l] = 0.0
+            column[l] = 0.0
             for i in range(6):
-                V[6 * c + l] += S[6 * c + i] * P[6 * i + l]
-    for a in range(k):
-        for b in range(k):
-            E[k * a + b] = dot_6(view(S, 6 * a, 6), view(U, 6 * b, 6))
+                column[l] += P[6 * l + i] * D[6 * c + i]
+        for a in range(k):
+            E[k * a + c] = dot_6(view(S, 6 * a, 6), column)
+        for l in range(6):
+            work[link.U + 6 * c + l] = column[l]
+    if link.above == ABSENT:
+        _add_forces(at, moves, s, tree, memory)
+        return _factorise_joint(k, E)
+    for c in range(k):
+        for l in range(6):
+            column[l] = 0.0
+            for i in range(6):
+                column[l] += S[6 * c + i] * P[6 * i + l]
+        for l in range(6):
+            work[link.V + 6 * c + l] = column[l]
     # 2. P, U and V in velocities of the parent
-    if is_carried:
-        for c in range(k):
-            _hand_on(turns, on_left, view(U, 6 * c, 6))
-            _hand_on(turns, on_right, view(V, 6 * c, 6))
+    for l in range(3):
+        on_left[l], on_right[l] = work[link.carry_S + l], work[(link.carry_D if moves else link.carry_S) + l]
+    for c in range(k):
+        _hand_on(link.turns, on_left, view(work, link.U + 6 * c, 6))
+        _hand_on(link.turns, on_right, view(work, link.V + 6 * c, 6))
+    for l in range(0, 36, 6):
+        _hand_on(link.turns, on_right, view(P, l, 6))
+    for l in range(6):
+        for i in range(6):
+            column[i] = P[6 * i + l]
+        _hand_on(link.turns, on_left, column)
+        for i in range(3, 6):
+            P[6 * i + l] = column[i]
+    above = tree.links[link.above].P
+    for l in range(36):
+        work[above + l] += P[l]
+    # 3. forces between the body and its parent, then E = L U, and what the motion of the joint takes off
+    _add_forces(at, moves, s, tree, memory)
+    if not _factorise_joint(k, E):
+        return False
+    for l in range(6):
+        _solve_joint(k, E, view(work, link.V + l, 6 * k - l), 6)
+    for c in range(k):
         for l in range(6):
-            _hand_on(turns, on_right, view(P, 6 * l, 6))
-        for l in range(6):
-            for i in range(6):
-                column[i] = P[6 * i + l]
-            _hand_on(turns, on_left, column)
-            for i in range(3, 6):
-                P[6 * i + l] = column[i]
-    # 3. forces between the body and its parent
-    force = link.force if moves else ABSENT
+            column[l] = work[link.V + 6 * c + l]
+        for i in range(6):
+            u = work[link.U + 6 * c + i]
+            for l in range(6):
+                work[above + 6 * i + l] -= u * column[l]
+    return True
+
+
+@tiny
+def _add_forces(at, moves, s, tree, memory):
+    """Stiffness of all forces between the body of a link and its parent."""
+    force = tree.links[at].force if moves else ABSENT
     while force != ABSENT:
         if memory.iwork[s.plan[0].begin + force] >= 0:
             _add_force(s.interactions[force], at, tree, memory)
         force = memory.iwork[tree.plan[0].next + force]
-    # 4. E = L U, and what the parent gets
-    if not _factorise_joint(k, E):
-        return False
-    if is_carried:
-        above = view(work, tree.links[link.above].P, 36)
-        for l in range(6):
-            _solve_joint(k, E, view(V, l, 6 * k - l), 6)
-        for i in range(36):
-            above[i] += P[i]
-        for c in range(k):
-            for i in range(6):
-                for l in range(6):
-                    above[6 * i + l] -= U[6 * c + i] * V[6 * c + l]
-    return True
 
 
 @tiny
@@ -186,7 +204,7 @@ def _turn_back(T, x):
 
 @kernel
 def _add_force(it, at, tree, memory):
-    """Stiffness ``H^T L L^T H`` of a force between the body of a link and its parent. In/out: E; P, U and V at the parent."""
+    """Stiffness ``H^T L L^T H`` of a force between the body of a link and its parent. In/out: E, P of the parent, U and V at it."""
     work, link, row = memory.work, tree.links[at], stack(12)
     k, left, right, of_parent = link.k, stack(6), stack(6), stack(6)
     own = 0 if it.a == link.body else 6
@@ -215,7 +233,7 @@ def _add_force(it, at, tree, memory):
         # 3. in P, U and V
         for i in range(6):
             for l in range(6):
-                work[link.P + 6 * i + l] += alpha[i] * beta[l]
+                work[tree.links[link.above].P + 6 * i + l] += alpha[i] * beta[l]
         for c in range(k):
             a, b = dot_6(view(work, link.S + 6 * c, 6), left), dot_6(view(work, link.D + 6 * c, 6), right)
             for l in range(6):
