@@ -139,8 +139,8 @@ def _eliminate(at, moves, s, tree, memory):
         return _factorise_joint(k, E)
     for c in range(k):
         for l in range(6):
-            column[l] = 0.0
-            for i in range(6):
+            column[l] = 0.0 if moves else work[link.U + 6 * c + l]  # without motion P is symmetric
+            for i in range(6 if moves else 0):
                 column[l] += S[6 * c + i] * P[6 * i + l]
         for l in range(6):
             work[link.V + 6 * c + l] = column[l]
@@ -279,7 +279,7 @@ def solve(is_start, k, tree, memory):
     """
     energy = _solve_tree(is_start, tree.groups[k], tree, memory)
     if not is_start and tree.plan[0].n_apart > 0:
-        energy -= _correct_by_forces_apart(k, tree, memory)
+        energy -= _solve_with_forces_apart(k, tree, memory)
     return energy
 
 
@@ -339,75 +339,140 @@ def _solve_tree(is_start, group, tree, memory):
     return energy
 
 
+# ------------------------------------------------------------------------------------------------------------------ rows of bodies
+
+
+@tiny
+def add_left(at, x, s, tau, tree, memory):
+    """Of an impulse x (6) on the body of a link: what acts on each joint of its path, added to s, and ``E^-1`` of that, to tau (n each).
+
+    With `add_right` of another row, ``y . D A^-1 S^T x = a . tau``. In/out: x, spoiled.
+    """
+    work, given, theta = memory.work, stack(6), stack(6)
+    while at != ABSENT:
+        link = tree.links[at]
+        for c in range(link.k):
+            theta[c] = given[c] = dot_6(view(work, link.S + 6 * c, 6), x)
+        _solve_joint(link.k, view(work, link.E, link.k * link.k), theta, 1)
+        for c in range(link.k):
+            s[link.first + c] += given[c]
+            tau[link.first + c] += theta[c]
+        if link.above != ABSENT:
+            _hand_on(link.turns, view(work, link.carry_S, 3), x)
+            for c in range(link.k):
+                for l in range(6):
+                    x[l] -= work[link.U + 6 * c + l] * theta[c]
+        at = link.above
+
+
+@tiny
+def add_right(at, y, a, tree, memory):
+    """Of a row y (6) of the velocity of a body: its part in each joint of the path, given those before, added to a (n).
+
+    In/out: y, spoiled.
+    """
+    work, part = memory.work, stack(6)
+    _turn_back(view(work, tree.links[at].T, 9), y)
+    while at != ABSENT:
+        link = tree.links[at]
+        for c in range(link.k):
+            part[c] = dot_6(view(work, link.D + 6 * c, 6), y)
+            a[link.first + c] += part[c]
+        if link.above != ABSENT:
+            _hand_on(link.turns, view(work, link.carry_D, 3), y)
+            for c in range(link.k):
+                for l in range(6):
+                    y[l] -= work[link.V + 6 * c + l] * part[c]
+        at = link.above
+
+
 # ------------------------------------------------------------------------------------------------------------------ forces apart
 
 
 @kernel
 def _add_forces_apart(s, tree, memory):
-    """Responses to each row l of the forces apart, and ``C = 1 + l^T D A^-1 S^T l``, factorised. False if C is singular.
-
-    Out: rows (12 each), Y (theta of each), motions (of all links, of each), C.
-    """
-    work, iwork = memory.work, memory.iwork
-    plan, n_links, row = tree.plan[0], tree.links.size, 0
-    m = plan.n_apart
+    """``C = 1 + l^T D A^-1 S^T l`` for the rows l of the forces apart, factorised. False if C is singular. Out: rows, right, left, C."""
+    work, iwork, plan, x, row = memory.work, memory.iwork, tree.plan[0], stack(6), 0
+    n, m, unused = plan.n, plan.n_apart, view(memory.work, plan.theta, plan.n)
+    # 1. rows, 0 of a force that is off, and their parts in the joints
+    for i in range(2 * n * m):
+        work[plan.left + i] = 0.0
     for i in range(plan.apart_forces):
-        force = iwork[plan.apart + i]
-        it, acts = s.interactions[force], iwork[s.plan[0].begin + force] >= 0
+        it = s.interactions[iwork[plan.apart + i]]
         for j in range(it.m):
-            # 1. the row; 0 of a force that is off
-            l_row = view(work, plan.rows + 12 * row, 12)
-            for l in range(12):
-                l_row[l] = 0.0
-            if acts:
-                _row(it, j, work, l_row)
-            # 2. response
-            for at in range(n_links):
-                for l in range(6):
-                    work[tree.links[at].z + l] = 0.0
+            given = view(work, plan.rows + 12 * row, 12)
+            _row(it, j, work, given)
             for side in range(2):
                 at = iwork[plan.apart_links + 2 * row + side]
-                for l in range(6 if at != ABSENT else 0):
-                    work[tree.links[at].z + l] += l_row[6 * side + l]
-            for k in range(tree.groups.size):
-                _solve_tree(False, tree.groups[k], tree, memory)
-            for c in range(plan.n):
-                work[plan.Y + plan.n * row + c] = work[plan.theta + c]
-            for at in range(n_links):
+                if at == ABSENT:
+                    continue
                 for l in range(6):
-                    work[plan.motions + 6 * (n_links * row + at) + l] = work[tree.links[at].motion + l]
+                    given[6 * side + l] *= 1.0 if iwork[s.plan[0].begin + iwork[plan.apart + i]] >= 0 else 0.0
+                    x[l] = given[6 * side + l]
+                add_left(at, x, unused, view(work, plan.left + n * row, n), tree, memory)
+                for l in range(6):
+                    x[l] = given[6 * side + l]
+                add_right(at, x, view(work, plan.right + n * row, n), tree, memory)
             row += 1
-    # 3. C
+    # 2. C
     for a in range(m):
         for b in range(m):
             total = 1.0 if a == b else 0.0
-            for side in range(2):
-                at = iwork[plan.apart_links + 2 * a + side]
-                if at != ABSENT:
-                    total += dot_6(view(work, plan.rows + 12 * a + 6 * side, 6), view(work, plan.motions + 6 * (n_links * b + at), 6))
+            for c in range(n):
+                total += work[plan.right + n * a + c] * work[plan.left + n * b + c]
             work[plan.C + m * a + b] = total
     return _factorise_joint(m, view(work, plan.C, m * m))
 
 
 @kernel
-def _correct_by_forces_apart(k, tree, memory):
-    """``theta -= Y C^-1 l^T D theta``, and motion likewise, of the k-th group. Returns the change of ``z . S theta`` that this makes."""
-    work, iwork = memory.work, memory.iwork
-    plan, group, n_links, m, energy = tree.plan[0], tree.groups[k], tree.links.size, tree.plan[0].n_apart, 0.0
-    share, rates = view(work, plan.share, m), view(work, plan.share + m, m)
+def _solve_with_forces_apart(k, tree, memory):
+    """The solution of the k-th group, after `_solve_tree`, for ``z - l C^-1 l^T D theta``. Returns by what ``z . S theta`` has fallen."""
+    work, iwork, plan, energy = memory.work, memory.iwork, tree.plan[0], 0.0
+    m = plan.n_apart
+    share, rate = view(work, plan.share, m), view(work, plan.share + m, m)
     for a in range(m):
         share[a] = 0.0
         for side in range(2):
             at = iwork[plan.apart_links + 2 * a + side]
             if at != ABSENT and tree.links[at].group == k:
                 share[a] += dot_6(view(work, plan.rows + 12 * a + 6 * side, 6), view(work, tree.links[at].motion, 6))
-        rates[a] = share[a]
+        rate[a] = share[a]
     _solve_joint(m, view(work, plan.C, m * m), share, 1)
     for a in range(m):
-        energy += rates[a] * share[a]
-        for c in range(group.origin, group.origin + (group.size if share[a] != 0.0 else 0)):
-            work[plan.theta + c] -= share[a] * work[plan.Y + plan.n * a + c]
-        for at in range(group.link, group.link + (group.links if share[a] != 0.0 else 0)):
-            for l in range(6):
-                work[tree.links[at].motion + l] -= share[a] * work[plan.motions + 6 * (n_links * a + at) + l]
+        energy += share[a] * rate[a]
+    # the impulses of these forces act for this solution only
+    _act(-1.0, share, tree, memory)
+    _solve_tree(False, tree.groups[k], tree, memory)
+    _act(1.0, share, tree, memory)
     return energy
+
+
+@tiny
+def _act(sign, share, tree, memory):
+    """``z += sign l share`` of the rows of forces apart."""
+    plan = tree.plan[0]
+    for a in range(plan.n_apart):
+        for side in range(2):
+            at = memory.iwork[plan.apart_links + 2 * a + side]
+            for l in range(6 if at != ABSENT else 0):
+                memory.work[tree.links[at].z + l] += sign * share[a] * memory.work[plan.rows + 12 * a + 6 * side + l]
+
+
+@kernel
+def correct_by_forces_apart(n_rows, left, right, d, W, tree, memory):
+    """``W -= (right l) C^-1 (l left)`` in blocks of d components, for rows with n numbers each at left and at right, see `add_left`."""
+    work, plan = memory.work, tree.plan[0]
+    n, m, count = plan.n, plan.n_apart, n_rows // d
+    share = view(work, plan.share, m)
+    for b in range(n_rows):
+        for f in range(m):
+            share[f] = 0.0
+            for c in range(n):
+                share[f] += work[plan.right + n * f + c] * work[left + n * b + c]
+        _solve_joint(m, view(work, plan.C, m * m), share, 1)
+        for a in range(n_rows):
+            for f in range(m):
+                for c in range(n if share[f] != 0.0 else 0):
+                    work[W + ((a // d * count + b // d) * d + a % d) * d + b % d] -= (
+                        work[right + n * a + c] * work[plan.left + n * f + c] * share[f]
+                    )

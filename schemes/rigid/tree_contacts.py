@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from nsds._jit import kernel, tiny, view
+from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.vectors import dot, dot_6
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem import friction
@@ -21,10 +21,10 @@ from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, problem_of
 
-# d: components of a block.
+# n: unknowns; d: components of a block.
 PLAN = table(
-    # most: blocks that there is room for
-    "most",
+    # most: blocks that there is room for; left, right (n a component): their rows in the joints, see `articulated.add_left`
+    "most", "left", "right",
     # W (d most, d most): Delassus matrix, in blocks; rhs: q; scratch of the solver, its pattern
     "W", "rhs", "solver", "n_solver", "row", "column",
     # group (2 a block): of both sides, ABSENT for an immovable side, and for the second one if both agree; kept: see
@@ -39,8 +39,8 @@ _LEVELS, _LEVEL = 200, 1e-5  # rounds of `_level`, and change, relative to the l
 _HELD = 1e-9  # relative to the largest entry of a block without joints: smaller ones are blocked by joints, but for rounding
 
 
-def reserve(lists, method, work, iwork):
-    """Plan of the arrays."""
+def reserve(lists, method, n, work, iwork):
+    """Plan of the arrays for n unknowns."""
     plan, d = np.zeros(1, PLAN), lists.d
     of_laws = ~np.isin(lists.interactions["law"], (EQUALITY, FORCE))
     most = min(_MOST, int(lists.interactions["n_blocks"][of_laws].sum() + lists.collisions["capacity"].sum()))
@@ -50,6 +50,7 @@ def reserve(lists, method, work, iwork):
         floats, integers = method.work_size(d, np.arange(most + 1) * most, np.tile(np.arange(most), most))
         work.place(
             plan,
+            **dict.fromkeys(("left", "right"), d * most * n),
             W=(d * most) ** 2,
             rhs=d * most,
             solver=floats,
@@ -104,22 +105,24 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
     normal, whose impulse joints may carry or not.
     """
     work, iwork = memory.work, memory.iwork
-    p, plan, d, count, W = s.plan[0], tree.contacts[0], s.plan[0].d, n_contacts + n_laws, tree.contacts[0].W
+    p, plan, n, d, count, W = s.plan[0], tree.contacts[0], tree.plan[0].n, s.plan[0].d, n_contacts + n_laws, tree.contacts[0].W
+    # 1. rows in the joints, and W: only rows that share a group are coupled; padding acts on nothing
     _find_groups(count, p, tree, iwork)
-    # 1. W, column by column: only rows that share a group are coupled
+    for a in range(d * count):
+        _state_row(is_start, a, view(work, plan.left + n * a, n), view(work, plan.right + n * a, n), p, tree, memory)
     for i in range((d * count) ** 2):
         work[W + i] = 0.0
     for b in range(d * count):
-        for side in range(2):
+        for side in range(2 if not work[p.diagonal + b] > 0.0 else 0):
             k = iwork[plan.group + 2 * (b // d) + side]
-            if k == ABSENT:
-                continue
-            _load(b, k, p, tree, memory)
-            articulated.solve(is_start, k, tree, memory)
-            for i in range(count):
+            for i in range(count if k != ABSENT else 0):
                 if iwork[plan.group + 2 * i] == k or iwork[plan.group + 2 * i + 1] == k:
-                    for a in range(d):
-                        work[W + ((i * count + b // d) * d + a) * d + b % d] += _along(d * i + a, k, p, tree, memory)
+                    first = tree.groups[k].origin
+                    response = view(work, plan.left + n * b + first, tree.groups[k].size)
+                    for a in range(d * i, d * i + d):
+                        work[W + ((i * count + b // d) * d + a % d) * d + b % d] += _dot(response, work, plan.right + n * a + first)
+    if tree.plan[0].n_apart > 0 and not is_start:
+        articulated.correct_by_forces_apart(d * count, plan.left, plan.right, d, W, tree, memory)
     # 2. padding, by comparison with the response of the bodies without joints
     is_free = True
     for k in range(count):
@@ -134,25 +137,40 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
 
 
 @tiny
-def _load(row, k, p, tree, memory):
-    """``z = H^T e`` of one row on the bodies of the k-th group."""
-    work, iwork = memory.work, memory.iwork
-    for at in range(tree.groups[k].link, tree.groups[k].link + tree.groups[k].links):
+def _state_row(is_start, row, left, right, p, tree, memory):
+    """A row of H in the joints, 0 of padding. Without motion A is symmetric, and right is what acts on the joints."""
+    x = stack(6)
+    for c in range(left.size):
+        left[c] = right[c] = 0.0
+    for side in range(2 if not memory.work[p.diagonal + row] > 0.0 else 0):
+        at, H = _link_of(memory.iwork[p.body + 2 * (row // p.d) + side], tree, memory.iwork), p.H + 12 * row + 6 * side
+        if at == ABSENT:
+            continue
+        if not is_start:
+            for l in range(6):
+                x[l] = memory.work[H + l]
+            articulated.add_right(at, x, right, tree, memory)
         for l in range(6):
-            work[tree.links[at].z + l] = 0.0
-    for side in range(2):
-        at = _link_of(iwork[p.body + 2 * (row // p.d) + side], tree, iwork)
-        for l in range(6 if at != ABSENT and tree.links[max(at, 0)].group == k else 0):
-            work[tree.links[at].z + l] += work[p.H + 12 * row + 6 * side + l]
+            x[l] = memory.work[H + l]
+        articulated.add_left(at, x, right if is_start else view(memory.work, tree.plan[0].theta, left.size), left, tree, memory)
 
 
 @tiny
-def _along(row, k, p, tree, memory):
-    """``H D theta`` of one row, as far as bodies of the k-th group, or of any for ABSENT, have part in it."""
+def _dot(x, work, y):
+    """``x . work[y:]``."""
+    total = 0.0
+    for c in range(x.size):
+        total += x[c] * work[y + c]
+    return total
+
+
+@tiny
+def _along(row, p, tree, memory):
+    """``H D theta`` of one row."""
     total = 0.0
     for side in range(2):
         at = _link_of(memory.iwork[p.body + 2 * (row // p.d) + side], tree, memory.iwork)
-        if at != ABSENT and (k == ABSENT or tree.links[max(at, 0)].group == k):
+        if at != ABSENT:
             total += dot_6(view(memory.work, p.H + 12 * row + 6 * side, 6), view(memory.work, tree.links[at].motion, 6))
     return total
 
@@ -168,10 +186,10 @@ def is_contradicted(n_contacts, n_laws, scale, bearable, s, tree, memory):
     """Whether a contact that is to separate, b < 0, cannot move along its normal, after a `respond` with D that is False.
 
     Neither impulses nor joints change its velocity ``H w + b`` to first order, which is below 0 by most of b, and by more than the
-    share ``bearable`` of the velocities present, whose energy is half of scale. Work: z, theta, motion.
+    share ``bearable`` of the velocities present, whose energy is half of scale.
     """
     work, iwork = memory.work, memory.iwork
-    p, plan, count, least, total = s.plan[0], tree.contacts[0], n_contacts + n_laws, 0.0, 0.0
+    p, plan, n, count, least, total = s.plan[0], tree.contacts[0], tree.plan[0].n, n_contacts + n_laws, 0.0, 0.0
     H, w = view(work, p.H, 12 * p.d * count), view(work, p.w, 6 * p.n_bodies)
     for k in range(n_contacts):
         # scale of motion, by all contacts
@@ -183,8 +201,9 @@ def is_contradicted(n_contacts, n_laws, scale, bearable, s, tree, memory):
         for side in range(2):
             group = iwork[plan.group + 2 * k + side]
             if group != ABSENT:
-                _load(row, group, p, tree, memory)
-                moves += abs(articulated.solve(False, group, tree, memory))
+                first = tree.groups[group].origin
+                motion = _dot(view(work, plan.left + n * row + first, tree.groups[group].size), work, plan.right + n * row + first)
+                moves += abs(motion)
         u = blocks.velocity(work[p.b + row], row, iwork[p.body + 2 * k], iwork[p.body + 2 * k + 1], H, w)
         if moves <= _HELD * size and u < 0.5 * work[p.b + row] < 0.0:
             least = min(least, u)
@@ -237,7 +256,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
         for a in range(d * k, d * k + d):
             share = W[(k * count + k) * d * d + a % d * (d + 1)] if work[p.diagonal + a] > 0.0 else 1.0
             q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of padding is in units of r
-            q[a] -= _along(a, ABSENT, p, tree, memory)
+            q[a] -= _along(a, p, tree, memory)
     row[0] = 0
     # 2. guess: of several contacts that could carry the same load, all do
     kept = view(work, plan.kept, 2 * count)

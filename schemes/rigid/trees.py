@@ -68,8 +68,8 @@ PLAN = table(
     "joins", "row_of", "next",
     # forces between bodies that no joint connects: their number and that m of their rows; apart: which, apart_links (2 m): bodies of rows
     "apart_forces", "n_apart", "apart", "apart_links",
-    # work memory: rows (12 m), Y (n m), motions (6 m for each link), C (m, m) and share (2 m), see `nsds.schemes.rigid.articulated`
-    "rows", "Y", "motions", "C", "share",
+    # work memory: rows (12 m), left, right (n m), C (m, m) and share (2 m), see `nsds.schemes.rigid.articulated`
+    "rows", "left", "right", "C", "share",
 )  # fmt: skip
 
 _APART = 12  # rows of forces between bodies that no joint connects: up to here trees are faster than equations
@@ -130,11 +130,11 @@ def plant(lists, joints, method, work, iwork):
             link[name] = work.reserve(size)
     m = len(sides) // 2
     work.place(plan, moved=n, regular=1, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size)
-    work.place(plan, rows=12 * m, Y=n * m, motions=6 * links.size * m, C=m * m, share=2 * m)
+    work.place(plan, rows=12 * m, left=n * m, right=n * m, C=m * m, share=2 * m)
     plan["n"], plan["row_of"], plan["next"] = n, _store(iwork, row_of), _store(iwork, chain)
     plan["apart_forces"], plan["n_apart"], plan["apart"], plan["apart_links"] = len(apart), m, _store(iwork, apart), _store(iwork, sides)
     plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
-    return Tables(links, plan, groups, laws.reserve(lists, method, work, iwork))
+    return Tables(links, plan, groups, laws.reserve(lists, method, n, work, iwork))
 
 
 def _forces_of(lists, links, row_of):
