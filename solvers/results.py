@@ -98,5 +98,5 @@ def judged(solution, on_failure):
     if on_failure == "raise":
         raise SolverError(solution)
     if on_failure == "warn":
-        warnings.warn(str(SolverError(solution)), RuntimeWarning, stacklevel=4)
+        warnings.warn(str(SolverError(solution)), RuntimeWarning, stacklevel=3)
     return solution

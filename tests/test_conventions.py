@@ -131,7 +131,15 @@ FLOORS = {
         ("options", "recorder"),
         ("run",),
     ),
-    "solvers": (("desks", "results"), ("box",), ("contact",), ("bodies", "impact", "nonlinear"), ("table",), ("faces",), ("problems",)),
+    "solvers": (
+        ("workspaces", "results"),
+        ("box",),
+        ("contact",),
+        ("bodies", "impact", "nonlinear"),
+        ("table",),
+        ("faces",),
+        ("problems",),
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from a v that satisfies it, so that the second one alone is watched. eta as in `
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,17 @@ from nsds.solvers.contact import alart_curnier
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MAX_ITERATIONS, MEMORY, MOST, RELAX, STIFFEN
 from nsds.solvers.contact.signature import natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR
+
+
+class Problem(NamedTuple):
+    """A global problem; M and H are arrays or sparse matrices."""
+
+    disk: np.ndarray  # (nc,)
+    mu: np.ndarray  # (2 nc,)
+    M: object
+    H: object
+    q: np.ndarray
+    b: np.ndarray
 
 
 @kernel
@@ -57,10 +69,11 @@ def diagonal_blocks(M, H, d):
     return blocks
 
 
-def newton_global(disk, mu, M, H, q, b, W, scale, options, v, r):
-    """(v, r, u, status, n_iter, res_q, res_rho) of the global problem from ``v = M^-1 (q + H r)``; scale: ``||H^T M^-1 q + b||``."""
+def newton_global(problem, W, scale, options, v, r):
+    """(v, r, u, status, n_iter, res_q, res_rho) of a `Problem` from ``v = M^-1 (q + H r)``; scale: ``||H^T M^-1 q + b||``."""
     import scipy.sparse as sp
 
+    disk, mu, M, H, _, b = problem
     n, d = disk.size, r.size // disk.size
     rho, F, A, B = np.zeros(3 * n), np.zeros(n * d), np.zeros(n * d * d), np.zeros(n * d * d)
     scales(disk, d, W.reshape(-1), rho)
