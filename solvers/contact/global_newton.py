@@ -20,7 +20,7 @@ from nsds._jit import kernel, view
 from nsds.maths import superlu
 from nsds.solvers.contact import alart_curnier
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MAX_ITERATIONS, MEMORY, MOST, RELAX, STIFFEN
-from nsds.solvers.contact.signature import natural_maps
+from nsds.solvers.contact.signature import cone_of, natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR
 
 
@@ -42,7 +42,8 @@ def equations(disk, mu, rho, r, u, F, A, B):
     for c in range(disk.size):
         at, block = c * d, c * d * d
         rho_c, F_c, A_c, B_c = view(rho, 3 * c, 3), view(F, at, d), view(A, block, d * d), view(B, block, d * d)
-        alart_curnier.evaluate(alart_curnier.ALART_CURNIER, disk[c], mu[2 * c], mu[2 * c + 1], rho_c, d, at, r, u, F_c, A_c, B_c)
+        cone, r_c, u_c = cone_of(c, d, disk, mu), view(r, at, d), view(u, at, d)
+        alart_curnier.evaluate(alart_curnier.ALART_CURNIER, cone, rho_c, r_c, u_c, F_c, A_c, B_c)
         for i in range(d):
             s += F[at + i] ** 2
     return s

@@ -7,7 +7,7 @@ from numba import float64, int64, void
 from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import PROBLEM, diagonal_block, has_stalled, judge, keep_better, problem_of
+from nsds.solvers.contact.signature import PROBLEM, cone_of, diagonal_block, has_stalled, judge, keep_better, problem_of
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
@@ -48,7 +48,8 @@ def _relax(c, local, d, problem, r, diagonal, scratch):
                 total[a] += s
     for a in range(_D):
         q_c[a] = total[a]
-    return _renew(c, local, d, problem.disk, problem.mu, problem.W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
+    cone = cone_of(c, d, problem.disk, problem.mu)
+    return _renew(c, local, cone, problem.W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
 
 
 def _sweep(local, d, problem, r, diagonal, order, asleep, change, work):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import each, inlined, kernel, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import keep_better, natural_maps
+from nsds.solvers.contact.signature import cone_of, keep_better, natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 MAX_SWEEPS = 10_000
@@ -98,7 +98,7 @@ def _relax(c, local, d, p, W, r, v, scratch):
         for e in range(_D):
             s -= W[k + a * _D + e] * r[c * _D + e]
         q_c[a] = s
-    moved = _renew(c, local, d, p.disk, p.mu, W, k, q_c, r, change, view(scratch, 10, one.SCRATCH))
+    moved = _renew(c, local, cone_of(c, d, p.disk, p.mu), W, k, q_c, r, change, view(scratch, 10, one.SCRATCH))
     for a in range(_D):
         for i in range(m):
             v[unknown[panel[c] + i]] += G[at + a * m + i] * change[a]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier
-from nsds.solvers.contact.signature import EQUATION, diagonal_block, judge, modify, multiply, norm, project
+from nsds.solvers.contact.signature import EQUATION, cone_of, diagonal_block, judge, modify, multiply, norm, project
 from nsds.status import MAX_ITER, STALLED
 
 CONE, CYLINDER, NORMAL, TANGENT = range(4)
@@ -113,7 +113,7 @@ def scaled_velocity(problem, S, y, r, u, F):
 @tiny
 def hat(disk, mu_y, d, c, F):
     """What uhat adds to u_N of contact c, times S_N; F: ``S u``. 0 for an equation."""
-    return modify(disk[c], mu_y[2 * c], mu_y[2 * c + 1], d, c * d, F) if disk[c] != EQUATION else 0.0
+    return modify(cone_of(c, d, disk, mu_y), c * d, F) if disk[c] != EQUATION else 0.0
 
 
 @kernel
@@ -144,7 +144,7 @@ def step(shape, t, disk, mu_y, radius, y, F, y_new):
         if disk[c] == EQUATION:
             continue
         if shape == CONE:
-            project(disk[c], mu_y[2 * c], mu_y[2 * c + 1], d, at, y_new)
+            project(cone_of(c, d, disk, mu_y), at, y_new)
         elif shape == NORMAL:
             y_new[at] = max(y_new[at], 0.0)
         else:
