@@ -531,8 +531,7 @@ def _kernel_options(record, kind):
 def asked(owner, kind, method, tol, max_iter, given):
     """`chosen` of the arguments of a function that solves one problem: given, its further options by name; a record brings its own."""
     if type(method) is str and not given and type(tol) is float and (max_iter is None or type(max_iter) is int):
-        name, options = _plainly_asked(owner, kind, method, tol, max_iter)
-        return find(name, kind, owner), options
+        return _plainly_asked(owner, kind, method, tol, max_iter)
     if not isinstance(method, (np.ndarray, np.void)):
         names = (*_CLASS_OF[kind].options, "work_size")
         unknown = [field for field in given if field not in names]
@@ -551,9 +550,9 @@ def asked(owner, kind, method, tol, max_iter, given):
 
 @lru_cache(maxsize=64)
 def _plainly_asked(owner, kind, name, tol, max_iter):
-    """(name, options for kernels) of a method's name, tolerance and limit, which are those of most calls."""
-    find(name, kind, owner)
-    return _understood(owner, kind, record_of(owner, name, tol, max_iter).tobytes())
+    """`asked` with a method's name, tolerance and limit alone, as in most calls."""
+    method = find(name, kind, owner)
+    return method, _understood(owner, kind, record_of(owner, name, tol, max_iter).tobytes())[1]
 
 
 def methods(kind="lcp"):

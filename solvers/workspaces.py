@@ -55,14 +55,14 @@ def key_of(method, options, size, row, column):
 class Workspace:
     """Arguments of a kernel, in memory that is overwritten for each problem; it is for one problem at a time.
 
-    arguments, of the kernel: those of `nsds.solvers.table.arguments_of`, then more. problem: its value; numbers: those of its arrays that
-    change from one problem to the next; guess: where the method starts; z, w, info and more are outputs of the kernel. work: see `work_of`.
+    arguments, of the kernel: those of `nsds.solvers.table.arguments_of`, then more. problem, which has their pattern, and guess, where the
+    method starts, are filled by the caller; z, w, info and more are outputs of the kernel. work: see `work_of`.
     """
 
-    __slots__ = ("_call", "_n_solved", "arguments", "guess", "info", "kernel", "more", "numbers", "problem", "w", "work", "z")
+    __slots__ = ("_call", "_n_solved", "arguments", "guess", "info", "kernel", "more", "problem", "w", "work", "z")
 
-    def __init__(self, kernel, arguments, numbers, work, more=()):
-        self.kernel, self.arguments, self.numbers, self.more = kernel, (*arguments, *more), numbers, more
+    def __init__(self, kernel, arguments, work, more=()):
+        self.kernel, self.arguments, self.more = kernel, (*arguments, *more), more
         self.guess, self.problem, self.z, self.w, self.info = *arguments[1:3], *arguments[-5:-2]
         self.work, self._call, self._n_solved = work, None, 0
 
@@ -83,16 +83,12 @@ class Workspaces:
     def __init__(self):
         self._free = {}
 
-    def solved(self, key, make, numbers, guess):
-        """(`Workspace`, status) of a problem of these numbers; the workspace is the caller's alone until it is put back."""
+    def taken(self, key):
+        """A workspace of this key, which is the caller's alone until it is put back; None where none is free."""
         try:
-            workspace = self._free[key].pop()
+            return self._free[key].pop()
         except (KeyError, IndexError):
-            workspace = make()
-        for kept, given in zip(workspace.numbers, numbers, strict=True):
-            kept[...] = given
-        workspace.guess[...] = guess
-        return workspace, int(workspace.solve())
+            return None
 
     def put_back(self, key, workspace):
         """Keep a workspace for others, unless it is large or has no key; of too many keys the first are forgotten."""

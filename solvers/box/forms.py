@@ -78,7 +78,7 @@ def compressed_rows(M, reorder=False):
     order is None where the unknowns keep their places; else row k of the result is row order[k] of M.
     """
     n = M.shape[0]
-    if not hasattr(M, "tocsr"):
+    if type(M) is np.ndarray:
         if n < _SPARSE_FROM or np.count_nonzero(M) > _DENSITY * n**2:
             return *_dense_pattern(n), M.reshape(-1), None
         i, j = np.nonzero(M)

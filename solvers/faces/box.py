@@ -101,7 +101,7 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
     >>> nsds.solvers.solve_lcp([[2, 1], [1, 2]], [-5, -6]).z.round(12)
     array([1.33333333, 2.33333333])
     """
-    return judged(_solved(Request("lcp", method, tol, max_iter, z0, on_failure, options), M, q, 0.0, np.inf), on_failure)
+    return judged(_solved(Request("solve_lcp", "lcp", method, tol, max_iter, options, z0, on_failure), M, q, 0.0, np.inf), on_failure)
 
 
 def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
@@ -132,7 +132,7 @@ def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=
     >>> nsds.solvers.solve_relay([[1.0]], [0.5]).z.tolist(), nsds.solvers.solve_relay([[1.0]], [3.0]).z.tolist()
     ([-0.5], [-1.0])
     """
-    return judged(_solved(Request("relay", method, tol, max_iter, z0, on_failure, options), M, q, lower, upper), on_failure)
+    return judged(_solved(Request("solve_relay", "relay", method, tol, max_iter, options, z0, on_failure), M, q, lower, upper), on_failure)
 
 
 def solve_mlcp(
@@ -187,7 +187,7 @@ def solve_mlcp(
     n_rows, n = M.shape
     if q.size != n_rows:
         raise ValueError(f"{owner}: q must have shape {(n_rows,)} as M has shape {M.shape}, got {q.shape}")
-    request = Request("mlcp", method, tol, max_iter, z0, on_failure, options)
+    request = Request("solve_mlcp", "mlcp", method, tol, max_iter, options, z0, on_failure)
     if n_rows == n:
         return judged(_solved(request, M, q, lower, upper), on_failure)
     q, M = _checks.finite(owner, "q", q), forms.matrix(owner, "M", M)
@@ -255,7 +255,7 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
     lower = np.zeros(vector.size)
     lower[: q.size] = -np.inf
-    request, s = Request("avi", method, tol, max_iter, guess, on_failure, options), None
+    request, s = Request("solve_avi", "avi", method, tol, max_iter, options, guess, on_failure), None
     if isinstance(method, str) and method == "auto":
         s = _solved(request._replace(method="cao_ferris"), whole, vector, lower, np.inf)._replace(method="auto: cao_ferris")
     if s is None or s.status not in _SOLVED:
@@ -308,7 +308,7 @@ def solve_qp(
     _check_convex(owner, P)
     parts, edges = forms.constraints(owner, forms.bounds(owner, c.size, lower, upper), G, g, A, b)
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
-    s = _solved(Request("qp", method, tol, max_iter, guess, on_failure, options), whole, vector, *edges)
+    s = _solved(Request("solve_qp", "qp", method, tol, max_iter, options, guess, on_failure), whole, vector, *edges)
     if s.status == INFEASIBLE:
         s = s._replace(status=_without_solution(owner, P, c, parts, edges))
     return judged(ProgramSolution(s.z[: c.size], s.w[: c.size], *s[2:], s.z[c.size :]), on_failure)
@@ -337,7 +337,7 @@ def _without_solution(owner, P, c, parts, edges):
 def _nearest(owner, n, parts, edges):
     """Status of the search for the point nearest to 0."""
     whole, vector, guess = _bordered(owner, forms.identity(n), np.zeros(n), parts, None)
-    return _solved(Request("qp", "auto", 1e-10, None, guess, "continue", {}), whole, vector, *edges).status
+    return _solved(Request("solve_qp", "qp", "auto", 1e-10, None, {}, guess, "continue"), whole, vector, *edges).status
 
 
 def _check_convex(owner, P):
@@ -363,25 +363,6 @@ def _bordered(owner, M, q, parts, z0):
     return whole, vector, z0
 
 
-class _Given(NamedTuple):
-    """A problem as it was given: numbers may be NaN, bounds and the guess single numbers; owner: the function that was called."""
-
-    owner: str
-    M: object
-    q: np.ndarray
-    lower: object
-    upper: object
-    guess: object
-
-    def check(self):
-        """Raise ValueError where a number is not valid."""
-        _checks.finite(self.owner, "q", self.q)
-        forms.bounds(self.owner, self.q.size, self.lower, self.upper)
-        _checks.finite(self.owner, "z0", np.asarray(self.guess))
-        if isinstance(self.M, np.ndarray):
-            _checks.finite(self.owner, "M", self.M)
-
-
 def _solved(request, M, q, lower, upper):
     """Check, convert, solve by the method that was asked for; of "auto" also by methods that its compiled part leaves out."""
     if type(M) is not np.ndarray and getattr(M, "format", "") == "bsr" and isinstance(request.method, str) and request.method == "nsgs":
@@ -390,7 +371,8 @@ def _solved(request, M, q, lower, upper):
     q = _checks.floats(owner, "q", q, n_dims=1)
     n = q.size
     guess = request.first_guess("z0", (n,))
-    given, tried = _Given(owner, forms.entries(owner, "M", M, (n, n)), q, lower, upper, guess), ()
+    M, tried = forms.entries(owner, "M", M, (n, n)), ()
+    given = owner, M, q, lower, upper, guess
     # 1. of large programmes, sparse factors and Lemke's method
     if n > _LARGE and kind in _PROGRAMS and method.name == "auto":
         tried = ("interior_sparse", "lemke") if n <= _DENSE_MOST else ("interior_sparse",)
@@ -406,7 +388,7 @@ def _solved(request, M, q, lower, upper):
     if n <= auto.DENSE_LIMIT and type(guess) is float:  # else from another guess, or not for lack of room
         tried = _TRIED
     tried += ("interior_sparse",) if n < _SPARSE_FROM else _DENSE if n > _DENSE_MOST else ()
-    tried += () if (given.M.diagonal() > 0.0).all() else _SWEEPS
+    tried += () if (M.diagonal() > 0.0).all() else _SWEEPS
     for name in _OTHERS:
         if table.treats(name, kind) and name not in tried:
             other = _by(given, table.find(name, kind), options)
@@ -416,43 +398,56 @@ def _solved(request, M, q, lower, upper):
 
 
 def _by(given, method, options):
-    """The `Solution` by one method. Compiled code checks the numbers; where it refuses them, the invalid field is looked for."""
-    owner, n = given.owner, given.q.size
-    row, column, data, order = forms.compressed_rows(given.M, method.reorders)
+    """The `Solution` by one method. Compiled code checks the numbers; where it refuses them, the invalid field is looked for.
+
+    given: (owner, M, q, lower, upper, guess), whose numbers may be NaN or infinite, and bounds and the guess single numbers.
+    """
+    owner, M, q, lower, upper, guess = given
+    n, (row, column, data, order) = q.size, forms.compressed_rows(M, method.reorders)
     # 1. try
     if method.in_python:
-        given.check()
-        key, problem = None, Problem(row, column, data, given.q, *forms.bounds(owner, n, given.lower, given.upper))
-        guess = np.broadcast_to(given.guess, n)
+        _check(*given)
+        key, problem = None, Problem(row, column, data, q, *forms.bounds(owner, n, lower, upper))
+        guess = np.broadcast_to(guess, n)
         status, z, w, info = _run(method, options, problem, guess)
         if forms.wants_common_units(status, options.tol, problem, z):
             status = UNCERTAIN if status == CONVERGED else REFUSED
     else:
         key = key_of(method, options, n, row, column)
-        vectors = given.q, forms.bound_of(owner, n, "lower", given.lower), forms.bound_of(owner, n, "upper", given.upper), given.guess
+        vectors = q, forms.bound_of(owner, n, "lower", lower), forms.bound_of(owner, n, "upper", upper), guess
         if order is not None:
             vectors = [x if type(x) is float else np.broadcast_to(x, n)[order] for x in vectors]
-        *numbers, guess = vectors
-        kept, status = WORKSPACES.solved(key, lambda: _workspace(method, options, row, column), (data, *numbers), guess)
+        kept = WORKSPACES.taken(key) or _workspace(method, options, row, column)
         problem, guess, z, w, info = kept.problem, kept.guess, kept.z, kept.w, kept.info
+        problem.M[...], (problem.q[...], problem.lower[...], problem.upper[...], guess[...]) = data, vectors
+        status = int(kept.solve())
         if status == REFUSED:
-            given.check()
+            _check(*given)
     # 2. certify: in common units, and with twice the digits
-    if status in (UNCERTAIN, REFUSED):
+    if status == DOUBTFUL:
+        holds, error = confirm.confirmed(options.tol, problem, z)
+        status, info[1] = (CONVERGED, info[1]) if holds else (STALLED, max(error, info[1]))
+    elif status < 0:  # REFUSED or UNCERTAIN
         common = forms.in_common_units(problem)
         if status == UNCERTAIN and _is_certain(options.tol, problem, common, z):
             status = CONVERGED
         else:
             status, z, w, info = _in_other_units(problem, common, method, options, guess)
-    elif status == DOUBTFUL:
-        holds, error = confirm.confirmed(options.tol, problem, z)
-        status, info[1] = (CONVERGED, info[1]) if holds else (STALLED, max(error, info[1]))
     # 3. result, in the order of the unknowns that was given
     z, w = (z.copy(), w.copy()) if order is None else (z[np.argsort(order)], w[np.argsort(order)])
-    n_iter, residual, *place = info.tolist()
+    n_iter, residual, place = info.tolist()
     if key is not None:
         WORKSPACES.put_back(key, kept)
-    return Solution(z, w, int(status), int(n_iter), residual, name_of(method, auto.ORDER, *place))
+    return Solution(z, w, int(status), int(n_iter), residual, name_of(method, auto.ORDER, place))
+
+
+def _check(owner, M, q, lower, upper, guess):
+    """Raise ValueError where a number is not valid."""
+    _checks.finite(owner, "q", q)
+    forms.bounds(owner, q.size, lower, upper)
+    _checks.finite(owner, "z0", np.asarray(guess))
+    if isinstance(M, np.ndarray):
+        _checks.finite(owner, "M", M)
 
 
 def _workspace(method, options, row, column):
@@ -460,7 +455,7 @@ def _workspace(method, options, row, column):
     n = row.size - 1
     problem = Problem(row, column, np.zeros(column.size), *np.zeros((3, n)))
     arguments = table.arguments_of(method, options, problem, n, np.zeros(n))
-    return Workspace(forms.solve_moderate, arguments, problem[2:], work_of(column.size, n, options.max_iter))
+    return Workspace(forms.solve_moderate, arguments, work_of(column.size, n, options.max_iter))
 
 
 def _run(method, options, problem, guess):

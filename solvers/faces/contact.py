@@ -111,7 +111,7 @@ def solve_fc2d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     >>> s.r.tolist(), s.u.tolist(), s.state.tolist()
     ([2.0, -1.0], [0.0, 2.0], ['sliding'])
     """
-    return judged(_local(Request("fc2d", method, tol, max_iter, r0, on_failure, options), W, q, mu), on_failure)
+    return judged(_local(Request("solve_fc2d", "fc2d", method, tol, max_iter, options, r0, on_failure), W, q, mu), on_failure)
 
 
 def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -158,7 +158,7 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     >>> s.r.round(12).tolist(), s.u.round(12).tolist(), s.state.tolist()
     ([2.0, -0.6, -0.8], [0.0, 2.4, 3.2], ['sliding'])
     """
-    return judged(_local(Request("fc3d", method, tol, max_iter, r0, on_failure, options), W, q, mu), on_failure)
+    return judged(_local(Request("solve_fc3d", "fc3d", method, tol, max_iter, options, r0, on_failure), W, q, mu), on_failure)
 
 
 def solve_rfc2d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -171,7 +171,7 @@ def solve_rfc2d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.r.tolist(), s.state.tolist()
     ([2.0, -1.0, -0.1], [['sliding', 'sticking']])
     """
-    return judged(_local(Request("rfc2d", method, tol, max_iter, r0, on_failure, options), W, q, mu, mu_r), on_failure)
+    return judged(_local(Request("solve_rfc2d", "rfc2d", method, tol, max_iter, options, r0, on_failure), W, q, mu, mu_r), on_failure)
 
 
 def solve_rfc3d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -203,7 +203,7 @@ def solve_rfc3d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.r.round(12).tolist(), s.state.tolist()
     ([2.0, -0.1, 0.0, -0.3, -0.4], [['sticking', 'sliding']])
     """
-    return judged(_local(Request("rfc3d", method, tol, max_iter, r0, on_failure, options), W, q, mu, mu_r), on_failure)
+    return judged(_local(Request("solve_rfc3d", "rfc3d", method, tol, max_iter, options, r0, on_failure), W, q, mu, mu_r), on_failure)
 
 
 def solve_gfc2d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -216,7 +216,7 @@ def solve_gfc2d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.v.tolist(), s.r.tolist()
     ([0.0, 0.5], [4.0, -2.0])
     """
-    return judged(_global(Request("gfc2d", method, tol, max_iter, r0, on_failure, options), M, H, q, b, mu), on_failure)
+    return judged(_global(Request("solve_gfc2d", "gfc2d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu), on_failure)
 
 
 def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -255,7 +255,7 @@ def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.v.tolist(), s.r.tolist()
     ([0.0, 0.5, 0.0], [4.0, -2.0, 0.0])
     """
-    return judged(_global(Request("gfc3d", method, tol, max_iter, r0, on_failure, options), M, H, q, b, mu), on_failure)
+    return judged(_global(Request("solve_gfc3d", "gfc3d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu), on_failure)
 
 
 def solve_grfc3d(M, H, q, b, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -268,7 +268,9 @@ def solve_grfc3d(M, H, q, b, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r
     >>> s.v.round(12).tolist()
     [0.0, 0.0, 0.0, 2.7, 3.6]
     """
-    return judged(_global(Request("grfc3d", method, tol, max_iter, r0, on_failure, options), M, H, q, b, mu, mu_r), on_failure)
+    return judged(
+        _global(Request("solve_grfc3d", "grfc3d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu, mu_r), on_failure
+    )
 
 
 def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None, on_failure="raise", **options):
@@ -379,19 +381,20 @@ def _by(problem, method, options, r0, check, proves):
     """`ContactSolution` by one method; proves: whether, without a solution, a proof is sought that there is none."""
     # 1. try
     key = key_of(method, options, problem.d, problem.row, problem.column)
-    numbers = problem.disk, problem.mu, problem.W, problem.q
-    kept, status = WORKSPACES.solved(key, lambda: _workspace(method, options, problem), numbers, r0)
-    answer, codes = kept.more
+    kept = WORKSPACES.taken(key) or _workspace(method, options, problem)
+    own = kept.problem
+    own.disk[...], own.mu[...], own.W[...], own.q[...], kept.guess[...] = problem.disk, problem.mu, problem.W, problem.q, r0
+    status, (answer, codes) = int(kept.solve()), kept.more
     res_rho, res_q, n_iter, place = answer[:_N_ANSWER].tolist()
     # 2. certify: in other units, with a proof, or closer where only one of the residuals is met
     if status == REFUSED:
         result = _in_other_units(check() if check else problem, method, options, kept.guess, proves)
     elif status != CONVERGED or not res_rho < np.inf or (method.name == "auto" and options.tol < res_q < np.inf):
         name = name_of(method, auto.ORDER, place)
-        result = _completed(_Scaled(kept.problem, kept.problem, 0, 0), options, kept.z, status, int(n_iter), name, proves)
+        result = _completed(_Scaled(own, own, 0, 0), options, kept.z, status, int(n_iter), name, proves)
     # 3. result
     else:
-        name, state = name_of(method, auto.ORDER, place), _texts(kept.problem, codes)
+        name, state = name_of(method, auto.ORDER, place), _texts(own, codes)
         result = ContactSolution(kept.z.copy(), kept.w.copy(), status, int(n_iter), res_q, res_rho, name, state)
     WORKSPACES.put_back(key, kept)
     return result
@@ -402,7 +405,7 @@ def _workspace(method, options, problem):
     own = Problem(*map(np.array, problem))
     arguments = table.arguments_of(method, options, own, problem.d, np.zeros(problem.q.size))
     more = np.zeros(_N_ANSWER + LARGEST_BLOCK), np.zeros(2 * problem.disk.size, np.int64)
-    return Workspace(solve_and_judge, arguments, (own.disk, own.mu, own.W, own.q), _work(method, problem, options), more)
+    return Workspace(solve_and_judge, arguments, _work(method, problem, options), more)
 
 
 def _work(method, problem, options):

@@ -7,26 +7,22 @@ from nsds.solvers import results, table
 
 
 class Request(NamedTuple):
-    """Arguments of a ``solve_`` function beside the problem; kind: as in `nsds.solvers.methods`; caller: where the name is another."""
+    """Arguments of a ``solve_`` function beside the problem; owner: its name, which begins errors; kind: as in `nsds.solvers.methods`."""
 
+    owner: str
     kind: str
     method: object
     tol: float
     max_iter: int | None
+    options: dict
     guess: object
     on_failure: str
-    options: dict
-    caller: str = ""
-
-    @property
-    def owner(self):
-        """Name of the function, which begins errors."""
-        return self.caller or f"solve_{self.kind}"
 
     def choice(self):
         """(`Method`, options for kernels); errors where these, or the policy on failure, are not valid."""
-        results.check_policy(self.owner, self.on_failure)
-        return table.asked(self.owner, self.kind, self.method, self.tol, self.max_iter, self.options)
+        owner, kind, method, tol, max_iter, options, _, on_failure = self
+        results.check_policy(owner, on_failure)
+        return table.asked(owner, kind, method, tol, max_iter, options)
 
     def first_guess(self, field, shape):
         """The first guess, of this shape but with any numbers; 0 where none is given."""
@@ -34,5 +30,5 @@ class Request(NamedTuple):
 
 
 def name_of(method, order, place):
-    """Name of a method in a result; of "auto" also of the method that it ended with, by the place in its order."""
+    """Name of a method in a result; of "auto" also that of the method that it ended with, by its place in the order."""
     return f"auto: {order[int(place)]}" if method.name == "auto" else method.name

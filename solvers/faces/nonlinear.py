@@ -105,7 +105,9 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
     owner = "solve_ncp"
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
     feasible = _Set(np.zeros(z0.size), np.full(z0.size, np.inf))
-    return judged(_solved(Request("ncp", method, tol, max_iter, z0, on_failure, {}), F, jac, parameters, pattern, feasible), on_failure)
+    return judged(
+        _solved(Request("solve_ncp", "ncp", method, tol, max_iter, {}, z0, on_failure), F, jac, parameters, pattern, feasible), on_failure
+    )
 
 
 def solve_mcp(
@@ -145,7 +147,9 @@ def solve_mcp(
     owner = "solve_mcp"
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
     feasible = _Set(*forms.bounds(owner, z0.size, lower, upper))
-    return judged(_solved(Request("mcp", method, tol, max_iter, z0, on_failure, {}), F, jac, parameters, pattern, feasible), on_failure)
+    return judged(
+        _solved(Request("solve_mcp", "mcp", method, tol, max_iter, {}, z0, on_failure), F, jac, parameters, pattern, feasible), on_failure
+    )
 
 
 def solve_vi(
@@ -202,7 +206,7 @@ def solve_vi(
     else:
         G = forms.blocks([[matrix] for matrix, _ in rows]).tocsr() if rows else np.zeros(0)
     feasible = _Set(*bounds, G, np.concatenate([np.zeros(0), *(vector for _, vector in rows)]), sizes)
-    request = Request("vi" if cones is None else "soclcp", method, tol, max_iter, z0, on_failure, {}, owner)
+    request = Request(owner, "vi" if cones is None else "soclcp", method, tol, max_iter, {}, z0, on_failure)
     s = _solved(request, F, jac, parameters, pattern, feasible)
     z, multipliers = np.split(s.z, [n])
     w = s.w[:n] + (G.T @ multipliers if rows else 0.0)
@@ -261,7 +265,7 @@ def solve_soclcp(M, q, cones, mu=1.0, z0=None, method="auto", tol=1e-10, max_ite
     bounds = np.full(q.size, -np.inf), np.full(q.size, np.inf)
     functions = np.array([address(CALLBACK, _affine), address(CALLBACK, _matrix)], np.uintp)
     problem = Problem(functions, data, np.zeros(0), np.zeros(0), *bounds, sizes)
-    s = _run(Request("soclcp", method, tol, max_iter, z0 * scale, on_failure, {}), problem)
+    s = _run(Request("solve_soclcp", "soclcp", method, tol, max_iter, {}, z0 * scale, on_failure), problem)
     z = s.z / scale
     return judged(s._replace(z=z, w=M @ z + q), on_failure)
 
