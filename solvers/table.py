@@ -221,7 +221,7 @@ def solver(
         asked for 1e-10, which they mostly reach, and equations of rigid bodies hold as `newton_tol` of the scheme says; by "auto" and
         `nsds.rattle` 1e-2 of more than 64 contacts where sweeps do not get closer soon, see the notes).
     max_iter : int, optional
-        Iteration limit; if not given the method's own, which also keeps the work to some seconds. Of "auto" for contacts: of all methods
+        Iteration limit; if not given the method's own, which also bounds the time to a few seconds. Of "auto" for contacts: of all methods
         together.
     weight : float, optional
         Of rows with bounds: omega of psor, the regularisation of rpgs, the search direction of latin.
@@ -427,7 +427,7 @@ def _not_single(owner, name):
 
 
 def name_of_law(name):
-    """What the function of a law is called that is known by a name."""
+    """Name of the function of a user's law, from the name of its method."""
     return _BROUGHT[name][0].__name__
 
 
@@ -531,8 +531,7 @@ def _kernel_options(record, kind):
 def asked(owner, kind, method, tol, max_iter, given):
     """`chosen` of the arguments of a function that solves one problem: given, its further options by name; a record brings its own."""
     if type(method) is str and not given and type(tol) is float and (max_iter is None or type(max_iter) is int):
-        name, options = _plainly_asked(owner, kind, method, tol, max_iter)
-        return find(name, kind, owner), options
+        return _plainly_asked(owner, kind, method, tol, max_iter)
     if not isinstance(method, (np.ndarray, np.void)):
         names = (*_CLASS_OF[kind].options, "work_size")
         unknown = [field for field in given if field not in names]
@@ -551,9 +550,9 @@ def asked(owner, kind, method, tol, max_iter, given):
 
 @lru_cache(maxsize=64)
 def _plainly_asked(owner, kind, name, tol, max_iter):
-    """(name, options for kernels) of a method's name, tolerance and limit, which are those of most calls."""
-    find(name, kind, owner)
-    return _understood(owner, kind, record_of(owner, name, tol, max_iter).tobytes())
+    """`asked` with a method's name, tolerance and limit alone, as in most calls."""
+    method = find(name, kind, owner)
+    return method, _understood(owner, kind, record_of(owner, name, tol, max_iter).tobytes())[1]
 
 
 def methods(kind="lcp"):

@@ -17,7 +17,7 @@ from nsds.model.validation import runnable
 from nsds.schemes.options.projection import moreau_jean_combined_projection
 from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import stepper
-from nsds.solvers.desks import left_at_interrupts
+from nsds.solvers.workspaces import left_at_interrupts
 from nsds.status import ACCELERATING, CONVERGED, MAX_ITER, NEWTON, advice, has_failed
 
 _PROBE = -10  # forces are first evaluated in a step of 2^-10 s

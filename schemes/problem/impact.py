@@ -18,17 +18,17 @@ from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.rows import IMPACTS
 from nsds.solvers.box.signature import diagonal
 from nsds.solvers.impact import multiple, poisson
+from nsds.solvers.impact.signature import LAW, N_INFO, call_law, impact_of
 from nsds.status import CONVERGED, IMPACT
 
 _POISSON = IMPACTS.index("poisson")
 _TOL = 1e-10  # of a step of the integration, relative to the largest velocity, or of the problems of Poisson's law
 _ENOUGH = 1e-7  # residual up to which these are solved
 _PER_CONTACT = 5  # floats beside those that the law needs
-N_INFO = 2
 _REDUNDANT = 1e-12  # relative to an equation's diagonal entry: its remainder if others imply it
 
-address_of_multiple_impact = on_demand(multiple.SIGNATURE, multiple.multiple_impact)
-address_of_poisson_impact = on_demand(poisson.SIGNATURE, poisson.poisson_impact)
+address_of_multiple_impact = on_demand(LAW, multiple.multiple_impact)
+address_of_poisson_impact = on_demand(LAW, poisson.poisson_impact)
 
 
 def place_impacts(plan, unknowns, work, iwork):
@@ -42,12 +42,9 @@ def place_impacts(plan, unknowns, work, iwork):
     if n_reduced:
         n_contacts = int(is_contact.sum())
         row, column = n_contacts * np.arange(n_contacts + 1), np.tile(np.arange(n_contacts), n_contacts)
-    sizes = [(0, 0)]
-    if law == _POISSON:
-        sizes += [poisson.work_size(row.size - 1, row, column, constraints["component"][is_contact])]
-    elif law:
-        sizes += [multiple.work_size(constraints["component"][is_contact])]
-    floats, integers = np.max(sizes, axis=0)
+    floats, integers = 0, 0
+    if law:
+        floats, integers = (poisson if law == _POISSON else multiple).work_size(row, column, constraints["component"][is_contact])
     work.place(plan, impact=floats + _PER_CONTACT * n + N_INFO, whole=n_reduced**2, reduced=n_reduced**2)
     iwork.place(plan, mode=integers, chosen=n, place_in_contact=n, reduced_row=n_reduced + 1, reduced_column=n_reduced**2)
     plan["n_impact"], plan["n_mode"] = floats, integers
@@ -95,16 +92,11 @@ def state_impact(p, n, W, row, column, constraints, entries, memory):
     scratch, mode = view(work, p.impact + _PER_CONTACT * n + N_INFO, p.n_impact), view(iwork, p.mode, p.n_mode)
     component = view(iwork, p.place_in_contact, m)
     u, P, e, mu, stiffness = view(u, 0, m), view(P, 0, m), view(e, 0, m), view(mu, 0, m), view(stiffness, 0, m)
-    if p.impact_law == _POISSON:
-        status = poisson.call_poisson_impact(
-            address_of_poisson_impact(), (row, column, matrix, component, mu, e, _TOL, noise, u, P, info, scratch, mode)
-        )
-        status = CONVERGED if info[1] <= _ENOUGH else status
-    else:
-        status = multiple.call_multiple_impact(
-            address_of_multiple_impact(),
-            (row, column, matrix, component, mu, stiffness, exponent, e, _TOL, noise, u, P, info, scratch, mode),
-        )
+    impact = impact_of((row, column, matrix, component, mu, e, stiffness, exponent))
+    law = address_of_poisson_impact() if p.impact_law == _POISSON else address_of_multiple_impact()
+    status = call_law(law, (impact, _TOL, noise, u, P, info, scratch, mode))
+    if p.impact_law == _POISSON and info[1] <= _ENOUGH:
+        status = CONVERGED
     # 4. impulses and rebounds of the contacts
     for a in range(m):
         c = constraints[iwork[p.active + iwork[p.chosen + a]]]

@@ -11,7 +11,7 @@ from nsds.collision import WORLD
 from nsds.maths.vectors import norm
 from nsds.schemes.rigid import blocks
 from nsds.schemes.rigid import collisions as contacts
-from nsds.solvers.contact.signature import EQUATION, law_error, most_hidden
+from nsds.solvers.contact.signature import EQUATION, Cone, law_error, most_hidden
 
 _LEAST = 2.0**-400  # of the sum of squares of q: below it squares of residuals may be subnormal
 _STEADY = 0.1  # of the tolerance: change of velocity in a step of contacts among which many impulses are solutions
@@ -65,7 +65,7 @@ def error(aim, n, collisions, p, memory):
                 turning = blocks.block_norm(p.stride, A, 1, 0) + blocks.block_norm(p.stride, A, 1, 1) * longest
                 of_point += straight + turning * arm
                 of_turn += turning
-        s += law_error(disk, mu[2 * c], mu[2 * c + 1], d, at, of_point, of_point, of_turn, r, u, 1.0)
+        s += law_error(Cone(d, disk, mu[2 * c], mu[2 * c + 1]), at, (of_point, of_point, of_turn), r, u, 1.0)
         scale = max(scale, of_point, of_turn)
     # 3. equations and tiny velocities need the accurate residual of the matrix
     if has_equations or not size > _LEAST:

@@ -30,7 +30,6 @@ from nsds.solvers.bodies.rigid_contact import (  # fmt: skip
     build_record,
     extrapolate,
     follow,
-    frozen_map,
     mean_of_record,
     record_size,
     relax_3,
@@ -41,12 +40,12 @@ from nsds.solvers.bodies.rigid_contact import (  # fmt: skip
     velocity_5,
 )
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import EQUATION, keep_better, mean_diagonal, modify, natural_map, norm
+from nsds.solvers.contact.signature import EQUATION, cone_of, keep_better, mean_diagonal, modify, natural_map, natural_map_with, norm
 from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, STALLED
 
 
 class Problem(NamedTuple):
-    """What `nsgs_rigid` solves: nc contacts, and np general blocks behind them; n of both."""
+    """Problem of `nsgs_rigid`: nc contacts, and np general blocks behind them; n of both."""
 
     d: int  # components of each: 3, with rolling friction 5
     begin: NDArray  # groups of contacts in the order of the sweep, see `slabs.order`
@@ -58,7 +57,7 @@ class Problem(NamedTuple):
     b: NDArray  # (n d,)
     panel_body: NDArray  # (2 np,)
     H: NDArray  # (np, d, 12): of general blocks, on (v_a, omega_a, v_b, omega_b)
-    diagonal: NDArray  # (np, d): what comes to the diagonal of W of general blocks
+    diagonal: NDArray  # (np, d): added to the diagonal of W of general blocks
     inverse: NDArray  # (10 n_bodies,): 1/m, inverse of the angular iteration matrix by rows; zeros: cannot be moved
     v_free: NDArray  # (6 n_bodies,): of the centre of mass, and omega, both in inertial axes
 
@@ -91,7 +90,7 @@ class Layout(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How fast the next sweep goes; see `_faster`."""
+    """Over-relaxation of the next sweep; see `_faster`."""
 
     beta: float  # of the last change of r, by which the sweep begins ahead
     t: float  # of Nesterov's rule
@@ -113,7 +112,7 @@ _MOMENTUM, _LESS, _MORE = 0.9, 0.5, 0.95  # bound of beta, when sweeps get no cl
 _GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
 _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
-_SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
+_SPACING = 10  # sweeps between checks of the residual, or a tenth of those done; a twentieth where the changes promise a solution
 _PATIENCE = 500  # sweeps without progress
 _SHARE = 0.1  # of the velocities at contacts: an error that counts beside them
 _PATIENT, _MOST_OWED = 50, 300  # sweeps until what is owed is enough although bodies hardly move, and until it is given up
@@ -169,11 +168,12 @@ def _panel_act(row, i, j, G, B, r_a):
 @kernel
 def _relax_panels(beta, gain, p, s, w):
     """Solves the general blocks one after the other, as `relax_block` does with a contact; returns the sum of squares of changes."""
-    d, disk, mu, r, n_contacts, moved = p.d, p.disk, p.mu, s.r, p.body.size // 2, 0.0
+    d, disk, r, n_contacts, moved = p.d, p.disk, s.r, p.body.size // 2, 0.0
     u, now, new, q = view(w.own, 0, 5), view(w.own, 5, 5), view(w.own, 10, 5), view(w.own, 15, 5)
     spare = view(w.own, 45, one.SCRATCH)
     for c in range(n_contacts, disk.size):
         i, j, k, trace = s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, c - n_contacts, 0.0
+        cone = cone_of(c, d, disk, p.mu)
         extrapolate(d, d * c, beta, r, s.r_before, now)
         for a in range(d):
             new[a] = now[a]
@@ -183,13 +183,13 @@ def _relax_panels(beta, gain, p, s, w):
             for e in range(d):
                 q[a] -= w.W[(d * k + a) * d + e] * now[e]
         if gain < 0.0 or disk[c] == EQUATION:
-            one.solve_contact(one.AUTO, d, disk[c], mu[2 * c], mu[2 * c + 1], w.W, d * d * k, q, new, spare)
+            one.solve_contact(one.AUTO, cone, w.W, d * d * k, q, new, spare)
         elif trace > 0.0:
             q[0] += s.S[c]
-            solve_frozen(d, disk[c], mu[2 * c], mu[2 * c + 1], w.W, d * d * k, q, new, spare)
+            solve_frozen(cone, w.W, d * d * k, q, new, spare)
             q[0] -= s.S[c]
             one.product(d, w.W, d * d * k, new, q, u)
-            follow(gain, c, disk[c], mu[2 * c], mu[2 * c + 1], d, u, s.S)
+            follow(gain, c, cone, u, s.S)
         for a in range(d):
             r[d * c + a] = new[a]
             _panel_act(d * k + a, i, j, w.G, s.B, new[a] - now[a])
@@ -282,7 +282,7 @@ def _residuals_of_some(first, last, unit, mu, s, u):
         if _D == 5:
             u[_D * c + 3], u[_D * c + 4] = u_3 + R[k + B_AT + 3], u_4 + R[k + B_AT + 4]
         if unit > 0.0:
-            squares += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * unit**2
+            squares += natural_map(1.0 / unit, cone_of(c, int64(_D), disk, mu), c * _D, s.r, u, x) * unit**2
     return squares
 
 
@@ -389,7 +389,7 @@ def _unit_of_impulses(d, disk, R, W):
 @kernel
 def _panel_residuals(unit, p, s, u):
     """Sum of squares of res_q of the general blocks, unless unit is 0. Out: u."""
-    d, mu, n_contacts, x, squares = p.d, p.mu, p.body.size // 2, stack(5), 0.0
+    d, n_contacts, x, squares = p.d, p.body.size // 2, stack(5), 0.0
     for c in range(n_contacts, p.disk.size):
         k = c - n_contacts
         i, j = s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY
@@ -397,7 +397,7 @@ def _panel_residuals(unit, p, s, u):
             row = d * k + a
             u[d * c + a] = p.b[d * c + a] + p.diagonal[row] * s.r[d * c + a] + _panel_velocity(row, i, j, p.H, s.B)
         if unit > 0.0:
-            squares += natural_map(1.0 / unit, p.disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, s.r, u, x) * unit**2
+            squares += natural_map(1.0 / unit, cone_of(c, d, p.disk, p.mu), c * d, s.r, u, x) * unit**2
     return squares
 
 
@@ -450,7 +450,7 @@ def _sweep_all(beta, gain, p, s, w):
 
 @tiny
 def _first_pace(most):
-    """Of the first sweep, where beta is at most so large."""
+    """`Pace` of the first sweep, where beta is at most so large."""
     return Pace(0.0, 1.0, most, math.inf, 0, 0.5)
 
 
@@ -498,9 +498,9 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
     p: `Problem`; options: `Options`. The law of contacts, info and statuses: as for reduced problems (`nsds.solvers.contact.signature`),
     but residuals are relative to ``||H v_free + b||``. Of the inverse of an angular iteration matrix W_cc only knows the symmetric part,
     in a preconditioner's role.
-    In/out: r (n d,), the best looked at. Out: v (6 n_bodies,), u (n d,), info. The bits do not depend on the number of cores.
+    In/out: r (n d,), the best that was checked. Out: v (6 n_bodies,), u (n d,), info. The bits do not depend on the number of cores.
     References: Jourdan, Alart, Jean, CMAME 155 (1998) 31–47; Nesterov, Soviet Mathematics Doklady 27 (1983) 372–376 (the rule for beta);
-    O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it begins anew).
+    O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it restarts).
     """
     n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, _most_sweeps(options)
     w = _layout(p.d, n_contacts, p.disk.size, world, p.begin.size - 1, work)
@@ -564,7 +564,7 @@ def _begin(p, s, w, u, info):
 def _slips(d, disk, mu, u, S):
     """``S = mu ||u_T|| + mu_r ||u_R||`` of all contacts. Out: S."""
     for c in range(disk.size):
-        S[c] = modify(disk[c], mu[2 * c], mu[2 * c + 1], d, d * c, u) if disk[c] != EQUATION else 0.0
+        S[c] = modify(cone_of(c, d, disk, mu), d * c, u) if disk[c] != EQUATION else 0.0
 
 
 @kernel
@@ -572,13 +572,13 @@ def _frozen_residual(unit, p, s, u):
     """(root of the sum of squares of the natural map with slip S, largest ``|S - mu ||u_T|| - mu_r ||u_R|||`` of contacts that press)."""
     d, disk, mu, r, x, squares, off = p.d, p.disk, p.mu, s.r, stack(5), 0.0, 0.0
     for c in range(disk.size):
+        cone = cone_of(c, d, disk, mu)
         if disk[c] == EQUATION:
-            squares += natural_map(1.0, EQUATION, 0.0, 0.0, d, d * c, r, u, x)
+            squares += natural_map(1.0, cone, d * c, r, u, x)
         else:
-            mu_c, mu_r = mu[2 * c], mu[2 * c + 1]
-            squares += frozen_map(1.0 / unit, disk[c], mu_c, mu_r, d, d * c, r, u, s.S[c], x) * unit**2
+            squares += natural_map_with(s.S[c], 1.0 / unit, cone, d * c, r, u, x) * unit**2
             if r[d * c] > 0.0:
-                off = max(off, abs(s.S[c] - modify(disk[c], mu_c, mu_r, d, d * c, u)))
+                off = max(off, abs(s.S[c] - modify(cone, d * c, u)))
     return math.sqrt(squares), off
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nsds._jit import kernel, specialised, stack, tiny, view
 from nsds.maths.vectors import cross, dot, times, times_transposed
 from nsds.solvers.contact import local
-from nsds.solvers.contact.signature import EQUATION, modify, project
+from nsds.solvers.contact.signature import EQUATION, Cone, modify, project
 
 BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular iteration matrix (9)
 
@@ -29,7 +29,7 @@ _D = 3  # components of a contact; bound by `specialised`
 
 
 class State(NamedTuple):
-    """What relaxing a contact reads and changes; contacts come first, general blocks behind them."""
+    """State that relaxing a contact reads and changes; contacts come first, general blocks behind them."""
 
     disk: NDArray  # (n,)
     R: NDArray  # records of the contacts
@@ -219,13 +219,13 @@ def _unpack_block(d, R, k, W):
 
 
 @tiny
-def _by_law(d, disk, mu, mu_r, trace, q, new, W, scratch):
+def _by_law(cone, trace, q, new, W, scratch):
     """Solves ``u = W r + q`` for r, as good as without memory of the sweep. In: new, the guess; out: new. trace: of W."""
-    if disk != EQUATION and (trace == 0.0 or q[0] >= 0.0):
-        for a in range(d):
+    if cone.disk != EQUATION and (trace == 0.0 or q[0] >= 0.0):
+        for a in range(cone.d):
             new[a] = 0.0
     else:
-        local.solve_contact(local.AUTO, d, disk, mu, mu_r, W, int64(0), q, new, scratch)
+        local.solve_contact(local.AUTO, cone, W, int64(0), q, new, scratch)
 
 
 @tiny
@@ -238,9 +238,9 @@ def extrapolate(d, at, beta, r, r_before, now):
 
 
 @tiny
-def follow(gain, c, disk, mu, mu_r, d, u, S):
+def follow(gain, c, cone, u, S):
     """``S_c <- S_c + gain (mu ||u_T|| + mu_r ||u_R|| - S_c)``."""
-    S[c] += gain * (modify(disk, mu, mu_r, d, 0, u) - S[c])
+    S[c] += gain * (modify(cone, 0, u) - S[c])
 
 
 @kernel
@@ -254,7 +254,8 @@ def _solve_slowly(d, disk, R, k, scratch):
         trace += abs(W[a * (d + 1)])
         for e in range(d):
             q[a] -= W[a * d + e] * r[e]
-    _by_law(d, disk, R[k + B_AT + d], R[k + B_AT + d + 1], trace, q, new, W, view(scratch, 45, local.SCRATCH))
+    cone = Cone(d, disk, R[k + B_AT + d], R[k + B_AT + d + 1])
+    _by_law(cone, trace, q, new, W, view(scratch, 45, local.SCRATCH))
 
 
 @tiny
@@ -304,12 +305,13 @@ def relax_3(c, beta, gain, s, scratch):
 
 
 @kernel
-def solve_frozen(d, disk, mu, mu_r, W, k, q, r, scratch):
+def solve_frozen(cone, W, k, q, r, scratch):
     """``min r W r / 2 + q r`` over the cone of a contact, for the d × d block at W[k]: the law of ``u = W r + q`` with the slip in q_N.
 
     By projections ``y <- P(y - (W y + q) / L)`` in coordinates in which N, T and R have diagonals of 1; L: the largest sum of a row of W.
     In/out: r (d,). Work: scratch (40,).
     """
+    d, disk, mu, mu_r = cone
     s, y, x, A, largest = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 25), 0.0
     _diagonal_scales(d, disk, W, k, s)
     for a in range(d):
@@ -318,6 +320,7 @@ def solve_frozen(d, disk, mu, mu_r, W, k, q, r, scratch):
             A[a * d + e] = W[k + a * d + e] / (s[a] * s[e])
             size += abs(A[a * d + e])
         largest = max(largest, size)
+    scaled = Cone(d, disk, mu * s[1] / s[0], mu_r * s[d - 1] / s[0])
     for _ in range(_PROJECTIONS):
         change = size = 0.0
         for a in range(d):
@@ -325,7 +328,7 @@ def solve_frozen(d, disk, mu, mu_r, W, k, q, r, scratch):
             for e in range(d):
                 x[a] += A[a * d + e] * y[e]
             x[a] = y[a] - x[a] / largest
-        project(disk, mu * s[1] / s[0], mu_r * s[d - 1] / s[0], d, 0, x)
+        project(scaled, 0, x)
         for a in range(d):
             change, size, y[a] = max(change, abs(x[a] - y[a])), max(size, abs(x[a])), x[a]
         if change <= _AT_REST * size:
@@ -350,19 +353,6 @@ def _diagonal_scales(d, disk, W, k, s):
     s[0] = math.sqrt(W[k]) if W[k] > 0.0 else 1.0
 
 
-@tiny
-def frozen_map(rho, disk, mu, mu_r, d, first, r, u, slip, x):
-    """As `natural_map` with the slip given; x (5,): scratch that ends as the projection."""
-    s = 0.0
-    for a in range(d):
-        x[a] = r[first + a] - rho * (u[first + a] + (slip if a == 0 else 0.0))
-    project(disk, mu, mu_r, d, 0, x)
-    for a in range(d):
-        v = rho * (u[first + a] + (slip if a == 0 else 0.0))
-        s += (v + ((r[first + a] - v) - x[a])) ** 2
-    return s
-
-
 def _relax_block(c, beta, gain, s, scratch):
     """As `relax_3` for blocks of any kind, and where gain is at least 0 with the slip S of each contact held, which follows u afterwards.
 
@@ -374,7 +364,7 @@ def _relax_block(c, beta, gain, s, scratch):
     spare = view(scratch, 45, local.SCRATCH)
     _unpack_block(_D, R, k, W)
     u[0], u[1], u[2], u[3], u[4] = _velocity(k, i, j, R, B)
-    mu, mu_r, trace, moved, along = R[k + B_AT + _D], R[k + B_AT + _D + 1], 0.0, 0.0, 0.0
+    cone, trace, moved, along = Cone(int64(_D), disk, R[k + B_AT + _D], R[k + B_AT + _D + 1]), 0.0, 0.0, 0.0
     extrapolate(_D, _D * c, beta, s.r, s.r_before, now)
     for a in range(_D):
         new[a] = now[a]
@@ -384,12 +374,12 @@ def _relax_block(c, beta, gain, s, scratch):
         for e in range(_D):
             q[a] -= W[a * _D + e] * now[e]
     if gain < 0.0:
-        _by_law(int64(_D), disk, mu, mu_r, trace, q, new, W, spare)
+        _by_law(cone, trace, q, new, W, spare)
     elif disk == EQUATION:
-        local.solve_contact(local.AUTO, int64(_D), disk, mu, mu_r, W, int64(0), q, new, spare)
+        local.solve_contact(local.AUTO, cone, W, int64(0), q, new, spare)
     elif trace > 0.0:
         q[0] += s.S[c]
-        solve_frozen(int64(_D), disk, mu, mu_r, W, int64(0), q, new, spare)
+        solve_frozen(cone, W, int64(0), q, new, spare)
     for a in range(_D):
         s.r[_D * c + a] = new[a]
         now[a] = new[a] - now[a]
@@ -399,7 +389,7 @@ def _relax_block(c, beta, gain, s, scratch):
         for a in range(_D):
             for e in range(_D):
                 u[a] += W[a * _D + e] * now[e]
-        follow(gain, c, disk, mu, mu_r, _D, u, s.S)
+        follow(gain, c, cone, u, s.S)
     _act(k, i, j, R, B, now[0], now[1], now[2], now[3], now[4])
     return moved * W[0] ** 2, along * W[0] ** 2
 

@@ -8,7 +8,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel
 from nsds.solvers.box.signature import MINOR, Problem, call_solver, entry, exact_error, hides_data, largest_in_row, row_sum
-from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN
+from nsds.solvers.workspaces import DOUBTFUL, REFUSED, UNCERTAIN
 from nsds.status import CONVERGED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
@@ -78,7 +78,7 @@ def compressed_rows(M, reorder=False):
     order is None where the unknowns keep their places; else row k of the result is row order[k] of M.
     """
     n = M.shape[0]
-    if not hasattr(M, "tocsr"):
+    if type(M) is np.ndarray:
         if n < _SPARSE_FROM or np.count_nonzero(M) > _DENSITY * n**2:
             return *_dense_pattern(n), M.reshape(-1), None
         i, j = np.nonzero(M)
@@ -392,6 +392,22 @@ def identity(n):
     from scipy.sparse import eye_array
 
     return eye_array(n, format="coo")
+
+
+def constraints(owner, edges, G, g, A, b):
+    """(matrices and vectors, bounds) of bounds and the rows ``G z >= g`` and ``A z = b``, either of which may be None.
+
+    Bounds are those of z, followed by those of the multipliers of the rows.
+    """
+    n, parts = edges[0].size, []
+    for names, matrix, vector, low in ((("G", "g"), G, g, 0.0), (("A", "b"), A, b, -np.inf)):
+        if (matrix is None) != (vector is None):
+            raise ValueError(f"{owner}: {names[0]} and {names[1]} belong together")
+        if matrix is not None:
+            parts.append(polyhedron(owner, n, matrix, vector, names))
+            size = parts[-1][1].size
+            edges = [np.concatenate([side, np.full(size, bound)]) for side, bound in zip(edges, (low, np.inf), strict=True)]
+    return parts, edges
 
 
 def polyhedron(owner, n, G, g, names=("G", "g")):

@@ -4,7 +4,18 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers.contact import block_lu
-from nsds.solvers.contact.signature import EQUATION, diagonal_block, judge, keep_better, mean_diagonal, modify, multiply, norm, project
+from nsds.solvers.contact.signature import (
+    EQUATION,
+    cone_of,
+    diagonal_block,
+    judge,
+    keep_better,
+    mean_diagonal,
+    modify,
+    multiply,
+    norm,
+    project,
+)
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
 
 _LIMIT = 10_000
@@ -13,7 +24,7 @@ _RELAXATION = 1.5
 _RATIO = 3.0  # of the two residuals, above which rho changes
 _POWER, _CHANGE = 0.2, 0.05  # of the condition number: in the first rho, and in its changes
 _POWER_STEPS = 20  # for the largest eigenvalue
-_CHECKED = 5  # iterations between two looks at the residual
+_CHECKED = 5  # iterations between two checks of the residual
 _AT_ONCE, _WAIT = 10, 50  # changes of rho that may follow each other; iterations between the later ones
 
 
@@ -77,16 +88,16 @@ def _start(problem, d, r, x, z, work):
     disk, mu = problem.disk, problem.mu
     for c in range(disk.size):
         if disk[c] != EQUATION:
-            project(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r)
+            project(cone_of(c, d, disk, mu), c * d, r)
     multiply(problem.row, problem.column, problem.W, problem.q, r, z)
     for c in range(disk.size):
         first = c * d
         if disk[c] != EQUATION:
-            z[first] += modify(disk[c], mu[2 * c], mu[2 * c + 1], d, first, z)
+            z[first] += modify(cone_of(c, d, disk, mu), first, z)
         for i in range(d):
             x[first + i], work[i] = r[first + i], -z[first + i]
         if disk[c] != EQUATION:
-            project(disk[c], mu[2 * c], mu[2 * c + 1], d, 0, work)
+            project(cone_of(c, d, disk, mu), 0, work)
         for i in range(d):
             z[first + i] += work[i]
 
@@ -99,7 +110,7 @@ def _right_hand_side(rho, problem, d, D, x, y, z, rhs):
         for i in range(c * d, (c + 1) * d):
             rhs[i] = D[c] * (rho * y[i] + _PROXIMAL * x[i]) + z[i] - q[i]
         if disk[c] != EQUATION:
-            rhs[c * d] -= modify(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, z)
+            rhs[c * d] -= modify(cone_of(c, d, disk, mu), c * d, z)
 
 
 @kernel
@@ -113,7 +124,7 @@ def _advance(rho, problem, D, x_new, x, y, z, work):
             x_new[first + i] += (_RELAXATION - 1.0) * (x_new[first + i] - y[first + i])
             work[i] = x_new[first + i] - z[first + i] / (rho * D[c])
         if disk[c] != EQUATION:
-            project(disk[c], mu[2 * c], mu[2 * c + 1], d, 0, work)
+            project(cone_of(c, d, disk, mu), 0, work)
         for i in range(d):
             k = first + i
             primal = max(primal, root * abs(x_new[k] - work[i]))
@@ -131,9 +142,9 @@ def admm(problem, options, r, u, info, work, iwork):
         y <- P_K(x - z / (rho D)),   z <- z - rho D (x - y)
 
     with D the mean diagonal of each contact's block and eta = 1e-6. The guess is y, and gives z. Where the residuals of ``x = y`` and of
-    ``W x + q + s = z`` differ by more than a factor of 3, rho is multiplied or divided by ``κ^0.05``, and the matrix factorised anew;
+    ``W x + q + s = z`` differ by more than a factor of 3, rho is multiplied or divided by ``κ^0.05``, and the matrix factorised again;
     ``κ = ||D^-1/2 W D^-1/2|| / eta``, and rho begins with ``eta κ^0.7``. options.rho: a rho that stays as it is.
-    For positive semidefinite W, redundant contacts included. The best y looked at is returned.
+    For positive semidefinite W, redundant contacts included. The best y that was checked is returned.
     MAX_ITER; SINGULAR: a pivot vanished; UNSUITED: more than `block_lu.LARGEST`.
     Reference: Carpentier, Le Lidec and Montaut, From compliant to rigid contact simulation, RSS 2024, whose rho follows every iteration
     and which does not relax.

@@ -24,7 +24,7 @@ ALART_CURNIER, JEAN_MOREAU = 0, 1
 
 @tiny
 def largest_eigenvalue(W, k, d, first, last):
-    """Of the symmetric part of rows and columns first..last - 1 (two at most) of the d × d block at W[k]; 1 where there are none."""
+    """Largest eigenvalue of the symmetric part of rows and columns first..last - 1 (two at most) of the block at W[k]; 1 of none."""
     if last == first:
         return 1.0
     a = W[k + first * (d + 1)]
@@ -44,19 +44,19 @@ def split_rho(disk, d, W, k, rho):
 
 
 @inlined
-def _disk_equation(form, mu, b, rho_n, rho_t, d, first, last, at, r, u, F, A, B):
+def _disk_equation(form, mu, b, rho_n, rho_t, d, first, last, r, u, F, A, B):
     """Rows first..last - 1 of F, A and B."""
     g, size = mu * b, 0.0
     for i in range(first, last):
-        F[i] = r[at + i] - rho_t * u[at + i]
+        F[i] = r[i] - rho_t * u[i]
         size += F[i] * F[i]
     size = math.sqrt(size)
     if b > 0.0 and size <= g:
         for i in range(first, last):
-            F[i], A[i * (d + 1)] = u[at + i], 1.0
+            F[i], A[i * (d + 1)] = u[i], 1.0
     elif not g > 0.0:
         for i in range(first, last):
-            F[i], B[i * (d + 1)] = r[at + i] / rho_t, 1.0 / rho_t
+            F[i], B[i * (d + 1)] = r[i] / rho_t, 1.0 / rho_t
     else:
         beta = g / size
         for i in range(first, last):
@@ -70,23 +70,24 @@ def _disk_equation(form, mu, b, rho_n, rho_t, d, first, last, at, r, u, F, A, B)
                 B[i * d + j] = -A[i * d + j] / rho_t
             B[i * (d + 1)] += 1.0 / rho_t
         for i in range(first, last):
-            F[i] = (r[at + i] - beta * F[i]) / rho_t
+            F[i] = (r[i] - beta * F[i]) / rho_t
 
 
 @kernel
-def evaluate(form, disk, mu, mu_r, rho, d, at, r, u, F, A, B):
-    """F of the contact whose r and u begin at ``at``, with ``A = ∂F/∂u`` and ``B = ∂F/∂r`` (d, d); rho (3,): of N, T and R."""
+def evaluate(form, cone, rho, r, u, F, A, B):
+    """F of a contact, from its r and u, with ``A = ∂F/∂u`` and ``B = ∂F/∂r`` (d, d); rho (3,): of N, T and R."""
+    d, disk, mu, mu_r = cone
     for i in range(d * d):
         A[i] = B[i] = 0.0
     if disk == EQUATION:
         for i in range(d):
-            F[i], A[i * (d + 1)] = u[at + i], 1.0
+            F[i], A[i * (d + 1)] = u[i], 1.0
         return
-    x_n = r[at] - rho[0] * u[at]
+    x_n = r[0] - rho[0] * u[0]
     if x_n > 0.0:
-        F[0], A[0] = u[at], 1.0
+        F[0], A[0] = u[0], 1.0
     else:
-        F[0], B[0] = r[at] / rho[0], 1.0 / rho[0]
-    b = max(x_n if form == ALART_CURNIER else r[at], 0.0)
-    _disk_equation(form, mu, b, rho[0], rho[1], d, 1, 1 + disk, at, r, u, F, A, B)
-    _disk_equation(form, mu_r, b, rho[0], rho[2], d, 1 + disk, d, at, r, u, F, A, B)
+        F[0], B[0] = r[0] / rho[0], 1.0 / rho[0]
+    b = max(x_n if form == ALART_CURNIER else r[0], 0.0)
+    _disk_equation(form, mu, b, rho[0], rho[1], d, 1, 1 + disk, r, u, F, A, B)
+    _disk_equation(form, mu_r, b, rho[0], rho[2], d, 1 + disk, d, r, u, F, A, B)

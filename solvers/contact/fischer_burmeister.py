@@ -15,7 +15,7 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.solvers.contact.natural_map import differentiate_modification
-from nsds.solvers.contact.signature import EQUATION, norm
+from nsds.solvers.contact.signature import EQUATION, Cone, norm
 
 _SINGULAR = 1e-12  # lesser eigenvalue of w, relative to the greater one, below which L_w is not inverted as it is
 _AT_ORIGIN = 1.0 - math.sqrt(0.5)  # the derivative along x = y = e
@@ -31,11 +31,11 @@ def suits(disk, d):
 
 
 @tiny
-def _root(x_0, y_0, scale, d, at, r, u, w):
+def _root(x_0, y_0, scale, d, r, u, w):
     """``w = (x^2 + y^2)^(1/2)`` for x = (x_0, r_T), y = (y_0, scale u_T); returns ``det w = w_0^2 - ||w_T||^2``."""
     xx = yy = xy = across = size = 0.0
     for i in range(1, d):
-        x, y = r[at + i], scale * u[at + i]
+        x, y = r[i], scale * u[i]
         xx, yy, xy = xx + x * x, yy + y * y, xy + x * y
         across += (x_0 * y - y_0 * x) ** 2
         w[i] = 2.0 * (x_0 * x + y_0 * y)
@@ -52,19 +52,19 @@ def _root(x_0, y_0, scale, d, at, r, u, w):
 
 
 @tiny
-def _differentiate(d, w, det, x_0, scale, at, x, M):
+def _differentiate(d, w, det, x_0, scale, x, M):
     """``M = I - L_w^-1 L_x`` for x = (x_0, scale x_T)."""
     for j in range(d):
         first, along = x_0, 0.0
         if j == 0:
             for i in range(1, d):
-                along += w[i] * scale * x[at + i]
+                along += w[i] * scale * x[i]
         else:
-            first, along = scale * x[at + j], w[j] * x_0
+            first, along = scale * x[j], w[j] * x_0
         first = (w[0] * first - along) / det
         M[j] = -first
         for i in range(1, d):
-            entry = scale * x[at + i] if j == 0 else x_0 if i == j else 0.0
+            entry = scale * x[i] if j == 0 else x_0 if i == j else 0.0
             M[i * d + j] = -(entry - first * w[i]) / w[0]
         M[j * (d + 1)] += 1.0
 
@@ -81,31 +81,32 @@ def _scalar(rho, r, u):
 
 
 @kernel
-def evaluate(disk, mu, rho, d, at, r, u, F, A, B):
-    """F of the contact whose r and u begin at ``at``, with ``A = ∂F/∂u`` and ``B = ∂F/∂r`` (d, d); rho (3,): of N, T and R."""
+def evaluate(cone, rho, r, u, F, A, B):
+    """F of a contact, from its r and u, with ``A = ∂F/∂u`` and ``B = ∂F/∂r`` (d, d); rho (3,): of N, T and R; mu_r is not read."""
+    d, disk, mu, _ = cone
     for i in range(d * d):
         A[i] = B[i] = 0.0
     if disk == EQUATION:
         for i in range(d):
-            F[i], A[i * (d + 1)] = u[at + i], 1.0
+            F[i], A[i * (d + 1)] = u[i], 1.0
         return
     if mu == 0.0:
-        F[0], A[0], B[0] = _scalar(rho[0], r[at], u[at])
+        F[0], A[0], B[0] = _scalar(rho[0], r[0], u[0])
         for i in range(1, d):
-            F[i], B[i * (d + 1)] = r[at + i] / rho[1], 1.0 / rho[1]
+            F[i], B[i * (d + 1)] = r[i] / rho[1], 1.0 / rho[1]
         return
     scale = min(mu * mu * rho[0], rho[1])
-    x_0, y_0 = mu * r[at], scale * (u[at] / mu + norm(u, at + 1, at + d))
-    det = _root(x_0, y_0, scale, d, at, r, u, F)
+    x_0, y_0 = mu * r[0], scale * (u[0] / mu + norm(u, 1, d))
+    det = _root(x_0, y_0, scale, d, r, u, F)
     if det > 0.0:
-        _differentiate(d, F, det, y_0, scale, at, u, A)
-        _differentiate(d, F, det, x_0, 1.0, at, r, B)
+        _differentiate(d, F, det, y_0, scale, u, A)
+        _differentiate(d, F, det, x_0, 1.0, r, B)
     else:
         for i in range(d):
             A[i * (d + 1)] = B[i * (d + 1)] = _AT_ORIGIN
     F[0] = mu * (x_0 + y_0 - F[0]) / scale
     for i in range(1, d):
-        F[i] = (r[at + i] + scale * u[at + i] - F[i]) / scale
+        F[i] = (r[i] + scale * u[i] - F[i]) / scale
         A[i * d] /= mu
         A[i] *= mu
         B[i * d] *= mu
@@ -113,4 +114,4 @@ def evaluate(disk, mu, rho, d, at, r, u, F, A, B):
     B[0] *= mu * mu
     for i in range(d * d):
         B[i] /= scale
-    differentiate_modification(disk, mu, 0.0, d, at, u, A)
+    differentiate_modification(Cone(d, disk, mu, 0.0), u, A)

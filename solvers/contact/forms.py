@@ -224,7 +224,7 @@ def global_matrices(owner, d, M, H, q, b):
 
 
 class Panels(NamedTuple):
-    """What contacts touch of the velocities: see `nsds.solvers.contact.panels`."""
+    """Unknowns that contacts act on, with H and G there: see `nsds.solvers.contact.panels`."""
 
     panel: np.ndarray
     unknown: np.ndarray

@@ -12,6 +12,7 @@ from a v that satisfies it, so that the second one alone is watched. eta as in `
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,19 @@ from nsds._jit import kernel, view
 from nsds.maths import superlu
 from nsds.solvers.contact import alart_curnier
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MAX_ITERATIONS, MEMORY, MOST, RELAX, STIFFEN
-from nsds.solvers.contact.signature import natural_maps
+from nsds.solvers.contact.signature import cone_of, natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR
+
+
+class Problem(NamedTuple):
+    """A global problem; M and H are arrays or sparse matrices."""
+
+    disk: np.ndarray  # (nc,)
+    mu: np.ndarray  # (2 nc,)
+    M: object
+    H: object
+    q: np.ndarray
+    b: np.ndarray
 
 
 @kernel
@@ -30,7 +42,8 @@ def equations(disk, mu, rho, r, u, F, A, B):
     for c in range(disk.size):
         at, block = c * d, c * d * d
         rho_c, F_c, A_c, B_c = view(rho, 3 * c, 3), view(F, at, d), view(A, block, d * d), view(B, block, d * d)
-        alart_curnier.evaluate(alart_curnier.ALART_CURNIER, disk[c], mu[2 * c], mu[2 * c + 1], rho_c, d, at, r, u, F_c, A_c, B_c)
+        cone, r_c, u_c = cone_of(c, d, disk, mu), view(r, at, d), view(u, at, d)
+        alart_curnier.evaluate(alart_curnier.ALART_CURNIER, cone, rho_c, r_c, u_c, F_c, A_c, B_c)
         for i in range(d):
             s += F[at + i] ** 2
     return s
@@ -57,10 +70,11 @@ def diagonal_blocks(M, H, d):
     return blocks
 
 
-def newton_global(disk, mu, M, H, q, b, W, scale, options, v, r):
-    """(v, r, u, status, n_iter, res_q, res_rho) of the global problem from ``v = M^-1 (q + H r)``; scale: ``||H^T M^-1 q + b||``."""
+def newton_global(problem, W, scale, options, v, r):
+    """(v, r, u, status, n_iter, res_q, res_rho) of a `Problem` from ``v = M^-1 (q + H r)``; scale: ``||H^T M^-1 q + b||``."""
     import scipy.sparse as sp
 
+    disk, mu, M, H, _, b = problem
     n, d = disk.size, r.size // disk.size
     rho, F, A, B = np.zeros(3 * n), np.zeros(n * d), np.zeros(n * d * d), np.zeros(n * d * d)
     scales(disk, d, W.reshape(-1), rho)

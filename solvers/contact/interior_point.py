@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
-from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, diagonal_block, has_stalled, judge, mean_diagonal, norm
+from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, cone_of, diagonal_block, has_stalled, judge, mean_diagonal, norm
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSUITED
 
 _LIMIT = 100
@@ -303,9 +303,8 @@ def _finish(n_iter, problem, options, r, u, info, v, n_upper, symbols):
             at, m = c * d, d * d
             alart_curnier.split_rho(disk[c], d, problem.W, diagonal_block(problem.row, problem.column, c) * m, v.rho)
             F_c, A_c, B_c = view(v.F, at, d), view(v.A, at * d, m), view(v.B, at * d, m)
-            alart_curnier.evaluate(
-                alart_curnier.ALART_CURNIER, disk[c], problem.mu[2 * c], problem.mu[2 * c + 1], v.rho, d, at, r, u, F_c, A_c, B_c
-            )
+            cone, r_c, u_c = cone_of(c, d, disk, problem.mu), view(r, at, d), view(u, at, d)
+            alart_curnier.evaluate(alart_curnier.ALART_CURNIER, cone, v.rho, r_c, u_c, F_c, A_c, B_c)
         if not block_lu.factorise(d, problem, v.eta, v.A, v.B, n_upper, symbols, v.factors):
             break
         block_lu.substitute(d, problem.row, n_upper, symbols, v.factors, step)

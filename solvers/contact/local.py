@@ -6,7 +6,7 @@ from numba import float64, int64, void
 
 from nsds._jit import caller, kernel, on_demand, specialised, tiny, view
 from nsds.solvers.contact import alart_curnier, quartic
-from nsds.solvers.contact.signature import EQUATION
+from nsds.solvers.contact.signature import CONE, EQUATION
 
 # How a contact is solved, in the order of options.local.
 LOCALS = ("auto", "exact", "alart_curnier", "jean_moreau", "projection")
@@ -93,20 +93,13 @@ def slide_on(mu, W, k, q, r, r_new):
 
 
 @kernel
-def newton(form, d, disk, mu, mu_r, W, k, q, r, scratch):
+def newton(form, cone, W, k, q, r, scratch):
     """One contact by Newton's method on F of `alart_curnier`, from the guess r; False: no solution found. Out: r (d,)."""
-    x, F, u, rho, A, B, J = (
-        view(scratch, 0, 5),
-        view(scratch, 5, 5),
-        view(scratch, 10, 5),
-        view(scratch, 15, 3),
-        view(scratch, 18, 25),
-        view(scratch, 43, 25),
-        view(scratch, 68, 25),
-    )
-    alart_curnier.split_rho(disk, d, W, k, rho)
+    x, F, u, rho = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 3)
+    A, B, J, d = view(scratch, 18, 25), view(scratch, 43, 25), view(scratch, 68, 25), cone.d
+    alart_curnier.split_rho(cone.disk, d, W, k, rho)
     product(d, W, k, r, q, u)
-    alart_curnier.evaluate(form, disk, mu, mu_r, rho, d, 0, r, u, F, A, B)
+    alart_curnier.evaluate(form, cone, rho, r, u, F, A, B)
     merit, scale = _square(d, F), _square(d, q)
     for _ in range(_MAX_NEWTON):
         if merit <= _EXACT**2 * scale:
@@ -126,7 +119,7 @@ def newton(form, d, disk, mu, mu_r, W, k, q, r, scratch):
             r[a] -= x[a]
         for _ in range(_MAX_HALVINGS):
             product(d, W, k, r, q, u)
-            alart_curnier.evaluate(form, disk, mu, mu_r, rho, d, 0, r, u, F, A, B)
+            alart_curnier.evaluate(form, cone, rho, r, u, F, A, B)
             merit = _square(d, F)
             if merit < before * (1.0 - 1e-4 * step):
                 break
@@ -147,8 +140,9 @@ def _square(d, x):
 
 
 @kernel
-def iterate_projection(limit, d, disk, mu, mu_r, W, k, q, r, scratch):
+def iterate_projection(limit, cone, W, k, q, r, scratch):
     """One contact by ``r_N <- (r_N - rho_N u_N)_+``, ``r_T <- P_D(r_T - rho_T u_T)``, at most limit times. In/out: r (d,)."""
+    d, disk, mu, mu_r = cone
     u, rho = view(scratch, 10, 5), view(scratch, 15, 3)
     alart_curnier.split_rho(disk, d, W, k, rho)
     for _ in range(limit):
@@ -187,39 +181,41 @@ def _solve_exactly(d, mu, W, k, q, r, scratch):
 
 
 @kernel
-def iterate(local, d, disk, mu, mu_r, W, k, q, r, guess, scratch):
+def iterate(local, cone, W, k, q, r, guess, scratch):
     """Newton, and the exact solution where it fails; where there is none, projections from the guess and Newton in turns. Out: r."""
-    form, exact = alart_curnier.JEAN_MOREAU if local == NEWTON_JM else alart_curnier.ALART_CURNIER, disk == d - 1
+    d, exact = cone.d, cone.disk == cone.d - 1
+    form = alart_curnier.JEAN_MOREAU if local == NEWTON_JM else alart_curnier.ALART_CURNIER
     if local > EXACT or not exact:
         for i in range(d):
             r[i] = guess[i]
-        if newton(form, d, disk, mu, mu_r, W, k, q, r, scratch) or (exact and _solve_exactly(d, mu, W, k, q, r, scratch)):
+        if newton(form, cone, W, k, q, r, scratch) or (exact and _solve_exactly(d, cone.mu, W, k, q, r, scratch)):
             return
     for _ in range(_ROUNDS):
-        iterate_projection(_MAX_PROJECTIONS // _ROUNDS, d, disk, mu, mu_r, W, k, q, guess, scratch)
+        iterate_projection(_MAX_PROJECTIONS // _ROUNDS, cone, W, k, q, guess, scratch)
         for i in range(d):
             r[i] = guess[i]
         form = alart_curnier.ALART_CURNIER + alart_curnier.JEAN_MOREAU - form
-        if newton(form, d, disk, mu, mu_r, W, k, q, r, scratch):
+        if newton(form, cone, W, k, q, r, scratch):
             return
     for i in range(d):
         r[i] = guess[i]
 
 
 _floats = float64[::1]
-_ITERATE = void(int64, int64, int64, float64, float64, _floats, int64, *(_floats,) * 4)
+_ITERATE = void(int64, CONE, _floats, int64, *(_floats,) * 4)
 _call_iterate = caller(_ITERATE)
 _address_of_iterate = on_demand(_ITERATE, iterate)  # long to compile and rarely needed
 
 
 @kernel
-def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
+def solve_contact(local, cone, W, k, q, r, scratch):
     """``u = W_c r + q`` and the law of the contact, for the d × d block at W[k]; r (d,) in: guess, out: solution.
 
     auto: in space sliding on from the guess, else the quartic; in the plane enumeration; with rolling friction Newton. Where Newton
     fails, the quartic or enumeration; where these do (the block is not positive definite) or there is none, projections from the guess
     and Newton take turns.
     """
+    d, disk, mu, _ = cone
     if disk == EQUATION:
         for i in range(d * d):
             scratch[i] = W[k + i]
@@ -228,7 +224,7 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
         gauss(d, scratch, r)
         return
     if local == PROJECTION:
-        iterate_projection(_MAX_PROJECTIONS, d, disk, mu, mu_r, W, k, q, r, scratch)
+        iterate_projection(_MAX_PROJECTIONS, cone, W, k, q, r, scratch)
         return
     guess = view(scratch, 93, 5)
     for i in range(d):
@@ -238,13 +234,13 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
             return
         if _solve_exactly(d, mu, W, k, q, r, scratch):
             return
-    _call_iterate(_address_of_iterate(), (local, d, disk, mu, mu_r, W, k, q, r, guess, scratch))
+    _call_iterate(_address_of_iterate(), (local, cone, W, k, q, r, guess, scratch))
 
 
 _D = 0  # components of a contact; bound by `specialised`
 
 
-def _renew(c, local, d, disk, mu, W, k, q, r, change, scratch):
+def _renew(c, local, cone, W, k, q, r, change, scratch):
     """Solves contact c with its block at W[k], from r_c; returns the square of ``trace(W_cc) ||change of r_c||``. q (5,): of the contact.
 
     In/out: r. Out: change (5,): of r_c. Work: scratch (SCRATCH).
@@ -252,7 +248,7 @@ def _renew(c, local, d, disk, mu, W, k, q, r, change, scratch):
     at = c * _D
     for a in range(_D):
         change[a] = r[at + a]
-    solve_contact(local, d, disk[c], mu[2 * c], mu[2 * c + 1], W, k, q, change, scratch)
+    solve_contact(local, cone, W, k, q, change, scratch)
     moved = trace = 0.0
     for a in range(_D):
         r_a = change[a]

@@ -13,7 +13,7 @@ Reference: Acary, Brémond, Huber, "On solving contact problems with Coulomb fri
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.solvers.contact.signature import EQUATION, modify, norm, normal_of_projection
+from nsds.solvers.contact.signature import EQUATION, Cone, modify, norm, normal_of_projection
 
 
 @tiny
@@ -35,8 +35,9 @@ def _disk_rows(mu, t, size, d, first, last, x, J):
 
 
 @kernel
-def project(disk, mu, mu_r, d, x, J):
+def project(cone, x, J):
     """``x <- P_K(x)`` for ``K = {||x_T|| <= mu x_N, ||x_R|| <= mu_r x_N}``; J (d, d): a generalised Jacobian, 0 at the apex."""
+    d, disk, mu, mu_r = cone
     x_t, x_r = norm(x, 1, 1 + disk), norm(x, 1 + disk, d)
     t = x[0]
     if x_t > mu * t or x_r > mu_r * t:
@@ -58,36 +59,38 @@ def project(disk, mu, mu_r, d, x, J):
 
 
 @tiny
-def differentiate_modification(disk, mu, mu_r, d, at, u, A):
+def differentiate_modification(cone, u, A):
     """``A <- A ∂uhat/∂u`` for the d × d block A = ∂F/∂uhat."""
+    d, disk, mu, mu_r = cone
     for j in range(1, d):
-        size = norm(u, at + 1, at + 1 + disk) if j <= disk else norm(u, at + 1 + disk, at + d)
+        size = norm(u, 1, 1 + disk) if j <= disk else norm(u, 1 + disk, d)
         if size > 0.0:
             for i in range(d):
-                A[i * d + j] += A[i * d] * (mu if j <= disk else mu_r) * u[at + j] / size
+                A[i * d + j] += A[i * d] * (mu if j <= disk else mu_r) * u[j] / size
 
 
 @kernel
-def evaluate(disk, mu, mu_r, rho, d, at, r, u, F, A, B):
-    """F of the contact whose r and u begin at ``at``, with ``A = ∂F/∂u`` and ``B = ∂F/∂r`` (d, d); rho (3,): of N, T and R."""
+def evaluate(cone, rho, r, u, F, A, B):
+    """F of a contact, from its r and u, with ``A = ∂F/∂u`` and ``B = ∂F/∂r`` (d, d); rho (3,): of N, T and R."""
+    d, disk, mu, mu_r = cone
     if disk == EQUATION:
         for i in range(d * d):
             A[i] = B[i] = 0.0
         for i in range(d):
-            F[i], A[i * (d + 1)] = u[at + i], 1.0
+            F[i], A[i * (d + 1)] = u[i], 1.0
         return
     s_n, s_t, s_r = math.sqrt(rho[0]), math.sqrt(rho[1]), math.sqrt(rho[2])
     for i in range(d):
         s = s_n if i == 0 else s_t if i <= disk else s_r
-        F[i] = r[at + i] / s - s * u[at + i]
-    F[0] -= s_n * modify(disk, mu, mu_r, d, at, u)
-    project(disk, mu * s_n / s_t, mu_r * s_n / s_r, d, F, A)
+        F[i] = r[i] / s - s * u[i]
+    F[0] -= s_n * modify(cone, 0, u)
+    project(Cone(d, disk, mu * s_n / s_t, mu_r * s_n / s_r), F, A)
     for i in range(d):
         s_i = s_n if i == 0 else s_t if i <= disk else s_r
-        F[i] = (r[at + i] / s_i - F[i]) / s_i
+        F[i] = (r[i] / s_i - F[i]) / s_i
         for j in range(d):
             s_j = s_n if j == 0 else s_t if j <= disk else s_r
             B[i * d + j] = -A[i * d + j] / (s_i * s_j)
             A[i * d + j] *= s_j / s_i
         B[i * (d + 1)] += 1.0 / (s_i * s_i)
-    differentiate_modification(disk, mu, mu_r, d, at, u, A)
+    differentiate_modification(cone, u, A)

@@ -16,7 +16,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
-from nsds.solvers.contact.signature import diagonal_block, has_stalled, judge, keep_better, mean_diagonal, multiply
+from nsds.solvers.contact.signature import cone_of, diagonal_block, has_stalled, judge, keep_better, mean_diagonal, multiply
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 NATURAL_MAP, FISCHER_BURMEISTER = 2, 3  # forms, after those of `alart_curnier`
@@ -77,7 +77,7 @@ def prepare(form, rho, problem, d, work, iwork):
 @kernel
 def evaluate(form, problem, d, centre, r, u, work):
     """``u = W r + q + eta (r - centre)``, F, A and B in work; returns ``||F||^2``. centre: r itself for the plain problem."""
-    disk, mu = problem.disk, problem.mu
+    disk = problem.disk
     _, (rhos, _, eta), (Fs, _, _, _), (As, Bs, _) = parts(d, disk.size, work)
     multiply(problem.row, problem.column, problem.W, problem.q, r, u)
     merit = 0.0
@@ -86,12 +86,13 @@ def evaluate(form, problem, d, centre, r, u, work):
         rho, F, A, B = view(rhos, 3 * c, 3), view(Fs, at, d), view(As, at * d, d * d), view(Bs, at * d, d * d)
         for i in range(at, at + d):
             u[i] += eta[c] * (r[i] - centre[i])
+        cone, r_c, u_c = cone_of(c, d, disk, problem.mu), view(r, at, d), view(u, at, d)
         if form == NATURAL_MAP:
-            natural_map.evaluate(disk[c], mu[2 * c], mu[2 * c + 1], rho, d, at, r, u, F, A, B)
+            natural_map.evaluate(cone, rho, r_c, u_c, F, A, B)
         elif form == FISCHER_BURMEISTER:
-            fischer_burmeister.evaluate(disk[c], mu[2 * c], rho, d, at, r, u, F, A, B)
+            fischer_burmeister.evaluate(cone, rho, r_c, u_c, F, A, B)
         else:
-            alart_curnier.evaluate(form, disk[c], mu[2 * c], mu[2 * c + 1], rho, d, at, r, u, F, A, B)
+            alart_curnier.evaluate(form, cone, rho, r_c, u_c, F, A, B)
         for i in range(d):
             merit += F[i] ** 2
     return merit

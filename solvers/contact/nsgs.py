@@ -7,12 +7,12 @@ from numba import float64, int64, void
 from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import PROBLEM, diagonal_block, has_stalled, judge, keep_better, problem_of
+from nsds.solvers.contact.signature import PROBLEM, cone_of, diagonal_block, has_stalled, judge, keep_better, problem_of
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
-_CHECKED = 25  # sweeps between two looks at the residual while the changes are not small
-_PATIENCE = 40  # looks without progress after which sweeps have stalled
+_CHECKED = 25  # sweeps between two checks of the residual while the changes are not small
+_PATIENCE = 40  # checks without progress after which sweeps have stalled
 _STILL = 1e-3  # change of a contact, relative to its share of what counts as small, at which it may be left out for a while
 _CHUNKS = 16  # parts that the contacts of one colour are handed out in
 
@@ -48,7 +48,8 @@ def _relax(c, local, d, problem, r, diagonal, scratch):
                 total[a] += s
     for a in range(_D):
         q_c[a] = total[a]
-    return _renew(c, local, d, problem.disk, problem.mu, problem.W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
+    cone = cone_of(c, d, problem.disk, problem.mu)
+    return _renew(c, local, cone, problem.W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
 
 
 def _sweep(local, d, problem, r, diagonal, order, asleep, change, work):
@@ -139,7 +140,7 @@ def _small_change(tol, q):
 def _look(k, limit, change, small, least, patience, halved, problem, options, r, u, info, best):
     """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then.
 
-    At the end r is the best one that was looked at, or the guess.
+    At the end r is the best one that was checked, or the guess.
     """
     status = MAX_ITER
     if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1 or not change < math.inf:
@@ -160,8 +161,8 @@ def _look(k, limit, change, small, least, patience, halved, problem, options, r,
 def nsgs(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``, contact by contact: ``W_cc r_c + (q_c + sum of W_cj r_j over the others)`` is solved for r_c.
 
-    local: how (`solvers.contact.local.LOCALS`). seed: another order, drawn anew for every sweep. freeze: sweeps for which a contact that
-    has come to rest is left out; all are looked at before a result is returned.
+    local: how (`solvers.contact.local.LOCALS`). seed: another order, drawn again for every sweep. freeze: sweeps for which a contact that
+    has come to rest is left out; all are checked before a result is returned.
     Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
     """
     q = problem.q

@@ -17,7 +17,7 @@ from numba import float64, void
 from nsds._jit import caller, kernel, stack, tiny, view
 from nsds.solvers.box.own_law import MAX_SWEEPS, PATIENCE, look
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import LARGEST_BLOCK, diagonal_block, law_error, multiply, scales_of
+from nsds.solvers.contact.signature import LARGEST_BLOCK, cone_of, diagonal_block, law_error, multiply, scales_of
 from nsds.status import MAX_ITER, STALLED
 
 ARGUMENTS = "rho, mu, mu_r, r, u, out"
@@ -85,8 +85,7 @@ def residual(law, problem, r, u):
             for a in range(d):
                 error += ((r[c * d + a] - out[a]) / rho) ** 2
         else:
-            scale_n, scale_t, scale_r = scales_of(c, disk[c], d, problem, r)
-            error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, 1.0)
+            error += law_error(cone_of(c, d, disk, mu), c * d, scales_of(c, disk[c], d, problem, r), r, u, 1.0)
         for i in range(c * d, c * d + d):
             error += 0.0 * u[i]
             size += q[i] ** 2
@@ -112,7 +111,7 @@ def _relax(c, law, d, problem, r, own, scratch):
                 q_c[a] += W[(k * d + a) * d + b] * r[problem.column[k] * d + b]
     at = diagonal * d * d
     if problem.disk[c] <= 0:
-        one.solve_contact(one.AUTO, d, problem.disk[c], mu[2 * c], mu[2 * c + 1], W, at, q_c, r_c, scratch)
+        one.solve_contact(one.AUTO, cone_of(c, d, problem.disk, mu), W, at, q_c, r_c, scratch)
         return
     rho = _step_of(d, W, at)
     for _ in range(_MAX_LOCAL):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import each, inlined, kernel, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import keep_better, natural_maps
+from nsds.solvers.contact.signature import cone_of, keep_better, natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 MAX_SWEEPS = 10_000
@@ -98,7 +98,7 @@ def _relax(c, local, d, p, W, r, v, scratch):
         for e in range(_D):
             s -= W[k + a * _D + e] * r[c * _D + e]
         q_c[a] = s
-    moved = _renew(c, local, d, p.disk, p.mu, W, k, q_c, r, change, view(scratch, 10, one.SCRATCH))
+    moved = _renew(c, local, cone_of(c, d, p.disk, p.mu), W, k, q_c, r, change, view(scratch, 10, one.SCRATCH))
     for a in range(_D):
         for i in range(m):
             v[unknown[panel[c] + i]] += G[at + a * m + i] * change[a]
@@ -171,7 +171,7 @@ def nsgs_bodies(p, options, r, v, u, info, work, iwork):
     """Contact problem ``v = v_free + M^-1 H r``, ``u = H^T v + b`` by sweeps over the contacts that act on v.
 
     p: `Problem`; options, info, statuses: as for reduced problems (`nsds.solvers.contact.signature`), residuals relative to
-    ``||H^T v_free + b||``. In/out: r, the best looked at. Out: v, u. The result does not depend on the number of cores.
+    ``||H^T v_free + b||``. In/out: r, the best that was checked. Out: v, u. The result does not depend on the number of cores.
     """
     n = p.disk.size
     d = p.b.size // max(n, 1)

@@ -65,7 +65,7 @@ problem_of = made(Problem)
 
 
 class Options(NamedTuple):
-    """What `nsds.solvers.solver` says of a contact problem, as floats; 0 of max_iter, rho, seed and freeze: the method's own, or none."""
+    """Options of a contact problem from `nsds.solvers.solver`, as floats; 0 of max_iter, rho, seed, freeze: the method's own, or none."""
 
     tol: float
     max_iter: float
@@ -78,9 +78,25 @@ class Options(NamedTuple):
     patience: float = 0.0  # iterations in which the residual must halve; 0: as long as the method itself wants
 
 
+class Cone(NamedTuple):
+    """Cone of one contact: components, those of its disk of friction (or EQUATION), coefficients of friction and of rolling friction."""
+
+    d: int
+    disk: int
+    mu: float
+    mu_r: float
+
+
+@tiny
+def cone_of(c, d, disk, mu):
+    """`Cone` of contact c."""
+    return Cone(d, disk[c], mu[2 * c], mu[2 * c + 1])
+
+
 _floats, _integers = float64[::1], int64[::1]
 
 PROBLEM = typeof(Problem(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
+CONE = types.NamedTuple((int64, int64, float64, float64), Cone)
 OPTIONS = types.NamedUniTuple(float64, len(Options._fields), Options)
 
 SOLVER = int64(PROBLEM, OPTIONS, _floats, _floats, _floats, _floats, _integers)
@@ -155,9 +171,10 @@ def norm(x, first, last):
 
 
 @tiny
-def modify(disk, mu, mu_r, d, first, u):
-    """``mu ||u_T|| + mu_r ||u_R||``: what uhat adds to ``u_N``."""
-    return mu * norm(u, first + 1, first + 1 + disk) + mu_r * norm(u, first + 1 + disk, first + d)
+def modify(cone, first, u):
+    """Slip term ``mu ||u_T|| + mu_r ||u_R||``, which uhat adds to ``u_N``; u of the contact begins at first."""
+    split = first + 1 + cone.disk
+    return cone.mu * norm(u, first + 1, split) + cone.mu_r * norm(u, split, first + cone.d)
 
 
 @tiny
@@ -175,8 +192,9 @@ def normal_of_projection(mu, mu_r, x_n, x_t, x_r):
 
 
 @tiny
-def project(disk, mu, mu_r, d, first, x):
+def project(cone, first, x):
     """``x_c <- P_K(x_c)`` for the d components of x that begin at first."""
+    d, disk, mu, mu_r = cone
     x_t, x_r = norm(x, first + 1, first + 1 + disk), norm(x, first + 1 + disk, first + d)
     t = x[first]
     if t < 0.0 or x_t > mu * t or x_r > mu_r * t:
@@ -191,19 +209,25 @@ def project(disk, mu, mu_r, d, first, x):
 
 
 @tiny
-def natural_map(rho, disk, mu, mu_r, d, first, r, u, x):
+def natural_map(rho, cone, first, r, u, x):
     """``||r - P_K(r - rho uhat)||^2`` of one contact; x (5,): scratch that ends as the projection."""
     s = 0.0
-    if disk == EQUATION:
-        for a in range(d):
+    if cone.disk == EQUATION:
+        for a in range(cone.d):
             s += (rho * u[first + a]) ** 2
         return s
-    hat = modify(disk, mu, mu_r, d, first, u)
-    for a in range(d):
-        x[a] = r[first + a] - rho * (u[first + a] + (hat if a == 0 else 0.0))
-    project(disk, mu, mu_r, d, 0, x)
-    for a in range(d):  # r - P(x) as (r - x) + (x - P(x)): a velocity is not lost beside a large r
-        v = rho * (u[first + a] + (hat if a == 0 else 0.0))
+    return natural_map_with(modify(cone, first, u), rho, cone, first, r, u, x)
+
+
+@tiny
+def natural_map_with(slip, rho, cone, first, r, u, x):
+    """`natural_map` of a contact whose slip term is given."""
+    s = 0.0
+    for a in range(cone.d):
+        x[a] = r[first + a] - rho * (u[first + a] + (slip if a == 0 else 0.0))
+    project(cone, 0, x)
+    for a in range(cone.d):  # r - P(x) as (r - x) + (x - P(x)): a velocity is not lost beside a large r
+        v = rho * (u[first + a] + (slip if a == 0 else 0.0))
         s += (v + ((r[first + a] - v) - x[a])) ** 2
     return s
 
@@ -230,8 +254,10 @@ def _disk_error(scale, radius, first, last, r, u, factor):
 
 
 @tiny
-def law_error(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u, factor):
-    """``||factor F||^2`` of one contact, F the velocity by which it misses its law; see `merit`."""
+def law_error(cone, first, scales, r, u, factor):
+    """``||factor F||^2`` of one contact, F the velocity by which it misses its law; see `merit`. scales: of N, T and R, see `scales_of`."""
+    d, disk, mu, mu_r = cone
+    scale_n, scale_t, scale_r = scales
     if disk == EQUATION:
         s = 0.0
         for i in range(first, first + d):
@@ -291,10 +317,12 @@ def _disk_error_exactly(scale, mu, r_n, first, last, r, u, factor):
 
 
 @kernel
-def law_error_exactly(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u, factor):
+def law_error_exactly(cone, first, scales, r, u, factor):
     """`law_error` where r is so large that the rounding of ``mu r_N`` is a velocity that counts."""
+    d, disk, mu, mu_r = cone
+    scale_n, scale_t, scale_r = scales
     if disk == EQUATION:
-        return law_error(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u, factor)
+        return law_error(cone, first, scales, r, u, factor)
     split, r_n = first + 1 + disk, max(r[first], 0.0)
     s = (factor * min(scale_n * r[first], u[first])) ** 2
     s += _disk_error_exactly(scale_t, mu, r_n, first + 1, split, r, u, factor)
@@ -399,11 +427,11 @@ def _error(exactly, factor, problem, r, u):
     disk, mu = problem.disk, problem.mu
     d, error = problem.q.size // max(disk.size, 1), 0.0
     for c in range(disk.size):
-        scale_n, scale_t, scale_r = scales_of(c, disk[c], d, problem, r)
+        cone, scales = cone_of(c, d, disk, mu), scales_of(c, disk[c], d, problem, r)
         if exactly:
-            error += law_error_exactly(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
+            error += law_error_exactly(cone, c * d, scales, r, u, factor)
         else:
-            error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
+            error += law_error(cone, c * d, scales, r, u, factor)
         for i in range(c * d, (c + 1) * d):
             error += 0.0 * u[i]  # NaN for an infinite u, which min and max do not pass on
     return math.sqrt(error)
@@ -432,7 +460,7 @@ def merit(exactly, problem, r, u):
 
 @tiny
 def _hidden(factor, problem, r):
-    """What rounding may hide in ``||factor F||``: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
+    """Error of ``||factor F||`` by rounding: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
     disk, row = problem.disk, problem.row
     d, noise = problem.q.size // max(disk.size, 1), 0.0
     for c in range(disk.size):
@@ -472,7 +500,7 @@ def mixed_residual(problem, r, u, x):
     multiply(problem.row, problem.column, problem.W, q, r, u)
     s = scale = 0.0
     for c in range(disk.size):
-        s += natural_map(1.0, disk[c], problem.mu[2 * c], problem.mu[2 * c + 1], d, c * d, r, u, x)
+        s += natural_map(1.0, cone_of(c, d, disk, problem.mu), c * d, r, u, x)
         for i in range(c * d, (c + 1) * d):
             scale += q[i] ** 2 + 0.0 * u[i]
     error = math.sqrt(s) / (math.sqrt(scale) if scale != 0.0 else 1.0)
@@ -485,13 +513,15 @@ def natural_maps(d, disk, mu, W, r, u, x):
     mixed = error = 0.0
     whole = largest(W)
     for c in range(disk.size):
-        scale_n, scale_t, scale_r = 1.0, 1.0, 1.0
+        cone, scales = cone_of(c, d, disk, mu), (1.0, 1.0, 1.0)
         if disk[c] != EQUATION:
-            scale_n = _largest_of_rows(c, d, 0, 1, W, whole)
-            scale_t = _largest_of_rows(c, d, 1, 1 + disk[c], W, whole)
-            scale_r = _largest_of_rows(c, d, 1 + disk[c], d, W, whole)
-        error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, 1.0)
-        mixed += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
+            scales = (
+                _largest_of_rows(c, d, 0, 1, W, whole),
+                _largest_of_rows(c, d, 1, 1 + disk[c], W, whole),
+                _largest_of_rows(c, d, 1 + disk[c], d, W, whole),
+            )
+        error += law_error(cone, c * d, scales, r, u, 1.0)
+        mixed += natural_map(1.0, cone, c * d, r, u, x)
         for i in range(c * d, (c + 1) * d):
             error += 0.0 * u[i]
     return math.sqrt(error), math.sqrt(mixed)

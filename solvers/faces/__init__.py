@@ -1,1 +1,1 @@
-"""What users call: problems checked and converted, solved on a desk, and returned with a status that is raised or warned of."""
+"""Functions that users call: problems are checked and converted, solved in a workspace, and returned with a status."""

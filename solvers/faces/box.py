@@ -8,20 +8,21 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, Problem, judge, multiply, solve_repeatedly
-from nsds.solvers.desks import DOUBTFUL, REFUSED, UNCERTAIN, Desk, Desks, key_of, left_at_interrupts, work_of
+from nsds.solvers.faces.frame import Request, name_of
 from nsds.solvers.results import judged
+from nsds.solvers.workspaces import DOUBTFUL, REFUSED, UNCERTAIN, Workspace, Workspaces, key_of, left_at_interrupts, work_of
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
-_AUTO_NAMES = tuple(f"auto: {name}" for name in auto.ORDER)
-_DESKS = Desks()
+WORKSPACES = Workspaces()
+_SOLVED = (CONVERGED, INFEASIBLE)
 _PROGRAMS = ("avi", "qp")
 _LARGE = 256  # unknowns and multipliers from which these are solved by sparse factors first
-# What "auto" tries where its compiled part has failed: first what is finite, then what converges, each within its own limits.
+# Methods that "auto" tries where its compiled part has failed: first finite ones, then iterations, each within its own limits.
 _OTHERS = (
     "cao_ferris", "bard", "qp", "interior_point", "newton_min", "murty", "lemke", "newton_fb", "proximal", "direct", "enumerate",
     "interior_sparse", "latin", "cpg", "nsgs", "rpgs", "psor", "pgs",
 )  # fmt: skip
-_TRIED = ("lemke", "newton_fb", "proximal", "enumerate")  # there, where there is room for all
+_TRIED = ("lemke", "newton_fb", "proximal", "enumerate")  # methods that this part has tried, where there is room for all
 _SPARSE_FROM = 30  # unknowns and multipliers from which "interior_sparse" gains on "interior_point"
 _DENSE = ("lemke", "cao_ferris", "bard", "murty")
 _DENSE_MOST = 4000  # unknowns up to which a dense matrix is made
@@ -100,9 +101,7 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
     >>> nsds.solvers.solve_lcp([[2, 1], [1, 2]], [-5, -6]).z.round(12)
     array([1.33333333, 2.33333333])
     """
-    owner = "solve_lcp"
-    q = _checks.floats(owner, "q", q, n_dims=1)
-    return _box(owner, "lcp", M, q, 0.0, np.inf, method, tol, max_iter, z0, on_failure, options)
+    return judged(_solved(Request("solve_lcp", "lcp", method, tol, max_iter, options, z0, on_failure), M, q, 0.0, np.inf), on_failure)
 
 
 def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
@@ -133,9 +132,7 @@ def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=
     >>> nsds.solvers.solve_relay([[1.0]], [0.5]).z.tolist(), nsds.solvers.solve_relay([[1.0]], [3.0]).z.tolist()
     ([-0.5], [-1.0])
     """
-    owner = "solve_relay"
-    q = _checks.floats(owner, "q", q, n_dims=1)
-    return _box(owner, "relay", M, q, lower, upper, method, tol, max_iter, z0, on_failure, options)
+    return judged(_solved(Request("solve_relay", "relay", method, tol, max_iter, options, z0, on_failure), M, q, lower, upper), on_failure)
 
 
 def solve_mlcp(
@@ -190,14 +187,15 @@ def solve_mlcp(
     n_rows, n = M.shape
     if q.size != n_rows:
         raise ValueError(f"{owner}: q must have shape {(n_rows,)} as M has shape {M.shape}, got {q.shape}")
+    request = Request("solve_mlcp", "mlcp", method, tol, max_iter, options, z0, on_failure)
     if n_rows == n:
-        return _box(owner, "mlcp", M, q, lower, upper, method, tol, max_iter, z0, on_failure, options)
+        return judged(_solved(request, M, q, lower, upper), on_failure)
     q, M = _checks.finite(owner, "q", q), forms.matrix(owner, "M", M)
     lower, upper = forms.bounds(owner, n, lower, upper)
     square, vector, edges, rows, columns = forms.squared(owner, M, q, lower, upper)
     guess = np.zeros(vector.size)
     guess[columns] = 0.0 if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
-    s = _box(owner, "mlcp", square, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    s = _solved(request._replace(guess=guess), square, vector, *edges)
     return judged(s._replace(z=s.z[columns], w=s.w[rows]), on_failure)
 
 
@@ -257,15 +255,13 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
     lower = np.zeros(vector.size)
     lower[: q.size] = -np.inf
-    s = None
+    request, s = Request("solve_avi", "avi", method, tol, max_iter, options, guess, on_failure), None
     if isinstance(method, str) and method == "auto":
-        s = _box(owner, "avi", whole, vector, lower, np.inf, "cao_ferris", tol, max_iter, guess, "continue", options)
-        name = "auto: cao_ferris"
-    if s is None or s.status not in (CONVERGED, INFEASIBLE):
-        s = _box(owner, "avi", whole, vector, lower, np.inf, method, tol, max_iter, guess, "continue", options)
-        name = s.method
+        s = _solved(request._replace(method="cao_ferris"), whole, vector, lower, np.inf)._replace(method="auto: cao_ferris")
+    if s is None or s.status not in _SOLVED:
+        s = _solved(request, whole, vector, lower, np.inf)
     z = s.z[: q.size]
-    return judged(ConstrainedSolution(z, M @ z + q, s.status, s.n_iter, s.residual, name, s.z[q.size :]), on_failure)
+    return judged(ConstrainedSolution(z, M @ z + q, *s[2:], s.z[q.size :]), on_failure)
 
 
 def solve_qp(
@@ -310,23 +306,16 @@ def solve_qp(
     c = _checks.array(owner, "c", c, n_dims=1)
     P = forms.matrix(owner, "P", P, (c.size, c.size))
     _check_convex(owner, P)
-    parts, edges = [], forms.bounds(owner, c.size, lower, upper)
-    for names, matrix, vector, low in ((("G", "g"), G, g, 0.0), (("A", "b"), A, b, -np.inf)):
-        if (matrix is None) != (vector is None):
-            raise ValueError(f"{owner}: {names[0]} and {names[1]} belong together")
-        if matrix is not None:
-            parts.append(forms.polyhedron(owner, c.size, matrix, vector, names))
-            more = np.full(parts[-1][1].size, low), np.full(parts[-1][1].size, np.inf)
-            edges = [np.concatenate(both) for both in zip(edges, more, strict=True)]
+    parts, edges = forms.constraints(owner, forms.bounds(owner, c.size, lower, upper), G, g, A, b)
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
-    s = _box(owner, "qp", whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    s = _solved(Request("solve_qp", "qp", method, tol, max_iter, options, guess, on_failure), whole, vector, *edges)
     if s.status == INFEASIBLE:
         s = s._replace(status=_without_solution(owner, P, c, parts, edges))
     return judged(ProgramSolution(s.z[: c.size], s.w[: c.size], *s[2:], s.z[c.size :]), on_failure)
 
 
 def _without_solution(owner, P, c, parts, edges):
-    """What a quadratic program is whose optimality conditions have no solution: INFEASIBLE, UNBOUNDED, or STALLED where neither is clear.
+    """Status of a quadratic program whose optimality conditions have no solution: INFEASIBLE, UNBOUNDED, or STALLED where neither is clear.
 
     A convex quadratic objective that is bounded below on a polyhedron has its minimum there (Frank and Wolfe 1956). It has no lower bound
     if there are a point and a direction d of the polyhedron with ``P d = 0``, ``c^T d < 0``. Both are sought as those nearest to 0.
@@ -348,7 +337,7 @@ def _without_solution(owner, P, c, parts, edges):
 def _nearest(owner, n, parts, edges):
     """Status of the search for the point nearest to 0."""
     whole, vector, guess = _bordered(owner, forms.identity(n), np.zeros(n), parts, None)
-    return _box(owner, "qp", whole, vector, *edges, "auto", 1e-10, None, guess, "continue", {}).status
+    return _solved(Request("solve_qp", "qp", "auto", 1e-10, None, {}, guess, "continue"), whole, vector, *edges).status
 
 
 def _check_convex(owner, P):
@@ -374,121 +363,122 @@ def _bordered(owner, M, q, parts, z0):
     return whole, vector, z0
 
 
-def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
-    """Check, convert, solve by the method that was asked for; by "auto" also with what it leaves out at first."""
-    results.check_policy(owner, on_failure)
-    if type(M) is not np.ndarray and getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs":
-        options = {"block": M.blocksize[0], **options}
+def _solved(request, M, q, lower, upper):
+    """Check, convert, solve by the method that was asked for; of "auto" also by methods that its compiled part leaves out."""
+    if type(M) is not np.ndarray and getattr(M, "format", "") == "bsr" and isinstance(request.method, str) and request.method == "nsgs":
+        request = request._replace(options={"block": M.blocksize[0], **request.options})
+    owner, kind, (method, options) = request.owner, request.kind, request.choice()
+    q = _checks.floats(owner, "q", q, n_dims=1)
     n = q.size
-    solver, options = table.asked(owner, kind, method, tol, max_iter, options)
-    guess = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
-    M = forms.entries(owner, "M", M, (n, n))
-    tried = ()
-    if n > _LARGE and kind in _PROGRAMS and solver.name == "auto":
+    guess = request.first_guess("z0", (n,))
+    M, tried = forms.entries(owner, "M", M, (n, n)), ()
+    given = owner, M, q, lower, upper, guess
+    # 1. of large programmes, sparse factors and Lemke's method
+    if n > _LARGE and kind in _PROGRAMS and method.name == "auto":
         tried = ("interior_sparse", "lemke") if n <= _DENSE_MOST else ("interior_sparse",)
         for name in tried:
-            s = _by(owner, table.find(name, kind), options, M, q, lower, upper, guess)
-            if s.status in (CONVERGED, INFEASIBLE):
-                return judged(s._replace(method=f"auto: {name}"), on_failure)
-    s = _by(owner, solver, options, M, q, lower, upper, guess)
-    if s.status != CONVERGED and s.status != INFEASIBLE and solver.name == "auto":
-        if n <= auto.DENSE_LIMIT and type(guess) is float:  # else from another guess, or not for lack of room
-            tried = _TRIED
-        s = _by_others(s, tried, owner, kind, options, M, q, lower, upper, guess)
-    return judged(s, on_failure)
-
-
-def _by_others(s, tried, owner, kind, options, M, q, lower, upper, guess):
-    """The solution by the first of the methods for a kind that are not yet tried that has one, or proves that there is none; else s."""
-    n = q.size
+            s = _by(given, table.find(name, kind), options)
+            if s.status in _SOLVED:
+                return s._replace(method=f"auto: {name}")
+    # 2. the method itself
+    s = _by(given, method, options)
+    if s.status in _SOLVED or method.name != "auto":
+        return s
+    # 3. the other methods for this kind, until one has a solution or proves that there is none
+    if n <= auto.DENSE_LIMIT and type(guess) is float:  # else from another guess, or not for lack of room
+        tried = _TRIED
     tried += ("interior_sparse",) if n < _SPARSE_FROM else _DENSE if n > _DENSE_MOST else ()
     tried += () if (M.diagonal() > 0.0).all() else _SWEEPS
     for name in _OTHERS:
-        if not table.treats(name, kind) or name in tried:
-            continue
-        other = _by(owner, table.find(name, kind), options, M, q, lower, upper, guess)
-        if other.status in (CONVERGED, INFEASIBLE):
-            return other._replace(method=f"auto: {name}", n_iter=s.n_iter + other.n_iter)
+        if table.treats(name, kind) and name not in tried:
+            other = _by(given, table.find(name, kind), options)
+            if other.status in _SOLVED:
+                return other._replace(method=f"auto: {name}", n_iter=s.n_iter + other.n_iter)
     return s
 
 
-def _by(owner, solver, options, M, q, lower, upper, guess):
-    """The `Solution` by a method. Compiled code looks at the numbers; where it refuses them, the field that is wrong is looked for."""
-    n = q.size
-    if solver.in_python:
-        return _in_python(owner, solver, options, M, q, lower, upper)
-    row, column, data, order = forms.compressed_rows(M, solver.reorders)
-    key = key_of(solver, options, n, row, column)
-    desk = _DESKS.taken(key) or _desk(solver, options, row, column)
-    vectors = q, forms.bound_of(owner, n, "lower", lower), forms.bound_of(owner, n, "upper", upper), guess
-    if order is not None:
-        vectors = [x if type(x) is float else np.broadcast_to(x, n)[order] for x in vectors]
-    given = desk.problem
-    given.M[...], (given.q[...], given.lower[...], given.upper[...], desk.guess[...]) = data, vectors
-    status, z, w, info = int(desk.solve()), desk.z, desk.w, desk.info
-    if status == UNCERTAIN:
-        status = CONVERGED if _is_certain(options.tol, given, z) else REFUSED
-    if status == REFUSED:
-        _checks.finite(owner, "q", q)
-        forms.bounds(owner, n, lower, upper)
-        _checks.finite(owner, "z0", np.asarray(guess))
-        if isinstance(M, np.ndarray):
-            _checks.finite(owner, "M", M)
-        status, z, w, info = _in_other_units(given, solver, options, desk.guess)
-    if status == DOUBTFUL:
-        holds, error = confirm.confirmed(options.tol, given, z)
-        status, info[1] = (CONVERGED, info[1]) if holds else (STALLED, max(error, info[1]))
-    if order is None:
-        z, w = z.copy(), w.copy()
+def _by(given, method, options):
+    """The `Solution` by one method. Compiled code checks the numbers; where it refuses them, the invalid field is looked for.
+
+    given: (owner, M, q, lower, upper, guess), whose numbers may be NaN or infinite, and bounds and the guess single numbers.
+    """
+    owner, M, q, lower, upper, guess = given
+    n, (row, column, data, order) = q.size, forms.compressed_rows(M, method.reorders)
+    # 1. try
+    if method.in_python:
+        _check(*given)
+        key, problem = None, Problem(row, column, data, q, *forms.bounds(owner, n, lower, upper))
+        guess = np.broadcast_to(guess, n)
+        status, z, w, info = _run(method, options, problem, guess)
+        if forms.wants_common_units(status, options.tol, problem, z):
+            status = UNCERTAIN if status == CONVERGED else REFUSED
     else:
-        z, w = z[np.argsort(order)], w[np.argsort(order)]
+        key = key_of(method, options, n, row, column)
+        vectors = q, forms.bound_of(owner, n, "lower", lower), forms.bound_of(owner, n, "upper", upper), guess
+        if order is not None:
+            vectors = [x if type(x) is float else np.broadcast_to(x, n)[order] for x in vectors]
+        kept = WORKSPACES.taken(key) or _workspace(method, options, row, column)
+        problem, guess, z, w, info = kept.problem, kept.guess, kept.z, kept.w, kept.info
+        problem.M[...], (problem.q[...], problem.lower[...], problem.upper[...], guess[...]) = data, vectors
+        status = int(kept.solve())
+        if status == REFUSED:
+            _check(*given)
+    # 2. certify: in common units, and with twice the digits
+    if status == DOUBTFUL:
+        holds, error = confirm.confirmed(options.tol, problem, z)
+        status, info[1] = (CONVERGED, info[1]) if holds else (STALLED, max(error, info[1]))
+    elif status < 0:  # REFUSED or UNCERTAIN
+        common = forms.in_common_units(problem)
+        if status == UNCERTAIN and _is_certain(options.tol, problem, common, z):
+            status = CONVERGED
+        else:
+            status, z, w, info = _in_other_units(problem, common, method, options, guess)
+    # 3. result, in the order of the unknowns that was given
+    z, w = (z.copy(), w.copy()) if order is None else (z[np.argsort(order)], w[np.argsort(order)])
     n_iter, residual, place = info.tolist()
     if key is not None:
-        _DESKS.put_back(key, desk)
-    name = _AUTO_NAMES[int(place)] if solver.name == "auto" else solver.name
-    return Solution(z, w, status, int(n_iter), residual, name)
+        WORKSPACES.put_back(key, kept)
+    return Solution(z, w, int(status), int(n_iter), residual, name_of(method, auto.ORDER, place))
 
 
-def _in_python(owner, solver, options, M, q, lower, upper):
-    """As `_by`, of a method in Python: numbers are checked here."""
-    n = q.size
+def _check(owner, M, q, lower, upper, guess):
+    """Raise ValueError where a number is not valid."""
     _checks.finite(owner, "q", q)
+    forms.bounds(owner, q.size, lower, upper)
+    _checks.finite(owner, "z0", np.asarray(guess))
     if isinstance(M, np.ndarray):
         _checks.finite(owner, "M", M)
-    row, column, data, _ = forms.compressed_rows(M)
-    given = Problem(row, column, data, q, *forms.bounds(owner, n, lower, upper))
-    status, z, w, info = solver.kernel(given, options)
-    is_open = forms.wants_common_units(status, options.tol, given, z)
-    if is_open and not (status == CONVERGED and _is_certain(options.tol, given, z)):
-        problem, units = forms.in_common_units(given)
-        status, z, w, info = solver.kernel(problem, options)
-        z, w, status = _returned(units, given, problem, options, z, w, info, status)
-    return Solution(z, w, int(status), int(info[0]), float(info[1]), solver.name)
 
 
-def _desk(solver, options, row, column):
-    """A `Desk` for a method and a pattern."""
+def _workspace(method, options, row, column):
+    """A `Workspace` for a method and a pattern."""
     n = row.size - 1
     problem = Problem(row, column, np.zeros(column.size), *np.zeros((3, n)))
-    arguments = table.arguments_of(solver, options, problem, n, np.zeros(n))
-    return Desk(forms.solve_moderate, arguments, problem, work_of(column.size, n, options.max_iter))
+    arguments = table.arguments_of(method, options, problem, n, np.zeros(n))
+    return Workspace(forms.solve_moderate, arguments, work_of(column.size, n, options.max_iter))
 
 
-def _is_certain(tol, given, z):
-    """Whether a z that a method calls a solution is one in common units, too."""
-    problem, units = forms.in_common_units(given)
+def _run(method, options, problem, guess):
+    """(status, z, w, info) of a method, without checks of numbers."""
+    if method.in_python:
+        return method.kernel(problem, options)
+    arguments = table.arguments_of(method, options, problem, guess.size, guess)
+    status = left_at_interrupts(work_of(problem.M.size, guess.size, options.max_iter), solve_repeatedly, 1, False, *arguments)
+    return status, *arguments[-5:-2]
+
+
+def _is_certain(tol, given, common, z):
+    """Whether a z that a method calls a solution is one in common units, too; common: from `nsds.solvers.box.forms.in_common_units`."""
+    problem, units = common
     return forms.meets(tol, problem, forms.in_units_of(units, slice(None), z)) and confirm.holds(tol, given, z)
 
 
-def _in_other_units(given, solver, options, guess):
-    """(status, z, w, info) of a problem with numbers of extreme size."""
-    problem, units = forms.in_common_units(given)
-    guess = np.nan_to_num(forms.in_units_of(units, slice(None), guess))
-    arguments = table.arguments_of(solver, options, problem, guess.size, guess)
-    status = left_at_interrupts(work_of(problem.M.size, guess.size, options.max_iter), solve_repeatedly, 1, False, *arguments)
-    z, w, info = arguments[-5:-2]
-    z[:], w[:], status = _returned(units, given, problem, options, z, w, info, status)
-    return int(status), z, w, info
+def _in_other_units(given, common, method, options, guess):
+    """(status, z, w, info) of a problem with numbers of extreme size, solved in common units."""
+    problem, units = common
+    status, z, w, info = _run(method, options, problem, np.nan_to_num(forms.in_units_of(units, slice(None), guess)))
+    z, w, status = _returned(units, given, problem, options, z, w, info, status)
+    return status, z, w, info
 
 
 def _returned(units, given, problem, options, z, w, info, status):

@@ -8,8 +8,7 @@ from nsds import _checks
 from nsds._jit import kernel, tiny, view
 from nsds.solvers import results, table
 from nsds.solvers.box import forms as box_forms
-from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible
-from nsds.solvers.contact import panels as bodies
+from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible, panels
 from nsds.solvers.contact.signature import (
     LARGEST_BLOCK,
     N_INFO,
@@ -22,24 +21,26 @@ from nsds.solvers.contact.signature import (
     mixed_residual,
     solve_repeatedly,
 )
-from nsds.solvers.desks import REFUSED, Desk, Desks, key_of, left_at_interrupts, work_of
 from nsds.solvers.faces import box
+from nsds.solvers.faces.frame import Request, name_of
+from nsds.solvers.results import judged
+from nsds.solvers.workspaces import REFUSED, Workspace, Workspaces, key_of, left_at_interrupts, work_of
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
+WORKSPACES = Workspaces()
+_SIZES = {"fc2d": (2, 1), "fc3d": (3, 2), "rfc2d": (3, 1), "rfc3d": (5, 2)}  # components of a contact, and of its disk of friction
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
-# What "auto" tries where its compiled part has failed, and how many iterations each may take; 0: its own limit, as it gives up soon.
+# Methods that "auto" tries where its compiled part has failed, and the iterations each may take; 0: its own limit, as it gives up soon.
 _OTHERS = (
     ("newton_natural", 80), ("newton_fb", 80), ("newton_ac", 0), ("enumerate", 4000), ("admm", 0), ("cpg", 1000), ("nsgs", 200),
     ("tresca", 0), ("aclm", 0), ("panagiotopoulos", 0), ("fixed_point", 3000),
 )  # fmt: skip
-# And of more contacts than these, where factors may be costly, and methods that need them end early in the compiled part.
+# The same for more contacts than these, where factors may be costly, and methods that need them end early in the compiled part.
 _FEW, _OTHERS_OF_MANY = 40, (("interior_point", 0), ("proximal", 0), ("newton_jm", 0))
 _MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
 _EXTREME = 150  # binary exponent of the largest entry of W or q from which they are scaled
 _LEAST, _MOST = 2.0 ** (-_EXTREME - 1), 2.0**_EXTREME  # sizes of it that are not extreme
 _N_ANSWER = 4  # res_rho, res_q, n_iter, place of the method
-_AUTO_NAMES = tuple(f"auto: {name}" for name in auto.ORDER)
-_DESKS = Desks()
 _POLISHING_ROUNDS, _POLISHING_STEPS, _LEAST_TOL = 3, 10, 1e-15
 _STATES = np.array(["open", "sticking", "sliding"])
 
@@ -110,7 +111,7 @@ def solve_fc2d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     >>> s.r.tolist(), s.u.tolist(), s.state.tolist()
     ([2.0, -1.0], [0.0, 2.0], ['sliding'])
     """
-    return _local("solve_fc2d", 2, 1, W, q, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+    return judged(_local(Request("solve_fc2d", "fc2d", method, tol, max_iter, options, r0, on_failure), W, q, mu), on_failure)
 
 
 def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -157,7 +158,7 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     >>> s.r.round(12).tolist(), s.u.round(12).tolist(), s.state.tolist()
     ([2.0, -0.6, -0.8], [0.0, 2.4, 3.2], ['sliding'])
     """
-    return _local("solve_fc3d", 3, 2, W, q, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+    return judged(_local(Request("solve_fc3d", "fc3d", method, tol, max_iter, options, r0, on_failure), W, q, mu), on_failure)
 
 
 def solve_rfc2d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -170,7 +171,7 @@ def solve_rfc2d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.r.tolist(), s.state.tolist()
     ([2.0, -1.0, -0.1], [['sliding', 'sticking']])
     """
-    return _local("solve_rfc2d", 3, 1, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options)
+    return judged(_local(Request("solve_rfc2d", "rfc2d", method, tol, max_iter, options, r0, on_failure), W, q, mu, mu_r), on_failure)
 
 
 def solve_rfc3d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -202,7 +203,7 @@ def solve_rfc3d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.r.round(12).tolist(), s.state.tolist()
     ([2.0, -0.1, 0.0, -0.3, -0.4], [['sticking', 'sliding']])
     """
-    return _local("solve_rfc3d", 5, 2, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options)
+    return judged(_local(Request("solve_rfc3d", "rfc3d", method, tol, max_iter, options, r0, on_failure), W, q, mu, mu_r), on_failure)
 
 
 def solve_gfc2d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -215,7 +216,7 @@ def solve_gfc2d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.v.tolist(), s.r.tolist()
     ([0.0, 0.5], [4.0, -2.0])
     """
-    return _global("solve_gfc2d", 2, 1, M, H, q, b, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+    return judged(_global(Request("solve_gfc2d", "gfc2d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu), on_failure)
 
 
 def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -254,7 +255,7 @@ def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.v.tolist(), s.r.tolist()
     ([0.0, 0.5, 0.0], [4.0, -2.0, 0.0])
     """
-    return _global("solve_gfc3d", 3, 2, M, H, q, b, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+    return judged(_global(Request("solve_gfc3d", "gfc3d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu), on_failure)
 
 
 def solve_grfc3d(M, H, q, b, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -267,7 +268,9 @@ def solve_grfc3d(M, H, q, b, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r
     >>> s.v.round(12).tolist()
     [0.0, 0.0, 0.0, 2.7, 3.6]
     """
-    return _global("solve_grfc3d", 5, 2, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options)
+    return judged(
+        _global(Request("solve_grfc3d", "grfc3d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu, mu_r), on_failure
+    )
 
 
 def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None, on_failure="raise", **options):
@@ -321,27 +324,25 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     choice = table.asked(owner, kind, method, tol, max_iter, options)
     r0 = np.zeros(problem.q.size)
     r0[place] = 0.0 if z0 is None else z0
-    r, u, status, n_iter, _, residual, name, _ = solve_contacts(problem, *choice, r0)
-    if status == CONVERGED and not (M.data if hasattr(M, "tocoo") else M).any():  # r has no unit then, but is 0 in all
+    s = solve_contacts(problem, *choice, r0)
+    r, u, residual = s.r, s.u, s.residual
+    if s.success and not (M.data if hasattr(M, "tocoo") else M).any():  # r has no unit then, but is 0 in all
         r, u, residual = np.zeros_like(r), problem.q, 0.0
-    return results.judged(MixedSolution(r[place], u[place], status, n_iter, residual, name), on_failure)
+    return judged(MixedSolution(r[place], u[place], s.status, s.n_iter, residual, s.method), on_failure)
 
 
-def contacts(owner, d, disk, W, q, mu, mu_r):
-    """Checked `Problem`."""
-    q = _checks.array(owner, "q", q, n_dims=1)
+def contacts(owner, kind, W, q, mu, mu_r, is_checked=True):
+    """`Problem` of a kind without M; without checks, numbers may be any."""
+    d, disk = _SIZES[kind]
+    vector, matrix, coefficients = _checks.floats, box_forms.entries, forms.coefficients
+    if is_checked:
+        vector, matrix, coefficients = _checks.array, box_forms.matrix, forms.friction
+    q = vector(owner, "q", q, n_dims=1)
     n = forms.count(owner, d, "q", q)
-    W = box_forms.matrix(owner, "W", W, (q.size, q.size))
-    forms.check_diagonal(owner, "W", W)
-    return Problem(forms.disks(n, disk), forms.friction(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
-
-
-def _unchecked(owner, d, disk, W, q, mu, mu_r):
-    """`Problem` as `contacts` makes them, of numbers that may be any."""
-    q = _checks.floats(owner, "q", q, n_dims=1)
-    n = forms.count(owner, d, "q", q)
-    rows = forms.block_rows(box_forms.entries(owner, "W", W, (q.size, q.size)), d)
-    return Problem(forms.disks(n, disk), forms.coefficients(owner, mu, mu_r, n), *rows, q)
+    W = matrix(owner, "W", W, (q.size, q.size))
+    if is_checked:
+        forms.check_diagonal(owner, "W", W)
+    return Problem(forms.disks(n, disk), coefficients(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
 
 
 def kind_of(d, rolls):
@@ -349,73 +350,72 @@ def kind_of(d, rolls):
     return {2: "fc2d", 3: "rfc2d" if rolls else "fc3d", 5: "rfc3d"}[d]
 
 
-def solve_contacts(problem, method, options, r0=None, check=None):
-    """(r, u, status, n_iter, res_q, res_rho, method, states) of a problem; states as of `states`.
+def solve_contacts(problem, method, options, r0=0.0, check=None):
+    """`ContactSolution` of a problem.
 
-    check: a function that returns the problem with its numbers checked, and is asked where compiled code has refused them; None where
-    they are checked already. Where nothing is left to do all comes from one call of compiled code.
+    check: function that returns the problem with its numbers checked, called where compiled code has refused them; None where they are
+    checked already. A problem that is solved at once is solved, judged and classified by one call of compiled code.
     """
-    if not problem.q.size:
-        return problem.q.copy(), problem.q.copy(), CONVERGED, 0, 0.0, 0.0, method.name, states(problem, problem.q, problem.q)
-    result = _solved(problem, method, options, r0, check, True)
-    if method.name == "auto" and result[2] in _MAY_BE_SOLVED and options.max_iter == 0.0:
+    q = problem.q
+    if not q.size:
+        return ContactSolution(q.copy(), q.copy(), CONVERGED, 0, 0.0, 0.0, method.name, states(problem, q, q))
+    result = _by(problem, method, options, r0, check, True)
+    if method.name == "auto" and result.status in _MAY_BE_SOLVED and options.max_iter == 0.0:
         return _by_others(result, problem, options, r0)
     return result
 
 
-def _solved(problem, method, options, r0, check, proves):
-    """`solve_contacts` by one method; proves: a proof that there is no solution is sought where it has none."""
-    key = key_of(method, options, problem.d, problem.row, problem.column)
-    desk = _DESKS.taken(key) or _desk(method, options, problem)
-    for held, given in zip(desk.problem, problem, strict=True):
-        held[...] = given
-    desk.guess[...] = 0.0 if r0 is None else r0
-    status, (answer, codes) = int(desk.solve()), desk.more
-    res_rho, res_q, n_iter, place = answer[:_N_ANSWER].tolist()
-    if status == REFUSED:
-        result = _in_other_units(check() if check else problem, method, options, desk.guess, proves)
-    elif status != CONVERGED or not res_rho < np.inf or (method.name == "auto" and options.tol < res_q < np.inf):
-        name = _name(method, place)
-        result = _completed(desk.problem, desk.problem, 0, 0, options, desk.z, status, int(n_iter), name, proves)
-    else:
-        result = desk.z.copy(), desk.w.copy(), status, int(n_iter), res_q, res_rho, _name(method, place), _in_words(desk.problem, codes)
-    if key is not None:
-        _DESKS.put_back(key, desk)
-    return result
-
-
 def _by_others(result, problem, options, r0):
-    """The result of the first other method for such contacts that has a solution within its limit; else the given one."""
-    kind, n_iter = kind_of(problem.d, (problem.disk != problem.d - 1).any()), result[3]
+    """The first other method for such contacts that has a solution within its limit; else the given result."""
+    kind, n_iter = kind_of(problem.d, (problem.disk != problem.d - 1).any()), result.n_iter
     for name, limit in _OTHERS + (_OTHERS_OF_MANY if problem.disk.size > _FEW else ()):
         if table.treats(name, kind) and (table.treats(name, "rfc3d") or (problem.disk >= 0).all()):
-            other = _solved(problem, table.find(name, kind), options._replace(max_iter=float(limit)), r0, None, False)
-            n_iter += other[3]
-            if other[2] == CONVERGED:
-                return *other[:3], n_iter, *other[4:6], f"auto: {name}", other[7]
+            other = _by(problem, table.find(name, kind), options._replace(max_iter=float(limit)), r0, None, False)
+            n_iter += other.n_iter
+            if other.success:
+                return other._replace(n_iter=n_iter, method=f"auto: {name}")
     return result
 
 
-def _desk(method, options, problem):
-    """A `Desk` for a method and a pattern."""
+def _by(problem, method, options, r0, check, proves):
+    """`ContactSolution` by one method; proves: whether, without a solution, a proof is sought that there is none."""
+    # 1. try
+    key = key_of(method, options, problem.d, problem.row, problem.column)
+    kept = WORKSPACES.taken(key) or _workspace(method, options, problem)
+    own = kept.problem
+    own.disk[...], own.mu[...], own.W[...], own.q[...], kept.guess[...] = problem.disk, problem.mu, problem.W, problem.q, r0
+    status, (answer, codes) = int(kept.solve()), kept.more
+    res_rho, res_q, n_iter, place = answer[:_N_ANSWER].tolist()
+    # 2. certify: in other units, with a proof, or closer where only one of the residuals is met
+    if status == REFUSED:
+        result = _in_other_units(check() if check else problem, method, options, kept.guess, proves)
+    elif status != CONVERGED or not res_rho < np.inf or (method.name == "auto" and options.tol < res_q < np.inf):
+        name = name_of(method, auto.ORDER, place)
+        result = _completed(_Scaled(own, own, 0, 0), options, kept.z, status, int(n_iter), name, proves)
+    # 3. result
+    else:
+        name, state = name_of(method, auto.ORDER, place), _texts(own, codes)
+        result = ContactSolution(kept.z.copy(), kept.w.copy(), status, int(n_iter), res_q, res_rho, name, state)
+    WORKSPACES.put_back(key, kept)
+    return result
+
+
+def _workspace(method, options, problem):
+    """A `Workspace` for a method and a pattern."""
     own = Problem(*map(np.array, problem))
     arguments = table.arguments_of(method, options, own, problem.d, np.zeros(problem.q.size))
     more = np.zeros(_N_ANSWER + LARGEST_BLOCK), np.zeros(2 * problem.disk.size, np.int64)
-    return Desk(solve_and_judge, arguments, own, _work(method, problem, options), more)
+    return Workspace(solve_and_judge, arguments, _work(method, problem, options), more)
 
 
 def _work(method, problem, options):
-    """See `work_of`. What shares out the cores waits for all of them: two at once end the process."""
+    """See `work_of`. Code that uses all cores is waited for: two such calls at once end the process."""
     return 0.0 if method.name == "nsgs_parallel" else work_of(problem.W.size, problem.q.size, options.max_iter)
-
-
-def _name(method, place):
-    return _AUTO_NAMES[int(place)] if method.name == "auto" else method.name
 
 
 @kernel
 def solve_and_judge(solver, r0, problem, options, r, u, info, work, iwork, answer, states):
-    """Solve a problem from a guess, and judge what comes of it; REFUSED where a number is NaN, too large or small, or of the wrong sign.
+    """Solve a problem from a guess and judge the result; REFUSED where a number is NaN, too large or small, or of the wrong sign.
 
     solver: the address of its compiled code. Out: answer (res_rho, res_q, n_iter and the place of the method; and work (5,)), states of
     `classify`. res_rho is infinite where r is. The rest as in `nsds.solvers.contact.signature`.
@@ -458,11 +458,17 @@ def _are_numbers(x):
     return zero == 0.0
 
 
-def _in_other_units(problem, method, options, r0, proves):
-    """`solve_contacts` of a checked problem with numbers of any size, and with q = 0, of which no impulses are a solution.
+class _Scaled(NamedTuple):
+    """A problem, and the same with q and W divided by powers of 2 with these exponents, which bring extreme numbers to a middle size."""
 
-    Powers of 2 bring numbers of extreme size to a middle one; they change nothing else.
-    """
+    problem: Problem
+    middle: Problem
+    of_q: int
+    of_matrix: int
+
+
+def _in_other_units(problem, method, options, r0, proves):
+    """`ContactSolution` of a checked problem with numbers of any size, and with q = 0, of which r = 0 is a solution."""
     e_q, e_W = _exponent(problem.q), _exponent(problem.W)
     middle = problem._replace(q=np.ldexp(problem.q, -e_q), W=np.ldexp(problem.W, -e_W)) if e_q or e_W else problem
     options = options._replace(rho=float(np.ldexp(options.rho, e_W)))
@@ -475,11 +481,13 @@ def _in_other_units(problem, method, options, r0, proves):
         status, info, r = CONVERGED, np.zeros(N_INFO), np.zeros_like(r0)
         if _judged(middle, options, r0)[1] == CONVERGED:
             r = r0
-    return _completed(problem, middle, e_q, e_W, options, r, status, int(info[0]), _name(method, info[3]), proves)
+    name = name_of(method, auto.ORDER, info[3])
+    return _completed(_Scaled(problem, middle, e_q, e_W), options, r, status, int(info[0]), name, proves)
 
 
-def _completed(problem, middle, e_q, e_W, options, r, status, n_iter, name, proves):
-    """What `solve_contacts` returns of a point r that a method has ended with, in the units of the problem ``middle``."""
+def _completed(scaled, options, r, status, n_iter, name, proves):
+    """`ContactSolution` of a point r, in units of the scaled problem, that a method has ended with."""
+    problem, middle, e_q, e_W = scaled
     if not np.isfinite(r).all():
         r = np.zeros_like(r)
     if status == CONVERGED and name.startswith("auto") and not (e_q or e_W):
@@ -492,7 +500,7 @@ def _completed(problem, middle, e_q, e_W, options, r, status, n_iter, name, prov
     if not (np.isfinite(r).all() and np.isfinite(u).all() and np.isfinite(res_rho)):  # too large to be written down
         r, u, status = np.zeros_like(r), problem.q.copy(), INFEASIBLE if status == INFEASIBLE else NON_FINITE
         res_rho = _judged(middle, options, r)[2]
-    return r.copy(), u, status, n_iter, mixed_residual_of(problem, r), res_rho, name, states(problem, r, u)
+    return ContactSolution(r.copy(), u, status, n_iter, mixed_residual_of(problem, r), res_rho, name, states(problem, r, u))
 
 
 def _times_power(x, exponent):
@@ -545,53 +553,54 @@ def states(problem, r, u):
     """ "open", "sticking" or "sliding", (nc,); with rolling (nc, 2)."""
     codes = np.zeros(2 * problem.disk.size, np.int64)
     classify(problem, r, u, codes)
-    return _in_words(problem, codes)
+    return _texts(problem, codes)
 
 
-def _in_words(problem, codes):
+def _texts(problem, codes):
+    """States as text, of the codes of `classify`."""
     rolls = any(disk < problem.d - 1 for disk in problem.disk.tolist())
     return _STATES[codes.reshape(-1, 2) if rolls else codes[::2]]
 
 
-def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
-    results.check_policy(owner, on_failure)
-    choice = table.asked(owner, owner.removeprefix("solve_"), method, tol, max_iter, options)
-    problem = _unchecked(owner, d, disk, W, q, mu, mu_r)
-    if r0 is not None:
-        r0 = _checks.floats(owner, "r0", r0, shape=problem.q.shape)
+def _local(request, W, q, mu, mu_r=0.0):
+    """`ContactSolution` of a problem with a Delassus matrix."""
+    owner, choice = request.owner, request.choice()
+    problem = contacts(owner, request.kind, W, q, mu, mu_r, is_checked=False)
+    r0 = request.first_guess("r0", problem.q.shape)
 
     def check():
-        checked = contacts(owner, d, disk, W, q, mu, mu_r)
-        _checks.finite(owner, "r0", np.zeros(0) if r0 is None else r0)
+        checked = contacts(owner, request.kind, W, q, mu, mu_r)
+        _checks.finite(owner, "r0", np.asarray(r0))
         return checked
 
-    return results.judged(ContactSolution(*solve_contacts(problem, *choice, r0, check)), on_failure)
+    return solve_contacts(problem, *choice, r0, check)
 
 
-def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
-    results.check_policy(owner, on_failure)
-    method, options = table.asked(owner, owner.removeprefix("solve_"), method, tol, max_iter, options)
+def _global(request, M, H, q, b, mu, mu_r=0.0):
+    """`GlobalContactSolution` of a problem with M and H."""
+    owner, (method, options) = request.owner, request.choice()
+    d, disk = _SIZES[request.kind[1:]]
     M, H, q, b = forms.global_matrices(owner, d, M, H, q, b)
     mu = forms.friction(owner, mu, mu_r, b.size // d)
-    r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
+    r0 = np.zeros(b.size) if request.guess is None else _checks.array(owner, "r0", request.guess, shape=b.shape)
     M, H, q, b, e_v, e_r, e_u, e_W = _of_middle_size(M, H, q, b)
-    options = options._replace(rho=float(np.ldexp(options.rho, e_W)))
-    r0 = np.ldexp(r0, -e_r)
+    options, r0 = options._replace(rho=float(np.ldexp(options.rho, e_W))), np.ldexp(r0, -e_r)
+    given = global_newton.Problem(np.full(b.size // d, disk), mu, M, H, q, b)
     if method.name == "newton_global" and b.size:
-        v, r, u, *rest = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
+        s = _by_newton(owner, given, options, r0)
     else:
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         v = solve_M(q)
         if method.name == "nsgs_bodies" and b.size:
-            v, r, u, *rest = _by_bodies(disk, mu, forms.panels(d, H, inverse_H), v, b, options, r0)
+            s = _by_panels(given, forms.panels(d, H, inverse_H), v, options, r0)
         else:
-            problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, *mu.reshape(-1, 2).T)
-            r, u, *rest = solve_contacts(problem, method, options, r0)
-            v = v + inverse_H @ r
-    v, r, u = _times_power(v, e_v), _times_power(r, e_r), _times_power(u, e_u)
-    if not all(np.isfinite(x).all() for x in (v, r, u)):  # too large to be written down
-        (v, r, u), rest = (np.zeros_like(x) for x in (v, r, u)), [NON_FINITE, *rest[1:]]
-    return results.judged(GlobalContactSolution(v, r, u, *rest), on_failure)
+            problem = contacts(owner, request.kind[1:], H.T @ inverse_H, H.T @ v + b, *mu.reshape(-1, 2).T)
+            local = solve_contacts(problem, method, options, r0)
+            s = GlobalContactSolution(v + inverse_H @ local.r, *local)
+    s = s._replace(v=_times_power(s.v, e_v), r=_times_power(s.r, e_r), u=_times_power(s.u, e_u))
+    if not all(np.isfinite(x).all() for x in s[:3]):  # too large to be written down
+        s = s._replace(v=np.zeros_like(s.v), r=np.zeros_like(s.r), u=np.zeros_like(s.u), status=NON_FINITE)
+    return s
 
 
 def _of_middle_size(M, H, q, b):
@@ -615,30 +624,29 @@ def _scaled(matrix, exponent):
     return matrix
 
 
-def _of_diagonal(disk, mu, W, b):
-    """`Problem` with diagonal blocks W (n, d, d) only, for `states`."""
+def _of_diagonal(given, W):
+    """`Problem` of a global problem with diagonal blocks W (n, d, d) only, for `states`."""
     n = W.shape[0]
-    return Problem(np.full(n, disk), mu, np.arange(n + 1), np.arange(n), W.reshape(-1), b)
+    return Problem(given.disk, given.mu, np.arange(n + 1), np.arange(n), W.reshape(-1), given.b)
 
 
-def _by_bodies(disk, mu, panels, v_free, b, options, r):
-    """(v, r, u, status, n_iter, res_q, res_rho, method, states) by `bodies.nsgs_bodies`."""
-    n = mu.size // 2
-    d = b.size // n
-    floats, integers = bodies.work_size(n, v_free.size, d)
-    v, u, info, W = np.zeros(v_free.size), np.zeros(b.size), np.zeros(N_INFO), np.zeros((n, d, d))
-    bodies.blocks(d, panels.panel, panels.H, panels.G, W.reshape(-1))
-    problem = _of_diagonal(disk, mu, W, b)
+def _by_panels(given, touched, v_free, options, r):
+    """`GlobalContactSolution` by `nsds.solvers.contact.panels.nsgs_bodies`; touched: `nsds.solvers.contact.forms.Panels`."""
+    n = given.disk.size
+    d = given.b.size // n
+    floats, integers = panels.work_size(n, v_free.size, d)
+    v, u, info, W = np.zeros(v_free.size), np.zeros(given.b.size), np.zeros(N_INFO), np.zeros((n, d, d))
+    panels.blocks(d, touched.panel, touched.H, touched.G, W.reshape(-1))
     work, iwork = np.zeros(floats), np.zeros(integers, np.int64)
-    status = bodies.nsgs_bodies(bodies.Problem(problem.disk, mu, *panels, v_free, b), options, r, v, u, info, work, iwork)
-    return v, r, u, int(status), int(info[0]), float(info[2]), float(info[1]), "nsgs_bodies", states(problem, r, u)
+    status = panels.nsgs_bodies(panels.Problem(given.disk, given.mu, *touched, v_free, given.b), options, r, v, u, info, work, iwork)
+    state = states(_of_diagonal(given, W), r, u)
+    return GlobalContactSolution(v, r, u, int(status), int(info[0]), float(info[2]), float(info[1]), "nsgs_bodies", state)
 
 
-def _by_newton(owner, disk, mu, M, H, q, b, options, r):
-    """(v, r, u, status, n_iter, res_q, res_rho, method, states) by `global_newton.newton_global`."""
-    solve_M = forms.factorised(owner, M)
-    W = global_newton.diagonal_blocks(M, H, b.size // (mu.size // 2))
-    problem = _of_diagonal(disk, mu, W, b)
-    scale = np.linalg.norm(H.T @ solve_M(q) + b) or 1.0
-    found = global_newton.newton_global(problem.disk, mu, M, H, q, b, W, scale, options, solve_M(q + H @ r), r)
-    return *found, "newton_global", states(problem, *found[1:3])
+def _by_newton(owner, given, options, r):
+    """`GlobalContactSolution` by `nsds.solvers.contact.global_newton.newton_global`."""
+    solve_M = forms.factorised(owner, given.M)
+    W = global_newton.diagonal_blocks(given.M, given.H, given.b.size // given.disk.size)
+    scale = np.linalg.norm(given.H.T @ solve_M(given.q) + given.b) or 1.0
+    found = global_newton.newton_global(given, W, scale, options, solve_M(given.q + given.H @ r), r)
+    return GlobalContactSolution(*found, "newton_global", states(_of_diagonal(given, W), *found[1:3]))

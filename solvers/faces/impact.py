@@ -8,8 +8,10 @@ from nsds import _checks
 from nsds.solvers import results
 from nsds.solvers.box import forms
 from nsds.solvers.impact import multiple, poisson
+from nsds.solvers.impact.signature import N_INFO, Impact
 from nsds.status import MAX_ITER, NON_FINITE
 
+_LAWS = {"multiple_impact": multiple, "poisson_impact": poisson}
 _ADVICE = {
     MAX_ITER: ("the impact does not end: bodies without loss are held from both sides, or data differ by too many orders of magnitude", ()),
     NON_FINITE: ("numbers grew beyond what floating point holds: look at the size of the matrices and velocities", ()),
@@ -84,7 +86,7 @@ def solve_multiple_impact(
     -----
     Liu, Zhao, Brogliato, Proceedings of the Royal Society A 464 (2008) 3193 and 465 (2009) 1, with friction 465 (2009) 2267; it is
     integrated in the deformations, which gives the limit of infinitely small steps of impulse. With ``e = 0`` energy is lost as soon as a
-    contact begins to open; where others press on, it closes anew (a convention: it is not the limit of small e where only some contacts
+    contact begins to open; where others press on, it closes again (a convention: it is not the limit of small e where only some contacts
     are so).
 
     A light body between heavy ones bounces to and fro while these come to a halt, as often as the square root of the ratio of masses says,
@@ -115,12 +117,8 @@ def solve_multiple_impact(
     if not (stiffness > 0.0).all():
         raise ValueError(f"{owner}: stiffness must be positive, got {stiffness.min()}")
     exponent, tol = _checks.number(owner, "exponent", exponent, 1.0), _checks.number(owner, "tol", tol, high=1e-3, above=0.0)
-    u, P, info, stiffness = given.u.copy(), np.zeros(m), np.zeros(2), np.repeat(stiffness, d)
-    floats, integers = multiple.work_size(component)
-    status = multiple.multiple_impact(
-        *given.rows, component, mu, stiffness, exponent, e, tol, 0.0, u, P, info, np.zeros(floats), np.zeros(integers, np.int64)
-    )
-    return results.judged(_solution("multiple_impact", given, u, P, status, info), on_failure)
+    impact = Impact(*given.rows, component, mu, e, np.repeat(stiffness, d), exponent)
+    return results.judged(_solved("multiple_impact", given, impact, tol), on_failure)
 
 
 def solve_poisson_impact(
@@ -181,10 +179,8 @@ def solve_poisson_impact(
     n = given.u.size
     d, e, mu = _contact_data(owner, n, dimension, e, mu)
     tol = _checks.number(owner, "tol", tol, high=1e-3, above=0.0)
-    u, P, info, component = given.u.copy(), np.zeros(n), np.zeros(2), np.arange(n) % d
-    floats, integers = poisson.work_size(n, given.rows.row, given.rows.column, component)
-    status = poisson.poisson_impact(*given.rows, component, mu, e, tol, 0.0, u, P, info, np.zeros(floats), np.zeros(integers, np.int64))
-    return results.judged(_solution("poisson_impact", given, u, P, status, info), on_failure)
+    impact = Impact(*given.rows, np.arange(n) % d, mu, e, np.ones(n), 1.0)
+    return results.judged(_solved("poisson_impact", given, impact, tol), on_failure)
 
 
 def _contact_data(owner, n, dimension, e, mu):
@@ -198,21 +194,13 @@ def _contact_data(owner, n, dimension, e, mu):
     return d, np.repeat(e, d), np.repeat(mu, d)
 
 
-class _Rows(NamedTuple):
-    """Compressed rows of W."""
-
-    row: np.ndarray
-    column: np.ndarray
-    W: np.ndarray
-
-
 class _Given(NamedTuple):
-    """What an impact starts from: v and ``M^-1 H^T`` or None, velocities u of the contacts, W."""
+    """Start of an impact: v and ``M^-1 H^T`` or None, velocities u of the contacts, compressed rows (row, column, entries) of W."""
 
     v: np.ndarray | None
     to_velocities: np.ndarray | None
     u: np.ndarray
-    rows: _Rows
+    rows: tuple
 
 
 def _given(owner, M, H, v, W, u):
@@ -231,12 +219,15 @@ def _given(owner, M, H, v, W, u):
         W, u = H @ to_velocities, H @ v
     else:
         u = _checks.array(owner, "u", u, n_dims=1)
-    row, column, W, _ = forms.compressed_rows(forms.matrix(owner, "W", W, (u.size, u.size)))
-    return _Given(v, to_velocities, u, _Rows(row, column, W))
+    return _Given(v, to_velocities, u, forms.compressed_rows(forms.matrix(owner, "W", W, (u.size, u.size)))[:3])
 
 
-def _solution(method, given, u, P, status, info):
-    """The result of a kernel."""
+def _solved(method, given, impact, tol):
+    """The result by a law of impacts, a kernel of this name."""
+    law, u, P, info = _LAWS[method], given.u.copy(), np.zeros(given.u.size), np.zeros(N_INFO)
+    floats, integers = law.work_size(impact.row, impact.column, impact.component)
+    arguments = impact, tol, 0.0, u, P, info, np.zeros(floats), np.zeros(integers, np.int64)
+    status = getattr(law, method)(*arguments)
     after = None if given.v is None else given.v + given.to_velocities @ P
     return ImpactSolution(after, u, P, int(status), int(info[0]), float(info[1]), method)
 

@@ -1,17 +1,20 @@
 """Complementarity problems and variational inequalities of user functions from Python: checks, conversion, readable results."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nsds import _checks
 from nsds._jit import address, kernel
-from nsds.solvers import results, table
+from nsds.solvers import results
 from nsds.solvers.box import forms
-from nsds.solvers.desks import left_at_interrupts, work_of
 from nsds.solvers.faces.box import ConstrainedSolution, Solution
+from nsds.solvers.faces.frame import Request, name_of
 from nsds.solvers.nonlinear import auto, sparse
 from nsds.solvers.nonlinear.functions import Function
 from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem
 from nsds.solvers.results import judged
+from nsds.solvers.workspaces import left_at_interrupts, work_of
 from nsds.status import MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
 _ADVICE = {
@@ -21,8 +24,7 @@ _ADVICE = {
     NON_FINITE: ("F is NaN or infinite at the first guess, or where the method went: take another first guess, or bounds", ()),
 }
 
-
-_NO_ROWS, _NO_CONES = np.zeros(0), np.zeros(0, np.int64)
+_NO_CONES = np.zeros(0, np.int64)
 
 
 @results.readable(lambda self: _ADVICE)
@@ -102,8 +104,10 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
     """
     owner = "solve_ncp"
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
-    bounds = np.zeros(z0.size), np.full(z0.size, np.inf)
-    return _solved(owner, "ncp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, pattern=pattern)
+    feasible = _Set(np.zeros(z0.size), np.full(z0.size, np.inf))
+    return judged(
+        _solved(Request("solve_ncp", "ncp", method, tol, max_iter, {}, z0, on_failure), F, jac, parameters, pattern, feasible), on_failure
+    )
 
 
 def solve_mcp(
@@ -142,8 +146,10 @@ def solve_mcp(
     """
     owner = "solve_mcp"
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
-    bounds = forms.bounds(owner, z0.size, lower, upper)
-    return _solved(owner, "mcp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, pattern=pattern)
+    feasible = _Set(*forms.bounds(owner, z0.size, lower, upper))
+    return judged(
+        _solved(Request("solve_mcp", "mcp", method, tol, max_iter, {}, z0, on_failure), F, jac, parameters, pattern, feasible), on_failure
+    )
 
 
 def solve_vi(
@@ -188,26 +194,20 @@ def solve_vi(
     owner = "solve_vi"
     results.check_policy(owner, on_failure)
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
-    n, rows, edges = z0.size, [], [forms.bounds(owner, z0.size, lower, upper)]
-    for names, matrix, vector, low in ((("G", "g"), G, g, 0.0), (("A", "b"), A, b, -np.inf)):
-        if (matrix is None) != (vector is None):
-            raise ValueError(f"{owner}: {names[0]} and {names[1]} belong together")
-        if matrix is not None:
-            rows.append(forms.polyhedron(owner, n, matrix, vector, names))
-            edges.append((np.full(rows[-1][1].size, low), np.full(rows[-1][1].size, np.inf)))
-    sizes = np.zeros(0, np.int64)
+    n = z0.size
+    rows, bounds = forms.constraints(owner, forms.bounds(owner, n, lower, upper), G, g, A, b)
+    sizes = _NO_CONES
     if cones is not None:
         sizes = _sizes(owner, cones, n)
-        if rows or np.isfinite(np.concatenate(edges[0])).any():
+        if rows or np.isfinite(np.concatenate(bounds)).any():
             raise ValueError(f"{owner}: cones go with no bounds and no rows")
-    bounds = tuple(np.concatenate(side) for side in zip(*edges, strict=True))
     if pattern is None:
         G = np.concatenate([np.zeros((0, n)), *(forms.dense(matrix) for matrix, _ in rows)])
     else:
-        G = forms.blocks([[matrix] for matrix, _ in rows]).tocsr() if rows else _NO_ROWS
-    g = np.concatenate([np.zeros(0), *(vector for _, vector in rows)])
-    kind = "vi" if cones is None else "soclcp"
-    s = _solved(owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, "continue", G, g, sizes, pattern)
+        G = forms.blocks([[matrix] for matrix, _ in rows]).tocsr() if rows else np.zeros(0)
+    feasible = _Set(*bounds, G, np.concatenate([np.zeros(0), *(vector for _, vector in rows)]), sizes)
+    request = Request(owner, "vi" if cones is None else "soclcp", method, tol, max_iter, {}, z0, on_failure)
+    s = _solved(request, F, jac, parameters, pattern, feasible)
     z, multipliers = np.split(s.z, [n])
     w = s.w[:n] + (G.T @ multipliers if rows else 0.0)
     return judged(InequalitySolution(z, w, *s[2:], multipliers), on_failure)
@@ -252,7 +252,6 @@ def solve_soclcp(M, q, cones, mu=1.0, z0=None, method="auto", tol=1e-10, max_ite
     (array([1.33333333, 1.33333333, 0.        ]), array([ 1.66666667, -1.66666667,  0.        ]))
     """
     owner = "solve_soclcp"
-    results.check_policy(owner, on_failure)
     q = _checks.array(owner, "q", q, n_dims=1)
     M = forms.dense(forms.matrix(owner, "M", M, (q.size, q.size)))
     sizes = _sizes(owner, cones, q.size)
@@ -266,7 +265,7 @@ def solve_soclcp(M, q, cones, mu=1.0, z0=None, method="auto", tol=1e-10, max_ite
     bounds = np.full(q.size, -np.inf), np.full(q.size, np.inf)
     functions = np.array([address(CALLBACK, _affine), address(CALLBACK, _matrix)], np.uintp)
     problem = Problem(functions, data, np.zeros(0), np.zeros(0), *bounds, sizes)
-    s = _run(owner, "soclcp", problem, z0 * scale, method, tol, max_iter)
+    s = _run(Request("solve_soclcp", "soclcp", method, tol, max_iter, {}, z0 * scale, on_failure), problem)
     z = s.z / scale
     return judged(s._replace(z=z, w=M @ z + q), on_failure)
 
@@ -295,11 +294,21 @@ def _sizes(owner, cones, n):
     return sizes
 
 
-def _solved(
-    owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, G=_NO_ROWS, g=_NO_ROWS, cones=_NO_CONES, pattern=None
-):  # fmt: skip
+class _Set(NamedTuple):
+    """The feasible set: bounds, of z and of the multipliers of the rows ``G z >= g`` (and equations); or cones."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    G: object = np.zeros(0)
+    g: np.ndarray = np.zeros(0)
+    cones: np.ndarray = _NO_CONES
+
+
+def _solved(request, F, jac, parameters, pattern, feasible):
     """Check, compile, solve; unknowns are z and the multipliers of rows."""
-    results.check_policy(owner, on_failure)
+    owner, z0, (*bounds, G, g, cones) = request.owner, request.guess, feasible
+    results.check_policy(owner, request.on_failure)
+    # 1. read
     p = np.zeros(0) if parameters is None else _checks.array(owner, "parameters", parameters, n_dims=1)
     if z0.size == 0:
         raise ValueError(f"{owner}: z0 must have at least one entry")
@@ -313,17 +322,18 @@ def _solved(
     start = np.clip(z0, *(side[: z0.size] for side in bounds))
     for function in functions:
         function.try_once(start, p)
+    # 2. solve
     addresses = np.array([function.address for function in functions] + [0] * (2 - len(functions)), np.uintp)
-    first = np.concatenate([start, np.zeros(g.size)])
+    request = request._replace(guess=np.concatenate([start, np.zeros(g.size)]))
     if pattern is None:
-        problem = Problem(addresses, p, np.ascontiguousarray(G).reshape(-1), g, *bounds, cones)
-        s = _run(owner, kind, problem, first, method, tol, max_iter)
+        s = _run(request, Problem(addresses, p, np.ascontiguousarray(G).reshape(-1), g, *bounds, cones))
     else:
-        s = _run_sparse(owner, kind, sparse.Problem(tuple(addresses), p, indptr, indices, G, g, *bounds), first, method, tol, max_iter)
+        s = _run_sparse(request, sparse.Problem(tuple(addresses), p, indptr, indices, G, g, *bounds))
+    # 3. an error of a user's function comes before the result
     for function in functions:
         if function.error is not None:
             raise function.error
-    return judged(s, on_failure)
+    return s
 
 
 def _pattern(owner, pattern, jac, cones, n):
@@ -348,22 +358,20 @@ def _pattern(owner, pattern, jac, cones, n):
     return indptr, indices
 
 
-def _run_sparse(owner, kind, problem, z, method, tol, max_iter):
-    """Run a method for sparse Jacobians from a first guess."""
-    chosen, options = table.asked(owner, kind, method, tol, max_iter, {})
-    if chosen.name not in ("auto", *sparse.METHODS):
-        raise ValueError(f"{owner}: with a pattern method must be one of auto, {', '.join(sparse.METHODS)}, got {chosen.name!r}")
-    status, z, w, n_iter, residual, name = sparse.solve(chosen.name, problem, options, z)
-    name = f"auto: {name}" if chosen.name == "auto" else name
-    return NonlinearSolution(z, w, int(status), int(n_iter), float(residual), name)
+def _run_sparse(request, problem):
+    """`NonlinearSolution` by a method for sparse Jacobians."""
+    method, options = request.choice()
+    if method.name not in ("auto", *sparse.METHODS):
+        raise ValueError(f"{request.owner}: with a pattern method must be one of auto, {', '.join(sparse.METHODS)}, got {method.name!r}")
+    status, z, w, n_iter, residual, name = sparse.solve(method.name, problem, options, request.guess)
+    return NonlinearSolution(z, w, int(status), int(n_iter), float(residual), name_of(method, (name,), 0))
 
 
-def _run(owner, kind, problem, z, method, tol, max_iter):
-    """Run a method of the table from a first guess."""
-    chosen, options = table.asked(owner, kind, method, tol, max_iter, {})
+def _run(request, problem):
+    """`NonlinearSolution` by a method of the table."""
+    (method, options), z = request.choice(), request.guess
     w, info = np.zeros(z.size), np.zeros(N_INFO)
-    floats, integers = chosen.work_size(z.size)
-    given = problem, options, z, w, info, np.zeros(floats), np.zeros(max(integers, 1), np.int64)
-    status = left_at_interrupts(work_of(z.size * z.size, z.size, options.max_iter), chosen.kernel, *given)
-    name = f"auto: {auto.ORDER[int(info[2])]}" if chosen.name == "auto" else chosen.name
-    return NonlinearSolution(z, w, int(status), int(info[0]), float(info[1]), name)
+    floats, integers = method.work_size(z.size)
+    arguments = problem, options, z, w, info, np.zeros(floats), np.zeros(max(integers, 1), np.int64)
+    status = left_at_interrupts(work_of(z.size * z.size, z.size, options.max_iter), method.kernel, *arguments)
+    return NonlinearSolution(z, w, int(status), int(info[0]), float(info[1]), name_of(method, auto.ORDER, info[2]))

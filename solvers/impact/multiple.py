@@ -24,19 +24,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int64
 
-from nsds._jit import caller, kernel, tiny, view
+from nsds._jit import kernel, tiny, view
 from nsds.solvers.box.signature import diagonal
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE
-
-# The arguments of `multiple_impact`, for those who call it by its address.
-_floats, _integers = float64[::1], int64[::1]
-SIGNATURE = int64(
-    _integers, _integers, _floats, _integers, _floats, _floats, float64, _floats, float64, float64, _floats, _floats, _floats, _floats,
-    _integers,
-)  # fmt: skip
-call_multiple_impact = caller(SIGNATURE)
 
 _IDLE, _CLOSING, _OPENING, _STICKING, _SLIPPING = range(5)  # the last two of tangents, told of the first one
 _NOISE = 1e-12  # of the largest velocity and deformation: below, a contact neither closes nor opens
@@ -48,7 +39,7 @@ _SHORTEST, _LONGEST, _SAFETY = 0.2, 5.0, 0.9  # changes of the step
 _MAX_TRIALS = 100  # of a switching point
 _INTERIOR = 0.99  # of a step: extrema of velocities beyond are those of its end
 _CREEP = 1e-7  # of the largest velocity: slip in space that is slower keeps the direction in which it began, or has come to its end
-_LATER = 1e-6  # when what sticks is looked at: at once nothing may press yet
+_LATER = 1e-6  # time at which sticking contacts are tested: at once nothing may press yet
 _EXCESS = 1e-9  # of friction: more than that is too much
 _BISECTIONS = 50
 _DEPENDENT = 1e-12  # of a diagonal entry: what is left of it where other tangents hold this one
@@ -93,33 +84,21 @@ class _Contacts(NamedTuple):
     exponent: float
 
 
-def work_size(component):
+def work_size(row, column, component):
     """Scratch of rows that are these components of contacts: floats and integers."""
     n, tangents = component.size, int((component > 0).sum())
     return _N_VECTORS * n + tangents**2, 2 * n + 1
 
 
 @kernel
-def multiple_impact(row, column, W, component, mu, stiffness, exponent, e, tol, rounding, u, P, info, work, iwork):
-    """Impulses P and velocities u after an impact of several contacts at once, from W, the velocities u before and the law's data.
+def multiple_impact(impact, tol, rounding, u, P, info, work, iwork):
+    """Impulses P and velocities u after an impact of several contacts at once; arguments: `nsds.solvers.impact.signature`.
 
-    ====================  ==========================================================================================================
-    row, column, W        compressed rows, as those of `nsds.solvers.box.signature`: (n+1,), (nnz,) × 2
-    component             of its contact that a row is: 0 the normal one, behind which its tangents lie (n,)
-    mu                    friction of the contact (n,)
-    stiffness, e          > 0 and in [0, 1], read of normal rows (n,); only ratios of stiffnesses count
-    exponent              eta >= 1 of the force ``K D^eta``: 1 linear, 3/2 Hertz
-    tol                   error of a step, relative to the largest velocity
-    rounding              of u: approach speeds up to it are none
-    u                     in: velocities before, negative where contacts close; out: after (n,)
-    P                     out: impulses (n,)
-    info                  out (2,): steps, the largest approach speed left, relative to the largest before
-    work, iwork           scratch of `work_size`
-    ====================  ==========================================================================================================
-
-    Returns CONVERGED, NON_FINITE, or MAX_ITER where the impact does not end, as between walls that lose nothing. A contact without friction
-    whose row has no other entry obeys Newton's law, exactly.
+    info: steps, and the largest approach speed that remains, relative to the largest before. Returns CONVERGED, NON_FINITE, or MAX_ITER
+    where the impact does not end, as between walls that lose nothing. A contact without friction whose row has no other entry obeys
+    Newton's law, exactly.
     """
+    row, column, W, component = impact.row, impact.column, impact.W, impact.component
     n, before = u.size, 0.0
     info[0], info[1] = 0.0, 0.0
     for j in range(n):
@@ -127,14 +106,14 @@ def multiple_impact(row, column, W, component, mu, stiffness, exponent, e, tol, 
         P[j] = 0.0
     least = max(rounding, _NOISE * before)
     for j in range(n):
-        if component[j] == 0 and u[j] < -least and not _rubs(component, mu, j) and _is_alone(row, column, W, j):
-            P[j] = -(1.0 + e[j]) * u[j] / diagonal(row, column, W, j)
-            u[j] *= -e[j]
+        if component[j] == 0 and u[j] < -least and not _rubs(impact, j) and _is_alone(impact, j):
+            P[j] = -(1.0 + impact.e[j]) * u[j] / diagonal(row, column, W, j)
+            u[j] *= -impact.e[j]
     speed, stiffest, largest, closing = 0.0, 0.0, 0.0, 0.0
     for j in range(n):
         speed = max(speed, abs(u[j]))
         if component[j] == 0:
-            stiffest, closing = max(stiffest, stiffness[j]), max(closing, -u[j])
+            stiffest, closing = max(stiffest, impact.stiffness[j]), max(closing, -u[j])
         largest = max(largest, diagonal(row, column, W, j))
     if not math.isfinite(speed + largest):
         return NON_FINITE
@@ -142,8 +121,9 @@ def multiple_impact(row, column, W, component, mu, stiffness, exponent, e, tol, 
         info[1] = closing / before if before > 0.0 else 0.0
         return CONVERGED
     for j in range(n):
-        work[j], work[n + j] = u[j] / speed, stiffness[j] / stiffest
-    contacts = _Contacts(row, column, W, component, mu, 1.0 / largest, view(work, 0, n), view(work, n, n), e, exponent)
+        work[j], work[n + j] = u[j] / speed, impact.stiffness[j] / stiffest
+    unit, units = 1.0 / largest, (view(work, 0, n), view(work, n, n))
+    contacts = _Contacts(row, column, W, component, impact.mu, unit, *units, impact.e, impact.exponent)
     status, steps = _march(contacts, tol, _scratch(n, view(work, 2 * n, work.size - 2 * n), view(iwork, n, n + 1)), view(iwork, 0, n))
     for j in range(n):
         work[j] = work[2 * n + j] * speed / largest
@@ -158,18 +138,18 @@ def multiple_impact(row, column, W, component, mu, stiffness, exponent, e, tol, 
 
 
 @tiny
-def _is_alone(row, column, W, j):
+def _is_alone(c, j):
     """True where no other contact acts on this one."""
-    alone = row[j] < row[j + 1]
-    for k in range(row[j], row[j + 1]):
-        alone &= (W[k] > 0.0) if column[k] == j else (W[k] == 0.0)
+    alone = c.row[j] < c.row[j + 1]
+    for k in range(c.row[j], c.row[j + 1]):
+        alone &= (c.W[k] > 0.0) if c.column[k] == j else (c.W[k] == 0.0)
     return alone
 
 
 @tiny
-def _rubs(component, mu, j):
+def _rubs(c, j):
     """True where the contact whose normal row is j has friction."""
-    return j + 1 < component.size and component[j + 1] > 0 and mu[j] > 0.0
+    return j + 1 < c.component.size and c.component[j + 1] > 0 and c.mu[j] > 0.0
 
 
 @tiny
@@ -190,7 +170,7 @@ def _march(c, tol, s, mode):
         s.y[j], s.y[n + j], s.u[j] = 0.0, 0.0, c.u[j]
         mode[j] = _CLOSING if c.component[j] == 0 and c.u[j] < -_NOISE else _IDLE
     for j in range(n):
-        if mode[j] == _CLOSING and _rubs(c.component, c.mu, j):
+        if mode[j] == _CLOSING and _rubs(c, j):
             _touch(c, mode, j + 1, s.u, s)
     _settle(c, mode, s)
     for steps in range(MAX_STEPS):
@@ -276,7 +256,7 @@ def _try_step(c, mode, h, s):
 
 @tiny
 def _margins(c, mode, j, u, y, s):
-    """How far contact j is from what ends its mode, by the sign of its velocity and by its deformation; negative beyond.
+    """Margins of contact j to the end of its mode, by the sign of its velocity and by its deformation; negative beyond.
 
     Of what sticks: by how much its friction may be more, at the end of the step.
     """
@@ -326,7 +306,7 @@ def _stop_at_switch(c, mode, h, s):
 
 @tiny
 def _rate_of_sign(c, mode, j, pull, s):
-    """How fast the margin of a velocity changes."""
+    """Rate of change of the margin of a velocity."""
     if mode[j] == _SLIPPING:
         return _along(c, j, pull, s)
     return pull[j] if mode[j] != _CLOSING else -pull[j]
@@ -386,7 +366,7 @@ def _switch(c, mode, s):
             if not (keeps or stays_deformed):
                 s.y[n + j] = 0.0
             mode[j] = _OPENING if keeps else _CLOSING if s.u_new[j] < -_NOISE else _IDLE
-            if _rubs(c.component, c.mu, j) and (was_idle or mode[j] == _IDLE):
+            if _rubs(c, j) and (was_idle or mode[j] == _IDLE):
                 _touch(c, mode, j + 1, s.u_new, s)
     return changed
 

@@ -5,7 +5,7 @@
 
 are the normal components; the tangential ones obey ``||P_CT|| <= mu P_CN`` against ``u_CT``, and ``||P_ET|| <= mu P_EN`` against ``u+_T``.
 
-The disk of the expansion, whose radius is that of ``e P_CN`` and of what comes to it, is the sum of two: the friction of what is given
+The disk of the expansion, whose radius is that of ``e P_CN`` and of the impulse beyond it, is the sum of two: the friction of what is given
 back has a block of its own, its twin, whose normal impulse is known. So both phases are problems of `nsds.solvers.contact.signature`.
 With one e for all contacts no impact gains energy: ``E+ - E- <= e P_C W P_E - P_C W P_C / 2 - P_E W P_E / 2 <= 0``.
 
@@ -16,9 +16,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int64
 
-from nsds._jit import caller, kernel, on_demand, tiny, view
+from nsds._jit import kernel, on_demand, tiny, view
 from nsds.solvers.box import auto as box_auto
 from nsds.solvers.box.signature import N_INFO, SOLVER, Options, call_solver, multiply, problem_of
 from nsds.solvers.contact import auto as contact_auto
@@ -27,13 +26,6 @@ from nsds.status import CONVERGED
 
 _VECTORS = 5  # of n numbers, of scratch
 _NONE = -1
-
-# The arguments of `poisson_impact`, for those who call it by its address.
-_floats, _integers = float64[::1], int64[::1]
-SIGNATURE = int64(
-    _integers, _integers, _floats, _integers, _floats, _floats, float64, float64, _floats, _floats, _floats, _floats, _integers
-)  # fmt: skip
-call_poisson_impact = caller(SIGNATURE)
 
 address_of_box_solver = on_demand(SOLVER, box_auto.auto)
 address_of_contact_solver = on_demand(contact.SOLVER, contact_auto.auto)
@@ -60,9 +52,9 @@ class _Blocks(NamedTuple):
     iwork: np.ndarray
 
 
-def work_size(n, row, column, component):
-    """Scratch of n rows, which are components of contacts: floats and integers."""
-    d = int(component.max(initial=0)) + 1
+def work_size(row, column, component):
+    """Scratch of rows that are these components of contacts: floats and integers."""
+    n, d = component.size, int(component.max(initial=0)) + 1
     if d == 1:
         floats, integers = box_auto.work_size(n, row, column)
         return _VECTORS * n + N_INFO + floats, max(integers, 1)
@@ -77,39 +69,28 @@ def work_size(n, row, column, component):
 
 
 @kernel
-def poisson_impact(row, column, W, component, mu, e, tol, rounding, u, P, info, work, iwork):
-    """Impulses P and velocities u after an impact, from W, the velocities u before and the law's data.
+def poisson_impact(impact, tol, rounding, u, P, info, work, iwork):
+    """Impulses P and velocities u after an impact by Poisson's law; arguments: `nsds.solvers.impact.signature`.
 
-    ====================  ==========================================================================================================
-    row, column, W        compressed rows, as those of `nsds.solvers.box.signature`: (n+1,), (nnz,) × 2
-    component             of its contact that a row is: 0 the normal one, behind which its tangents lie (n,)
-    mu, e                 friction and restitution, read of normal rows (n,)
-    tol                   of both problems
-    rounding              of u: approach speeds up to it are none
-    u                     in: velocities before, negative where contacts close; out: after (n,)
-    P                     out: impulses (n,)
-    info                  out (2,): iterations, and the larger residual of both problems
-    work, iwork           scratch of `work_size`
-    ====================  ==========================================================================================================
-
-    Returns the status of the solver, the method "auto" for rows with bounds or, where there are tangents, for contacts.
+    info: iterations, and the larger residual of both problems. Returns the status of the solver, the method "auto" for rows with bounds or,
+    where there are tangents, for contacts.
     """
     closing, d = 0.0, 1
     info[0], info[1] = 0.0, 0.0
     for i in range(u.size):
-        P[i], d = 0.0, max(d, component[i] + 1)
-        closing = max(closing, -u[i] if component[i] == 0 else 0.0)
+        P[i], d = 0.0, max(d, impact.component[i] + 1)
+        closing = max(closing, -u[i] if impact.component[i] == 0 else 0.0)
     if closing <= rounding:
         return CONVERGED
     if d == 1:
-        return _collide_without_friction(row, column, W, e, tol, u, P, info, work, iwork)
-    return _collide(d, row, column, W, component, mu, e, tol, u, P, info, work, iwork)
+        return _collide_without_friction(impact, tol, u, P, info, work, iwork)
+    return _collide(d, impact, tol, u, P, info, work, iwork)
 
 
 @kernel
-def _collide_without_friction(row, column, W, e, tol, u, P, info, work, iwork):
+def _collide_without_friction(impact, tol, u, P, info, work, iwork):
     """Both phases as linear complementarity problems."""
-    n = u.size
+    n, row, column, W = u.size, impact.row, impact.column, impact.W
     lower, upper, z, w, q = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n), view(work, 4 * n, n)
     box_info, scratch = view(work, _VECTORS * n, N_INFO), view(work, _VECTORS * n + N_INFO, work.size - _VECTORS * n - N_INFO)
     options, status = Options(tol, 0.0, 0.0, 0.0, 0.0, 0.0), CONVERGED
@@ -123,11 +104,11 @@ def _collide_without_friction(row, column, W, e, tol, u, P, info, work, iwork):
         for i in range(n):
             P[i] += z[i]
             if phase == 0:
-                z[i] *= e[i]
+                z[i] *= impact.e[i]
                 P[i] += z[i]
         if status != CONVERGED:
             break
-        if phase == 0:  # what is given back at least
+        if phase == 0:  # the least that is given back
             multiply(row, column, W, w, z, q)
             for i in range(n):
                 z[i] = 0.0
@@ -138,27 +119,30 @@ def _collide_without_friction(row, column, W, e, tol, u, P, info, work, iwork):
 
 
 @kernel
-def _collide(d, row, column, W, component, mu, e, tol, u, P, info, work, iwork):
+def _collide(d, impact, tol, u, P, info, work, iwork):
     """Both phases as problems of contacts of d components."""
-    n, count = u.size, 0
+    n, count, component = u.size, 0, impact.component
     for i in range(n):
         count += 1 if component[i] == 0 else 0
-    s = _blocks(d, n, count, column.size, work, iwork)
+    s = _blocks(d, n, count, impact.column.size, work, iwork)
     z, q, q_C = view(work, 0, n), view(work, n, n), view(work, 2 * n, n)
-    _list_contacts(d, component, mu, s)
-    status = _solve_phase(d, count, row, column, W, u, tol, s, info)
-    for i in range(n):  # of the expansion: what is given back acts at first
+    # 1. compression
+    _list_contacts(d, component, impact.mu, s)
+    status = _solve_phase(d, count, impact, u, tol, s, info)
+    for i in range(n):  # of the expansion: the impulse that is given back acts first
         P[i], q_C[i] = s.r[s.own[i]], s.w[s.own[i]]
-        z[i] = e[i] * P[i] if component[i] == 0 else 0.0
+        z[i] = impact.e[i] * P[i] if component[i] == 0 else 0.0
+    # 2. expansion
     if status == CONVERGED:
-        multiply(row, column, W, q_C, z, q)
+        multiply(impact.row, impact.column, impact.W, q_C, z, q)
         count = _list_twins(d, count, component, z, s)
-        status = _solve_phase(d, count, row, column, W, q, tol, s, info)
+        status = _solve_phase(d, count, impact, q, tol, s, info)
         for i in range(n):
             P[i] += z[i] + s.r[s.own[i]] + (s.r[s.twin[i]] if s.twin[i] != _NONE else 0.0)
+    # 3. velocities
     for i in range(n):
         q[i] = u[i]
-    multiply(row, column, W, q, P, u)
+    multiply(impact.row, impact.column, impact.W, q, P, u)
     return status
 
 
@@ -222,10 +206,10 @@ def _list_twins(d, count, component, share, s):
 
 
 @kernel
-def _solve_phase(d, count, row, column, W, q, tol, s, info):
+def _solve_phase(d, count, impact, q, tol, s, info):
     """One problem of count blocks, whose rows have the vector q. Out: r and w of the blocks, info. Returns the status of the solver."""
-    _link(d, count, row, column, s)
-    _fill(d, count, row, column, W, q, s)
+    _link(d, count, impact.row, impact.column, s)
+    _fill(d, count, impact, q, s)
     m, n_pairs, block_info = d * count, s.row[count], view(s.work, 0, contact.N_INFO)
     options = contact.Options(tol, 0.0, 0.0, 0.0, 0.0, 0.0, tol, tol, 0.0)
     problem = problem_of_contacts((
@@ -264,8 +248,9 @@ def _link(d, count, row, column, s):
 
 
 @kernel
-def _fill(d, count, row, column, W, q, s):
+def _fill(d, count, impact, q, s):
     """Matrix, vector and guess of the blocks. Components without a row have ``w = s r``, the normal one of a twin ``w = s (r - share)``."""
+    row, column = impact.row, impact.column
     for i in range(d * d * s.row[count]):
         s.matrix[i] = 0.0
     for k in range(count):
@@ -278,7 +263,7 @@ def _fill(d, count, row, column, W, q, s):
             for t in range(row[a] if a != _NONE else 0, row[a + 1] if a != _NONE else 0):
                 for at in (s.own[column[t]], s.twin[column[t]]):
                     if at != _NONE:
-                        s.matrix[(s.mark[at // d] * d + i) * d + at % d] = W[t]
+                        s.matrix[(s.mark[at // d] * d + i) * d + at % d] = impact.W[t]
             s.q[d * k + i], s.r[d * k + i] = q[a] if a != _NONE else 0.0, 0.0
             largest = max(largest, s.matrix[(diagonal * d + i) * d + i])
         for i in range(d):

@@ -84,13 +84,13 @@ def _reduced(owner, problem):
     sizes = (2, 3) if problem.mu_r is None else (3, 5)
     if problem.d not in sizes:
         raise ValueError(f"{owner}: contacts must have {sizes[0]} or {sizes[1]} components, got {problem.d} for each coefficient mu")
-    size = problem.d, problem.tangents
+    kind = contact.kind_of(problem.d, problem.mu_r is not None)
     W, q = problem.W, problem.q
     if W is None:
         M, H, f, w = forms.global_matrices(owner, problem.d, *problem[-4:])
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         W, q = H.T @ inverse_H, H.T @ solve_M(f) + w
-    return contact.kind_of(problem.d, problem.mu_r is not None), contact.contacts(owner, *size, W, q, problem.mu, mu_r)
+    return kind, contact.contacts(owner, kind, W, q, problem.mu, mu_r)
 
 
 def _measured(prepared, record, seconds):

@@ -13,7 +13,7 @@ from nsds import _checks
 from nsds.solvers import table
 from nsds.solvers.box import forms
 from nsds.solvers.box.signature import solve_repeatedly
-from nsds.solvers.desks import left_at_interrupts
+from nsds.solvers.workspaces import left_at_interrupts
 
 PROFILE = np.dtype(
     [("problem", "U48"), ("method", "U16"), ("n", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8"), ("time", "<f8")]
@@ -240,7 +240,7 @@ def prepared(problem, method, options, z0):
 def fastest(seconds, may_be_left, repeated, arguments):
     """(status, seconds of one solution), the least of as many repetitions ``repeated(count, *arguments)`` as fit; at least one.
 
-    may_be_left: whether Ctrl-C is heard while one takes long, see `nsds.solvers.desks.left_at_interrupts`.
+    may_be_left: whether Ctrl-C is heard while one takes long, see `nsds.solvers.workspaces.left_at_interrupts`.
     """
     work, began = math.inf if may_be_left else 0.0, time.perf_counter()
     left_at_interrupts(work, repeated, 1, *arguments)  # before the clock starts: it compiles on demand

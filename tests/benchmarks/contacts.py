@@ -105,7 +105,7 @@ def own(stored):
         return H.T @ inverse_H, H.T @ solve_M(q) + b
 
     W, q = reduce() if kind[0] == "g" else arguments
-    problem = contacts(kind, d, 2 if d == 5 else d - 1, W, q, mu, coefficients.get("mu_r", 0.0))
+    problem = contacts(kind, kind.removeprefix("g"), W, q, mu, coefficients.get("mu_r", 0.0))
 
     timed = solution(problem)
     return Own(timed, reduce if kind[0] == "g" else None, lambda: function(*arguments, on_failure="continue", **coefficients), problem)

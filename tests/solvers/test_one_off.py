@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nsds import solvers
-from nsds.solvers import desks, table
+from nsds.solvers import table, workspaces
 from nsds.solvers.box import forms
 from nsds.solvers.box.signature import Problem, multiply, solve_repeatedly
 from nsds.solvers.contact import forms as contact_forms
@@ -56,13 +56,13 @@ def bits(result):
 
 def fresh(monkeypatch):
     for module in (box, contact):
-        monkeypatch.setattr(module, "_DESKS", desks.Desks())
+        monkeypatch.setattr(module, "WORKSPACES", workspaces.Workspaces())
 
 
 @pytest.fixture(params=[1, 2, 100], ids=["bound at once", "bound", "not bound"])
 def often(request, monkeypatch):
     """Problems after which the arguments of a call are bound to it."""
-    monkeypatch.setattr(desks, "_OFTEN", request.param)
+    monkeypatch.setattr(workspaces, "_OFTEN", request.param)
     fresh(monkeypatch)
 
 
@@ -174,10 +174,10 @@ def test_few_sizes_and_no_large_ones_are_kept(monkeypatch):
     fresh(monkeypatch)
     for n in range(1, 100):
         solvers.solve_lcp(np.eye(n), np.ones(n), method="pgs")
-    assert len(box._DESKS._free) <= desks._MOST
+    assert len(box.WORKSPACES._free) <= workspaces._MOST
     solvers.solve_lcp(np.ones((400, 400)) + np.eye(400), np.ones(400), method="pgs")
-    sizes = [part.nbytes for free in box._DESKS._free.values() for desk in free for part in desk.arguments if hasattr(part, "nbytes")]
-    assert max(sizes) <= desks._LARGEST
+    sizes = [part.nbytes for free in box.WORKSPACES._free.values() for one in free for part in one.arguments if hasattr(part, "nbytes")]
+    assert max(sizes) <= workspaces._LARGEST
 
 
 @pytest.mark.parametrize("make", [np.array, sp.csr_array])
@@ -214,8 +214,8 @@ def test_numbers_that_are_refused(rng, n, odd):
     problem = Problem(row, column, M, q, lower, upper)
     arguments = table.arguments_of(method, options, problem, n, z0)
     status = forms.solve_moderate(*arguments)
-    assert (status != desks.REFUSED) == is_moderate(M, q, lower, upper, z0)
-    if status != desks.REFUSED:
+    assert (status != workspaces.REFUSED) == is_moderate(M, q, lower, upper, z0)
+    if status != workspaces.REFUSED:
         again = table.arguments_of(method, options, problem, n, z0)
         assert solve_repeatedly(1, False, *again) == status
         assert [x.tobytes() for x in again[-5:-2]] == [x.tobytes() for x in arguments[-5:-2]]
@@ -267,22 +267,22 @@ def test_contacts_that_are_refused(rng, d, n, odd):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         problem = signature.Problem(contact_forms.disks(n, d - 1), mu, *contact_forms.block_rows(W, d), q)
-    desk = contact._desk(method, options, problem)
-    desk.guess[:] = r0
-    status = desk.solve()
-    assert (status != desks.REFUSED) == is_ordinary(d, mu, W, q, r0)
-    if status == desks.REFUSED:
+    kept = contact._workspace(method, options, problem)
+    kept.guess[:] = r0
+    status = kept.solve()
+    assert (status != workspaces.REFUSED) == is_ordinary(d, mu, W, q, r0)
+    if status == workspaces.REFUSED:
         return
     arguments = table.arguments_of(method, options, problem, d, r0)
     assert signature.solve_repeatedly(1, *arguments) == status
-    r, answer = arguments[-5], desk.more[0]
-    np.testing.assert_array_equal(desk.z, r)
+    r, answer = arguments[-5], kept.more[0]
+    np.testing.assert_array_equal(kept.z, r)
     if np.isfinite(r).all():
         u, code, res_rho = contact._judged(problem, options, r)
         np.testing.assert_array_equal(answer[:2], (res_rho, contact.mixed_residual_of(problem, r)))  # a merit may be NaN, with its status
         assert status != CONVERGED or code == CONVERGED
-        np.testing.assert_array_equal(desk.w, u)
-        assert contact._in_words(problem, desk.more[1]).tolist() == contact.states(problem, r, u).tolist()
+        np.testing.assert_array_equal(kept.w, u)
+        assert contact._texts(problem, kept.more[1]).tolist() == contact.states(problem, r, u).tolist()
 
 
 @examples(100)

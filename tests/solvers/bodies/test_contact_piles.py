@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nsds import status
 from nsds.solvers.bodies import rigid, rigid_contact
+from nsds.solvers.contact.signature import Cone
 from tests import reference_contact as ref
 from tests.paths import ROOT
 from tests.solvers.bodies.test_contact_rigid import Rigid, draw, flat, residual, solve, unit_of_impulses, unphased
@@ -125,7 +126,7 @@ def test_a_frozen_contact_is_the_minimum_over_its_cone(d):
         W, q, mu = A @ A.T + 0.3 * np.eye(d), rng.normal(size=d), rng.uniform(0, 1.5, 2)
         r = np.abs(rng.normal(size=d)) * size
         for _ in range(60):  # calls go on where the last one ended
-            rigid_contact.solve_frozen(d, 2, mu[0], mu[1], W.ravel(), 0, q, r, np.full(40, np.nan))
+            rigid_contact.solve_frozen(Cone(d, 2, *mu), W.ravel(), 0, q, r, np.full(40, np.nan))
         expected = ref.solve_one_frozen(W, q, mu[0], mu[1], 2)
         assert np.linalg.norm(r - expected) <= 1e-6 * (1 + np.linalg.norm(expected))
 

@@ -256,11 +256,11 @@ def test_answers_too_large_to_be_written_down_are_not_given(method, size):
 
 def test_auto_goes_on_to_other_methods_where_its_own_have_failed():
     """As after a failure of a problem that can be solved: the first method that is for such contacts and has a solution."""
-    problem = contact_solve.contacts("test", 3, 2, np.diag([2.0, 1.0, 1.0]), [-1.0, 0.3, 0.0], 0.5, 0.0)
+    problem = contact_solve.contacts("test", "fc3d", np.diag([2.0, 1.0, 1.0]), [-1.0, 0.3, 0.0], 0.5, 0.0)
     _, options = table.asked("test", "fc3d", "auto", 1e-8, None, {})
-    failed = np.zeros(3), problem.q, status.STALLED, 5, 1.0, 1.0, "auto: nsgs", None
-    r, u, verdict, n_iter, _, res_rho, name, _ = contact_solve._by_others(failed, problem, options, None)
-    assert (verdict, name) == (status.CONVERGED, "auto: newton_natural")
-    assert n_iter > 5
-    assert res_rho <= 1e-8
-    np.testing.assert_allclose(u, np.diag([2.0, 1.0, 1.0]) @ r + problem.q, atol=1e-12)
+    failed = solvers.ContactSolution(np.zeros(3), problem.q, status.STALLED, 5, 1.0, 1.0, "auto: nsgs", None)
+    s = contact_solve._by_others(failed, problem, options, 0.0)
+    assert (s.status, s.method) == (status.CONVERGED, "auto: newton_natural")
+    assert s.n_iter > 5
+    assert s.res_rho <= 1e-8
+    np.testing.assert_allclose(s.u, np.diag([2.0, 1.0, 1.0]) @ s.r + problem.q, atol=1e-12)

@@ -6,6 +6,7 @@ import pytest
 from nsds._jit import kernel
 from nsds.solvers.contact import local, quartic
 from nsds.solvers.contact.local import LOCALS
+from nsds.solvers.contact.signature import Cone
 from tests import reference_contact as twins
 
 COUNT = 100_000
@@ -51,7 +52,8 @@ def draw(d, n, seed, unsymmetric=False, condition=2.0, disk=None):
 def solve_all(how, d, disk, mu, W, q, r, scratch):
     """Each block by `local.solve_contact`, from the guess in r."""
     for c in range(mu.size // 2):
-        local.solve_contact(how, d, disk, mu[2 * c], mu[2 * c + 1], W, c * d * d, q[c * d : (c + 1) * d], r[c * d : (c + 1) * d], scratch)
+        cone = Cone(d, disk, mu[2 * c], mu[2 * c + 1])
+        local.solve_contact(how, cone, W, c * d * d, q[c * d : (c + 1) * d], r[c * d : (c + 1) * d], scratch)
 
 
 @kernel

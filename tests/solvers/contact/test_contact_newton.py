@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map, newton, proximal, signature
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
 from nsds.solvers.contact.newton import FISCHER_BURMEISTER, NATURAL_MAP
-from nsds.solvers.contact.signature import Options
+from nsds.solvers.contact.signature import Cone, Options
 from nsds.status import CONVERGED, MAX_ITER, UNSUITED
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
@@ -168,13 +168,13 @@ def call(solver, work_size, problem, tol=1e-10, max_iter=0, r=None):
 def evaluate(form, disk, mu, rho, r, u):
     d = len(r)
     F, A, B = np.zeros(d), np.zeros(d * d), np.zeros(d * d)
-    rho = np.array(rho)
+    rho, cone = np.array(rho), Cone(d, disk, *mu)
     if form == NATURAL_MAP:
-        natural_map.evaluate(disk, *mu, rho, d, 0, r, u, F, A, B)
+        natural_map.evaluate(cone, rho, r, u, F, A, B)
     elif form == FISCHER_BURMEISTER:
-        fischer_burmeister.evaluate(disk, mu[0], rho, d, 0, r, u, F, A, B)
+        fischer_burmeister.evaluate(cone, rho, r, u, F, A, B)
     else:
-        alart_curnier.evaluate(form, disk, *mu, rho, d, 0, r, u, F, A, B)
+        alart_curnier.evaluate(form, cone, rho, r, u, F, A, B)
     return F, A.reshape(d, d), B.reshape(d, d)
 
 

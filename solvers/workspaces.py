@@ -1,4 +1,4 @@
-"""Where single problems are solved: memory for one of its size, with a compiled call bound to it, kept for the next of the same size."""
+"""Reusable workspaces for single problems: preallocated memory of one size with a compiled call bound to it."""
 
 import queue
 import threading
@@ -8,11 +8,11 @@ from nsds._jit import bound
 
 REFUSED = -1  # no status: the problem is not as compiled code wants it
 DOUBTFUL = -2  # no status: CONVERGED, if it is confirmed that rounding hides nothing
-UNCERTAIN = -3  # no status: CONVERGED, if what was taken for rounding is so in other units, too
-_MOST_COLUMNS = 2**10  # of a pattern that is remembered
-_OFTEN = 100  # problems on a desk, in which numba's call has cost as much more as binding does
-_MOST = 64  # sizes, each with as many desks as threads were at work at once
-_LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a small part
+UNCERTAIN = -3  # no status: CONVERGED, if what counted as rounding also does in other units
+_MOST_COLUMNS = 2**10  # of a pattern that is kept as a key
+_OFTEN = 100  # problems in a workspace, after which numba's slower calls have cost as much as binding does
+_MOST = 64  # keys, each with as many workspaces as threads were at work at once
+_LARGEST = 2**18  # bytes of a workspace that is kept: allocating a larger one is a small part of the work
 _LONG = 1e7  # multiplications: a method that may need more is left at Ctrl-C; 50 us for a thread are a small part of it
 
 
@@ -22,7 +22,7 @@ def work_of(n_entries, n, max_iter):
 
 
 def left_at_interrupts(work, call, *arguments):
-    """What compiled code returns. Where it may take long, KeyboardInterrupt is raised at once; the code then ends by itself, unheeded.
+    """Result of a call of compiled code. Where it may take long, KeyboardInterrupt is raised at once; the code then ends by itself.
 
     Ctrl-C reaches the main thread alone, and that only in Python: the code runs in another thread. Its arrays are to be used no more
     after an exception.
@@ -45,29 +45,29 @@ def left_at_interrupts(work, call, *arguments):
 
 
 def key_of(method, options, size, row, column):
-    """What decides whether a desk serves a problem: method and pattern; size: as of `nsds.solvers.table.scratch`. None: none is kept."""
+    """Key of the workspaces that serve a method and a pattern; size: as of `nsds.solvers.table.scratch`. None: none is kept."""
     n = row.size - 1
     if column.size == n * n:
         return method.name, options, size, n
     return (method.name, options, size, row.tobytes(), column.tobytes()) if column.size <= _MOST_COLUMNS else None
 
 
-class Desk:
-    """Arguments of a kernel, in memory that is filled anew for each problem; it is for one problem at a time.
+class Workspace:
+    """Arguments of a kernel, in memory that is overwritten for each problem; it is for one problem at a time.
 
-    arguments, of the kernel: those of `nsds.solvers.table.arguments_of`, then more. problem: the arrays of a problem; guess: where the
-    method starts; z, w, info and more are for the kernel to write. work: see `work_of`.
+    arguments, of the kernel: those of `nsds.solvers.table.arguments_of`, then more. problem, which has their pattern, and guess, where the
+    method starts, are filled by the caller; z, w, info and more are outputs of the kernel. work: see `work_of`.
     """
 
     __slots__ = ("_call", "_n_solved", "arguments", "guess", "info", "kernel", "more", "problem", "w", "work", "z")
 
-    def __init__(self, kernel, arguments, problem, work, more=()):
-        self.kernel, self.arguments, self.problem, self.more = kernel, (*arguments, *more), problem, more
-        self.guess, self.z, self.w, self.info = arguments[1], *arguments[-5:-2]
+    def __init__(self, kernel, arguments, work, more=()):
+        self.kernel, self.arguments, self.more = kernel, (*arguments, *more), more
+        self.guess, self.problem, self.z, self.w, self.info = *arguments[1:3], *arguments[-5:-2]
         self.work, self._call, self._n_solved = work, None, 0
 
     def solve(self):
-        """What the kernel returns for the present problem. After some problems its arguments are bound, as a call then costs a sixth."""
+        """Status that the kernel returns for the present problem. After some problems its arguments are bound, which costs a sixth."""
         if self._call is not None:
             return self._call()
         self._n_solved += 1
@@ -77,26 +77,28 @@ class Desk:
         return left_at_interrupts(self.work, self.kernel, *self.arguments)
 
 
-class Desks:
-    """Desks that are not in use, by what decides whether one serves a problem."""
+class Workspaces:
+    """Workspaces that are not in use, by their keys."""
 
     def __init__(self):
         self._free = {}
 
     def taken(self, key):
-        """A desk of this key, which is its taker's alone until it is put back; None where none is free."""
+        """A workspace of this key, which is the caller's alone until it is put back; None where none is free."""
         try:
             return self._free[key].pop()
         except (KeyError, IndexError):
             return None
 
-    def put_back(self, key, desk):
-        """Keep a desk for others, unless it is large; of too many sizes the first are forgotten."""
+    def put_back(self, key, workspace):
+        """Keep a workspace for others, unless it is large or has no key; of too many keys the first are forgotten."""
+        if key is None:
+            return
         try:
-            self._free[key].append(desk)
+            self._free[key].append(workspace)
         except KeyError:
-            if sum(part.nbytes for part in (*desk.arguments, *desk.problem) if hasattr(part, "nbytes")) > _LARGEST:
+            if sum(part.nbytes for part in (*workspace.arguments, *workspace.problem) if hasattr(part, "nbytes")) > _LARGEST:
                 return
-            self._free[key] = [desk]
+            self._free[key] = [workspace]
             for old in list(self._free)[:-_MOST]:
                 self._free.pop(old, None)
