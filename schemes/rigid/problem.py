@@ -144,7 +144,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, lost=1, h_size=2 * n, worth=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     # rows of contacts are needed by methods with a matrix alone, that of Delassus or that of the bodies
-    on_graph = _is_graph_kept(name, stride, n_contacts, d, n, n_members)
+    on_graph = n_contacts > 0 and _is_graph_kept(name, stride, n_contacts + n_blocks, d, n, n_members)
     n_stated = max(n_rows, n_contacts) if on_graph else n_rows
     work.place(plan, H=12 * d * n_stated, G=12 * d * n_rows, diagonal=d * n_stated, rhs=d * n_stated)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), W=d * d * column.size, kept=2 * limit)
@@ -178,7 +178,7 @@ def reserve(lists, options, method, work, iwork, n_members):
         iwork.place(plan, isweeper=integers)
         plan["n_sweeper"], plan["n_isweeper"] = floats, integers
     if on_graph:
-        floats, integers = newton.work_size(d, n_contacts, n, _most_fill(n))
+        floats, integers = newton.work_size(d, n_contacts + n_blocks, n, _most_fill(n))
         work.place(plan, newton=floats)
         iwork.place(plan, inewton=integers)
         plan["n_newton"], plan["n_inewton"] = floats, integers
@@ -215,11 +215,11 @@ def _most_fill(n_bodies):
     return min(n_bodies * (n_bodies - 1) // 2, _FILL * n_bodies)
 
 
-def _is_graph_kept(name, stride, n_contacts, d, n_bodies, n_members):
+def _is_graph_kept(name, stride, n_stated, d, n_bodies, n_members):
     """Whether there is room for Newton's method on the graph of the bodies, of the default and many contacts."""
-    if name != "auto" or stride != 10 or d not in (3, 5) or n_contacts <= _FEW:
+    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEW:
         return False
-    return n_members * (newton.work_size(d, n_contacts, n_bodies, _most_fill(n_bodies))[0] + 12 * d * n_contacts) <= _WORDS
+    return n_members * (newton.work_size(d, n_stated, n_bodies, _most_fill(n_bodies))[0] + 12 * d * n_stated) <= _WORDS
 
 
 def _is_linear(lists, options):
@@ -755,7 +755,8 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
     # 2. rest that few contacts carry, or that these nearly hold, or that has none yet; and rolling friction, over which sweeps take long
     is_cold = is_at_rest and left >= _COLD and largest(view(work, p.r, p.d * n)) == 0.0
     if not has_tried and ((is_at_rest and n <= p.limit) or left <= _HOLDS or is_cold or p.d == 5):
-        has_tried, status = True, _solve_on_graph(n, options.tol, _SHARE * _HELD, _BUDGET, s, memory)
+        tol, held = (options.tol, _SHARE * _HELD) if is_at_rest else (options.enough, _OWED)
+        has_tried, status = True, _solve_on_graph(n, tol, held, _BUDGET, s, memory)
     # 3. sweeps, few of them if another method can take over, since hard problems cost many
     is_last, quick = options.max_iter != 0.0 or (has_tried and n > p.limit), _QUICK if is_new else 0.0
     if status != CONVERGED:
@@ -812,16 +813,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
-    stated = blocks.Blocks(
-        view(work, p.H, 12 * d * n),
-        view(work, p.E, 12 * d * n),
-        view(work, p.diagonal, d * n),
-        view(iwork, p.body, 2 * n),
-        view(iwork, p.disk, n),
-        view(work, p.mu, 2 * n),
-        view(work, p.b, d * n),
-        view(work, p.r, d * n),
-    )
+    stated = _stated_rows(n, p, memory)
     disk, mu, r = stated.disk, stated.mu, stated.r
     # 1. rows of detected contacts, which the sweeps do without
     _rows_of_contacts(n_contacts, s.collisions, p, stated, memory)
@@ -845,7 +837,14 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         redundancy.make_consistent(n_equations, rank, p, q, memory)
     # 4. proximal term: methods for contacts want a regular matrix
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
-    # 5. pattern of W, if it is not the full one, then its blocks
+    # 5. many contacts beside equations on the graph of the bodies, where these need not be solved as finely as those
+    if p.n_newton > 0 and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0:
+        fine = max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))
+        own = newton.Options(aim, aim, fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
+        if _newton_on_graph(own, stated, q, p, memory) == CONVERGED:
+            total_impulse(n_contacts, n_blocks, p, memory)
+            return CONVERGED
+    # 6. pattern of W, if it is not the full one, then its blocks
     if row[n] == 0 and not blocks.full_pattern(n, stated.body, s.bodies, row, view(iwork, p.column, p.room)):
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
         blocks.link(n, stated.body, m, s.bodies, first, linked)
@@ -854,10 +853,10 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     blocks.assemble(d, stated, G, row, column, W)
     problem = problem_of((disk, mu, row, column, W, q))
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
-    # 6. accuracy: the tighter of contacts and equations, but not below rounding
+    # 7. accuracy: the tighter of contacts and equations, but not below rounding
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, problem, r, u)), _CLOSEST)
-    # 7. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
+    # 8. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
     status = UNSUITED
@@ -869,7 +868,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         status = call_solver(solver, (problem, own, r, u, info, spare, ispare))
     if info[1] > options.enough and info[1] * size_of(q) <= blocks.rounding(d, stated, view(work, p.w_free, 6 * m), _ULPS):
         info[1] = options.tol  # nothing moves against anything, and q is what rounding left
-    # 8. impulses: of sticking contacts that are linearly dependent those of the last step are kept
+    # 9. impulses: of sticking contacts that are linearly dependent those of the last step are kept
     note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     total_impulse(n_contacts, n_blocks, p, memory)
@@ -888,38 +887,52 @@ def _rows_of_contacts(n, collisions, p, stated, memory):
         blocks.copy_rows(p, i, 1, stated)
 
 
+@tiny
+def _stated_rows(n, p, memory):
+    """The n contacts and blocks of a problem with rows of all."""
+    work, d = memory.work, p.d
+    return blocks.Blocks(
+        view(work, p.H, 12 * d * n),
+        view(work, p.E, 12 * d * n),
+        view(work, p.diagonal, d * n),
+        view(memory.iwork, p.body, 2 * n),
+        view(memory.iwork, p.disk, n),
+        view(work, p.mu, 2 * n),
+        view(work, p.b, d * n),
+        view(work, p.r, d * n),
+    )
+
+
 @kernel
 def _solve_on_graph(n, tol, enough, budget, s, memory):
     """`solve` of n contacts by Newton's method on the graph of the bodies, to tol, or to enough where steps get no closer. In/out: r.
 
     Returns its status: UNSUITED where the graph is too dense. Out: p, u, info.
     """
-    work, iwork = memory.work, memory.iwork
-    p, m = s.plan[0], s.plan[0].n_bodies
-    d, inverse, r = p.d, view(work, p.inverse, p.stride * m), view(work, p.r, p.d * n)
-    stated = blocks.Blocks(
-        view(work, p.H, 12 * d * n),
-        view(work, p.E, 12 * d * n),
-        view(work, p.diagonal, d * n),
-        view(iwork, p.body, 2 * n),
-        view(iwork, p.disk, n),
-        view(work, p.mu, 2 * n),
-        view(work, p.b, d * n),
-        r,
-    )
-    # 1. rows; padding of contacts is 0 by their law
+    work, p = memory.work, s.plan[0]
+    stated, q = _stated_rows(n, p, memory), view(work, p.rhs, p.d * n)
     _rows_of_contacts(n, s.collisions, p, stated, memory)
-    for i in range(d * n):
-        stated.diagonal[i] = 0.0
-    q, u, info = view(work, p.rhs, d * n), view(work, p.u, d * n), view(work, p.info, N_INFO)
-    blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
-    # 2. solve
-    given = newton.Problem(int64(d), stated.disk, stated.mu, stated.body, stated.H, stated.E, stated.diagonal, q, int64(p.stride), inverse)
-    spare, ispare = view(work, p.newton, p.n_newton), view(iwork, p.inewton, p.n_inewton)
-    own = newton.Options(tol, enough, _STEPS, budget * n * (1.0 if d == 3 else _DEARER))
-    status = newton.call_newton(newton.address_of_newton(), (given, own, r, u, info, spare, ispare))
+    for i in range(p.d * n):
+        stated.diagonal[i] = 0.0  # padding of contacts is 0 by their law
+    blocks.velocities(p.d, stated, view(work, p.w_free, 6 * p.n_bodies), q)
+    status = _newton_on_graph(
+        newton.Options(tol, enough, math.inf, _STEPS, budget * n * (1.0 if p.d == 3 else _DEARER)), stated, q, p, memory
+    )
     total_impulse(n, 0, p, memory)
-    return CONVERGED if status != UNSUITED and info[1] <= enough else status
+    return CONVERGED if status != UNSUITED and work[p.info + 1] <= enough else status
+
+
+@kernel
+def _newton_on_graph(options, stated, q, p, memory):
+    """Status of `newton.newton` on a problem whose rows and free velocities are stated. In/out: r. Out: u, info."""
+    work = memory.work
+    inverse = view(work, p.inverse, p.stride * p.n_bodies)
+    given = newton.Problem(
+        int64(p.d), stated.disk, stated.mu, stated.body, stated.H, stated.E, stated.diagonal, q, int64(p.stride), inverse
+    )
+    u, info = view(work, p.u, q.size), view(work, p.info, N_INFO)
+    spare, ispare = view(work, p.newton, p.n_newton), view(memory.iwork, p.inewton, p.n_inewton)
+    return newton.call_newton(newton.address_of_newton(), (given, options, stated.r, u, info, spare, ispare))
 
 
 @tiny

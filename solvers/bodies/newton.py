@@ -25,7 +25,7 @@ from nsds.solvers.box.signature import place_of
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MEMORY, MOST, RELAX, STIFFEN, largest
-from nsds.solvers.contact.signature import has_stalled, keep_better, mean_diagonal, norm, problem_of
+from nsds.solvers.contact.signature import EQUATION, has_stalled, keep_better, mean_diagonal, norm, problem_of
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, UNSUITED
 
 _PATIENCE = 3.0  # steps in which the residual must halve to go on, once it is enough
@@ -53,6 +53,7 @@ class Options(NamedTuple):
 
     tol: float  # of ``||F|| / ||q||``, velocities by which contacts miss their laws
     enough: float  # the same, where steps get no closer
+    of_equations: float  # velocity by which equations alone may miss theirs, m/s
     max_iter: float
     budget: float  # work in all, in solutions of one contact by a sweep
 
@@ -84,7 +85,7 @@ class Parts(NamedTuple):
 _floats, _integers = float64[::1], int64[::1]
 _PROBLEM = types.NamedTuple([int64, _integers, _floats, _integers, *(_floats,) * 4, int64, _floats], Problem)
 # The arguments of `newton`, for those who call it by its address.
-SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 4, Options), *(_floats,) * 4, _integers)
+SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 5, Options), *(_floats,) * 4, _integers)
 call_newton = caller(SIGNATURE)
 
 
@@ -318,6 +319,16 @@ def _evaluate(p, r, l, u):
     return merit
 
 
+@kernel
+def _error_of_equations(p, l):
+    """``||F||`` of equations, where `_evaluate` was called last."""
+    squares = 0.0
+    for c in range(p.disk.size):
+        for a in range(p.d * c, p.d * (c + 1) if p.disk[c] == EQUATION else p.d * c):
+            squares += l.F[a] ** 2
+    return math.sqrt(squares)
+
+
 _D, _invert_block = 0, _invert  # components of a block, and what inverts them: bound by `specialised`
 
 
@@ -461,7 +472,9 @@ def newton(p, options, r, u, info, work, iwork):
         least = keep_better(info[1], least, r, l.best)
         if not math.isfinite(merit):
             status = NON_FINITE
-        elif info[1] <= options.tol or (has_stalled(n_iter, info[1], _PATIENCE, halved) and least <= options.enough):
+        elif _error_of_equations(p, l) <= options.of_equations and (
+            info[1] <= options.tol or (has_stalled(n_iter, info[1], _PATIENCE, halved) and least <= options.enough)
+        ):
             status = CONVERGED
         if status != MAX_ITER or n_iter >= int(limit):
             break
