@@ -39,8 +39,9 @@ from nsds.schemes.event_driven.tables import Options, Tables, numbers_of, place_
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import EVERY, keep_state
+from nsds.schemes.lagrangian.newton import keep_state
 from nsds.schemes.lagrangian.outputs import position, update_outputs
+from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.mechanics.bodies import forget_contacts, list_contacts

@@ -20,8 +20,10 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
-from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
+from nsds.schemes.lagrangian.branches import are_bent, judge, keep_start, take_impulses, work_of_pressed
+from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass  # noqa: F401
 from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.relations import ACTIVE, EVERY, INACTIVE, KEPT, evaluate_relations, is_active
 from nsds.schemes.lagrangian.tables import change
 from nsds.schemes.linear_algebra import (
     apply_inverse,
@@ -45,7 +47,6 @@ from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SI
 
 _ROUNDING = 1e-4  # velocities below this times |q| / h times the tolerance are lost in the rounding of q
 _LEAST_CHANGE = 2e-15  # change of velocities by an iteration, relative to them and to q / h, that is all rounding
-EVERY, ACTIVE, INACTIVE, KEPT = range(4)
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
 _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
 _PATIENCE = 5  # iterations in which the residual must halve; else every other correction is halved
@@ -84,6 +85,9 @@ PLAN = table(
     "constant", "known", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
     # 7. equations, see `nsds.schemes.lagrangian.equations`; empty unless a family of systems reserves them
     "most", "dense", "scale", "scaled", "weight", "null", "gram", "trace", "component", "number", "block",
+    # 8. work of joints, see `nsds.schemes.lagrangian.branches`: jointed: there are joints whose rows turn; at the start of the step: state
+    # (N) and coefficients of all entries of H; pressed, q_ended (N): impulses of joints, state of the end
+    "jointed", "q_begun", "v_begun", "H_begun", "pressed", "q_ended",
 )  # fmt: skip
 
 
@@ -232,7 +236,11 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
         H_moved=(layout.relations["m"] * layout.relations["n"]).max(initial=0),
         known=(layout.relations["m"] * (2 * layout.relations["n"] + layout.relations["m"])).sum(),
     )
-    # 4. integers
+    # 4. joints whose work is watched
+    plan["jointed"] = are_bent(unknowns.constraints).any()
+    if plan["jointed"][0]:
+        work.place(plan, **dict.fromkeys(("q_begun", "v_begun", "pressed", "q_ended"), dofs), H_begun=layout.entries.size)
+    # 5. integers
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
     plan["n_dofs"], plan["controlled"], plan["constant"] = dofs, has_controls(records), (elements["mass"] == ABSENT).all()
     return plan
@@ -267,10 +275,16 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     p = s.plan[0]
     begin(t_new, options, s.parts, s.elements, p, calls.functions, memory)
+    if p.jointed != 0:
+        keep_start(s.parts, s.elements, s.entries, p, memory)
     n = choose_active(p, s.constraints, options.gamma * options.h, options.h, memory)
     status, n_iter, residual = iterate(t_new, n, s, calls, options, memory)
     if not finish(t_new, n == 0, s, options, calls.functions, memory):
         status = NON_FINITE
+    if p.jointed != 0:
+        take_impulses(s.parts, s.elements, p, memory)
+        done = work_of_pressed(s.parts, s.elements, p, memory)
+        status, residual = judge(status, residual, done, 0.0, True, t_new, s, options, calls.functions, memory)
     return status, n_iter, residual
 
 
@@ -393,7 +407,7 @@ def _have_changed(relations, p, memory):
     for k in range(relations.size):
         r = relations[k]
         n_H, n_B, n_D = r.m * r.n, 0 if r.g_function == ABSENT else r.m * r.n, 0 if r.D == ABSENT else r.m * r.m
-        if _is_active(r, memory.imem):
+        if is_active(r, memory.imem):
             changed |= _note(n_H, r.H, known, work)
             changed |= _note(n_B, r.B, known + n_H, work)
             changed |= _note(n_D, r.D, known + n_H + n_B, work)
@@ -493,51 +507,6 @@ def evaluate_masses(q_star, parts, elements, p, functions, memory):
             mass(part, el.e, p.at_q, functions, memory, el.mass)
             definite &= part.mass_function == ABSENT or is_positive_definite(part.n, el.mass, p.spare, work)
     return definite
-
-
-@kernel
-def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, memory):
-    """h, g, H, B, D and rate of relations, chosen by whether they have an active constraint, at q* (q_{k+1} at position level).
-
-    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``. KEPT: of the active ones, but derivatives by finite differences
-    are not updated. INACTIVE: also those for which this may be so.
-    """
-    work = memory.work
-    for k in range(relations.size):
-        r = relations[k]
-        if which == EVERY or _is_active(r, memory.imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
-            # 1. point of evaluation
-            e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
-            at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
-            for j in range(r.n):
-                q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-                dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
-                before = work[p.q_old + dof] - (options.h * work[p.v_old + dof] if paoli != 0.0 else 0.0)
-                work[r.x + j] = at * memory.mem[q] + (1.0 - at) * before
-            for i in range(r.m):
-                work[r.lam + i] = memory.mem[r.multiplier + i]
-            relation_output(t, r, functions, memory)
-            # 2. values, and operators, at position level in the units of a velocity
-            scale = 1.0 / (options.h * options.h * options.a) if r.level == POSITION else 1.0
-            relation_operators(t, options.h, r, which != KEPT, scale, p.spare, functions, memory)
-
-
-@tiny
-def _has_differences(r):
-    """Whether ydot depends on derivatives by finite differences."""
-    return (
-        r.H_function == ABSENT
-        or (r.rate != ABSENT and r.h_t_function == ABSENT)
-        or (r.D != ABSENT and r.D_function == ABSENT and r.level != POSITION)
-    )
-
-
-@tiny
-def _is_active(r, imem):
-    active = False
-    for i in range(r.m):
-        active |= imem[r.active + i] != 0
-    return active
 
 
 @inlined
@@ -757,7 +726,7 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
     for i in range(m * n if changes else 0):
         work[r.H + p.shift + i] = work[r.H + i]
     is_kept = which == KEPT and r.H_function == ABSENT  # then H does not change
-    if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not _is_active(r, memory.imem):
+    if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not is_active(r, memory.imem):
         return
     # 2. derivative of ydot along the motion, by one difference in its direction
     if r.level != POSITION:

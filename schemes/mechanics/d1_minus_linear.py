@@ -19,8 +19,9 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, EXPLICIT, IMPACT, Options, add_contact, end_smooth_motion
-from nsds.schemes.lagrangian.newton import EVERY, add_jump, keep_state
+from nsds.schemes.lagrangian.newton import add_jump, keep_state
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
+from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.mechanics.bodies import (
     SAME,

@@ -45,6 +45,7 @@ from nsds.model.joints import POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
+from nsds.schemes.problem.smooth_work import of_smooth
 from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
@@ -549,7 +550,7 @@ def _beyond_reason(done, h, s, memory):
     """Work of joints in both halves, of the kinetic energy, where it is more than that of a smooth step on its branch; else 0."""
     form, p = s.motion, s.motion.plan[0]
     energy, expected, _ = branches.measure(h, p.size, s.plan[0].v_old, p.v, form.bodies, memory)
-    return abs(done) / energy if abs(done) > branches.of_smooth(expected, energy) else 0.0
+    return abs(done) / energy if abs(done) > of_smooth(expected, energy) else 0.0
 
 
 @kernel
