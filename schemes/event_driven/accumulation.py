@@ -28,8 +28,8 @@ def follow_accumulations(t, threshold, p, memory):
     """Sum accumulations: if the same event recurs in short times that fall by one ratio q, wait at the limit until they would have ended.
 
     The tail ``d q / (1 - q)`` is summed, and so is the remaining change of the state. Flights are short against the longest one of the
-    sequence in which each is shorter than the one before: periods that approach a limit other than zero are not. In: near, 1 of rows whose y
-    is so small between their events that it will soon count as zero: an accumulation with such a row can hardly be followed further.
+    sequence in which each is shorter than the one before: periods that approach a limit other than zero are not. In: near, 1 of rows whose
+    y is so small between their events that it will soon count as zero: an accumulation with such a row can hardly be followed further.
     """
     work, iwork = memory.work, memory.iwork
     n = p.n
