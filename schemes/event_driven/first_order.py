@@ -171,7 +171,7 @@ def _operators(record, layout, constants, h):
     steps = [length / fastest for length in LENGTHS]
     near = np.stack([step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale for step in steps])
     result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": e, "spare": constant}
-    return result | {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
+    return result | {"lengths": np.array(steps), "near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
 
 
 def cause_of(records, prepared, m, status):
