@@ -36,6 +36,7 @@ SOLVED = 1e-12  # what `solve` returns, where the solution is one: relative to t
 _LOST = 1e-13  # of the terms that cancel in a pivot: a smaller one is rounding
 _REPLACED = 2.0**-26  # of these terms: what such a pivot is replaced by
 _EXACT = 2.0**-51  # of the terms of a row: the residual that asks for no refinement
+_UNDERFLOW = 1e-290  # terms that have lost their digits: smaller ones count as this
 _REFINEMENTS = 2  # at most, with pivots that are right
 _REPAIRS = 12  # at most, with perturbed ones
 _PLAIN_FILL = 40  # entries a row of the factor, up to which minimum degree is not beaten on planes
@@ -419,6 +420,6 @@ def _residual(values, index, y, rest, rhs, work, iwork):
             terms += abs(term)
         work[rest + i] = s
         invalid += 0.0 * terms
-        if abs(s) > error * terms:
-            error = abs(s) / terms
+        if abs(s) > error * max(terms, _UNDERFLOW):
+            error = abs(s) / max(terms, _UNDERFLOW)
     return error + invalid

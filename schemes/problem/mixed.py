@@ -238,7 +238,7 @@ def _wrong_signs(form, m, p, memory):
             w, size = _output(i, m, p, memory)
             if form == _REGULAR:
                 w += _PROXIMAL * work[m.unit + i] * (z - work[m.centre + i])
-            if (w < 0.0 if old == LOWER else w > 0.0) and abs(w) > max(_ROUNDING * size, work[p.rounding]):
+            if (w < 0.0 if old == LOWER else w > 0.0) and abs(w) > _ROUNDING * size:
                 new = BASIC
         if new != old:
             iwork[m.side + i] = -1 - old - 3 * new

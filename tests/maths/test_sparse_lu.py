@@ -155,6 +155,15 @@ def test_stored_zeros_count_and_duplicates_are_one_entry():
     np.testing.assert_array_equal(plan.row, [0, 2, 3])
 
 
+def test_what_dies_out_below_the_smallest_numbers_is_no_error():
+    """x falls by a factor along a line, until its digits are lost and it vanishes."""
+    A, b = line(3000) + 2 * sp.eye_array(3000), np.zeros(3000)
+    b[0] = 1e-3
+    x, error, _, _ = solved(A, b, sparse_lu.plan(A))
+    assert error <= 1e-15
+    assert x[-1] == 0.0
+
+
 def test_nan_is_told():
     A = line(5)
     A.data[3] = np.nan
