@@ -27,7 +27,7 @@ from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, note_unstable, place_branches, solve_near
-from nsds.schemes.problem.mixed import MIXED, SMALLEST, equations, is_cheaper, place_mixed, solve_mixed
+from nsds.schemes.problem.mixed import MIXED, SMALLEST, VECTORS, equations, is_cheaper, place_mixed, solve_mixed
 from nsds.schemes.problem.tables import as_they_are, bodies_of, number_of_pairs, ordered, place_problem, place_vectors, store_inverse
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, NON_FINITE
@@ -97,6 +97,8 @@ def prepare(records, layout, inverses, options, method, work, iwork, terms=None)
     unknowns = ordered(*tables, bodies["kind"]) if mixed.size == 0 else as_they_are(layout.constraints, layout.couplings)
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(parts, unknowns, method if mixed.size == 0 else None, work, iwork)
+    for vector in VECTORS if mixed.size else ():
+        mixed[vector] = plan[vector]
     plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
     # 3. flags; u may be changed by a controller, or between steps
     changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [parts["u"] != ABSENT]
@@ -277,7 +279,7 @@ def step(t_new, s, calls, options, memory):
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
             if p.mixed != 0:
-                status = solve_mixed(s.mixed[0], p, calls.solver_options, memory)
+                status = solve_mixed(s.mixed, calls.solver_options, memory)
             else:
                 status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)
             n_iter, residual = int(work[p.info]), work[p.info + 1]

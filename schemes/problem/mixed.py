@@ -13,20 +13,23 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64, typeof, types
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import caller, inlined, kernel, on_demand, tiny, view
 from nsds.maths import sparse_lu
 from nsds.model.layout import table
+from nsds.schemes.memory import MEMORY
 from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
-from nsds.solvers.box.signature import UNDERFLOW, is_affordable
-from nsds.status import CONVERGED, INEXACT, MAX_ITER, SINGULAR, STALLED
+from nsds.solvers.box.signature import UNDERFLOW, Options, is_affordable
+from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
-# One row: sizes N of d and n of z; cost: multiplications of a factorisation, about. Work: given: values of the pattern with all rows basic
-# (nnz); values: those of the present set; data: factors; rhs, solution (N + n); unit, centre: of proximal terms (n). Iwork: index: of the
-# factors; row (n + 1), column: pattern of the rows of w, the first of which is entry ``at`` of the values; diagonal (n): their entries of
-# D_ii; side, factored: sets (n), known: whether the latter has factors, and of which form.
-MIXED = table("N", "n", "cost", "given", "values", "data", "rhs", "solution", "unit", "centre", "index", "row", "column", "at", "diagonal",
-              "side", "factored", "known")  # fmt: skip
+# One row: sizes N of d and n of z; cost: multiplications of a factorisation, about. Work: the vectors of the problem; given: values of the
+# pattern with all rows basic (nnz); values: those of the present set; data: factors; rhs, solution (N + n); unit, centre: of proximal terms
+# (n). Iwork: index: of the factors; row (n + 1), column: pattern of the rows of w, the first of which is entry ``at`` of the values;
+# diagonal (n): their entries of D_ii; side, factored: sets (n), known: whether the latter has factors, and of which form.
+VECTORS = ("q", "z", "w", "lower", "upper", "info", "rounding")
+MIXED = table("N", "n", "cost", *VECTORS, "given", "values", "data", "rhs", "solution", "unit", "centre", "index", "row", "column", "at",
+              "diagonal", "side", "factored", "known")  # fmt: skip
 SMALLEST = 60  # rows up to which W is formed
 _DENSER = 4  # entries of W for each one of the data, from which factors of the mixed equations are tried
 _PATIENCE = 10  # block exchanges without progress before single ones
@@ -78,7 +81,7 @@ def is_cheaper(planned, n_pairs):
 
 
 def place_mixed(planned, work, iwork):
-    """One row of `MIXED`, with its memory."""
+    """One row of `MIXED`, with its memory, but for the offsets `VECTORS` of the problem."""
     p, plan, N = np.zeros(1, MIXED), planned.plan, planned.N
     n = planned.unit.shape[1]
     size, members = N + n, planned.given.shape[0]
@@ -99,38 +102,38 @@ def place_mixed(planned, work, iwork):
 
 
 @kernel
-def solve_mixed(m, p, options, memory):
-    """Problem of the plan p (q, z, w, lower, upper, info, rounding) with the equations of m; its guess is z, as that of a solver.
+def _solve(mixed, options, memory):
+    """Solve the problem in the vectors of a table `MIXED` of one row; its guess is z, as that of a solver.
 
-    Returns (status, multiplications, about). CONVERGED only where the residual of `_judge` is at most tol; INEXACT as in
+    CONVERGED only where the residual of `_judge` is at most tol; INEXACT as in
     `nsds.schemes.problem.box.solve`.
     """
-    work, iwork = memory.work, memory.iwork
+    work, iwork, m = memory.work, memory.iwork, mixed[0]
     n = m.n
-    lower, upper, z = view(work, p.lower, n), view(work, p.upper, n), view(work, p.z, n)
+    lower, upper, z = view(work, m.lower, n), view(work, m.upper, n), view(work, m.z, n)
     choose_sides(lower, upper, z, view(iwork, m.side, n), False)
     # 1. the set of basic rows
     spent = 0.0
-    status, n_iter, spent = _exchange_sets(_PLAIN, spent, m, p, options, memory)
+    status, n_iter, spent = _exchange_sets(_PLAIN, spent, m, options, memory)
     # 2. singular sets, or none found: proximal terms around the last z
     if status != CONVERGED:
         for _ in range(_ROUNDS):
             change = 0.0
             for i in range(n):
-                work[m.centre + i] = min(max(work[p.z + i], lower[i]), upper[i])
-            status, more, spent = _exchange_sets(_REGULAR, spent, m, p, options, memory)
+                work[m.centre + i] = min(max(work[m.z + i], lower[i]), upper[i])
+            status, more, spent = _exchange_sets(_REGULAR, spent, m, options, memory)
             n_iter += more
             for i in range(n):
-                change = max(change, abs(work[p.z + i] - work[m.centre + i]) / max(abs(work[p.z + i]), UNDERFLOW))
+                change = max(change, abs(work[m.z + i] - work[m.centre + i]) / max(abs(work[m.z + i]), UNDERFLOW))
             if status != CONVERGED or change <= _ROUNDING or not is_affordable(spent, options):
                 break
     # 3. within the bounds, and what is left
-    work[p.info] = n_iter
-    return _judge(status, m, p, options, memory)
+    work[m.info] = n_iter
+    return _judge(status, m, options, memory)
 
 
 @kernel
-def _exchange_sets(form, spent, m, p, options, memory):
+def _exchange_sets(form, spent, m, options, memory):
     """Exchange rows until all signs are right, without proximal terms or with. Returns (status, sets, multiplications so far)."""
     work, iwork = memory.work, memory.iwork
     n = m.n
@@ -145,13 +148,13 @@ def _exchange_sets(form, spent, m, p, options, memory):
             iwork[m.known] = form
             spent += m.cost
         # 2. state and multipliers
-        error = _solve_set(form, m, p, memory)
+        error = _solve_set(form, m, memory)
         if sparse_lu.weak_row(m.index, iwork) >= 0 and form == _PLAIN:
             return SINGULAR, n_iter, spent
         if not error <= sparse_lu.SOLVED:
             return SINGULAR, n_iter, spent
         # 3. signs
-        n_wrong, last = _wrong_signs(form, m, p, memory)
+        n_wrong, last = _wrong_signs(form, m, memory)
         if n_wrong == 0:
             return CONVERGED, n_iter, spent
         patience = _PATIENCE if n_wrong < fewest else patience - 1
@@ -191,7 +194,7 @@ def _write_values(form, m, memory):
 
 
 @inlined
-def _solve_set(form, m, p, memory):
+def _solve_set(form, m, memory):
     """(d, z) of the set; returns the backward error. Out: solution, z of the problem."""
     work, iwork = memory.work, memory.iwork
     for i in range(m.N):
@@ -199,22 +202,22 @@ def _solve_set(form, m, p, memory):
     for i in range(m.n):
         side = iwork[m.side + i]
         if side != BASIC:
-            work[m.rhs + m.N + i] = work[p.lower + i] if side == LOWER else work[p.upper + i]
+            work[m.rhs + m.N + i] = work[m.lower + i] if side == LOWER else work[m.upper + i]
         else:
-            work[m.rhs + m.N + i] = -work[p.q + i]
+            work[m.rhs + m.N + i] = -work[m.q + i]
             if form == _REGULAR:
                 work[m.rhs + m.N + i] += _PROXIMAL * work[m.unit + i] * work[m.centre + i]
     error = sparse_lu.solve(m.values, m.data, m.index, m.rhs, m.solution, work, iwork)
     for i in range(m.n):
-        work[p.z + i] = work[m.solution + m.N + i]
+        work[m.z + i] = work[m.solution + m.N + i]
     return error
 
 
 @tiny
-def _output(i, m, p, memory):
+def _output(i, m, memory):
     """``w_i`` and the sum of the magnitudes of its terms."""
     work, iwork = memory.work, memory.iwork
-    w = work[p.q + i]
+    w = work[m.q + i]
     terms = abs(w)
     for k in range(iwork[m.row + i], iwork[m.row + i + 1]):
         term = work[m.given + m.at + k] * work[m.solution + iwork[m.column + k]]
@@ -224,18 +227,18 @@ def _output(i, m, p, memory):
 
 
 @inlined
-def _wrong_signs(form, m, p, memory):
+def _wrong_signs(form, m, memory):
     """Count and last index of the rows that belong on another side; they are marked -1 - (old side) - 3 (new side)."""
     work, iwork = memory.work, memory.iwork
     count, last = 0, -1
     for i in range(m.n):
         old = iwork[m.side + i]
-        new, z, lower, upper = old, work[p.z + i], work[p.lower + i], work[p.upper + i]
+        new, z, lower, upper = old, work[m.z + i], work[m.lower + i], work[m.upper + i]
         if old == BASIC:
             if max(lower - z, z - upper) > _ROUNDING * abs(z):
                 new = LOWER if z < lower else 2
         elif lower < upper:
-            w, size = _output(i, m, p, memory)
+            w, size = _output(i, m, memory)
             if form == _REGULAR:
                 w += _PROXIMAL * work[m.unit + i] * (z - work[m.centre + i])
             if (w < 0.0 if old == LOWER else w > 0.0) and abs(w) > _ROUNDING * size:
@@ -248,30 +251,41 @@ def _wrong_signs(form, m, p, memory):
 
 
 @inlined
-def _judge(status, m, p, options, memory):
+def _judge(status, m, options, memory):
     """Status by the residual, which is written with w: errors of rows relative to their terms, as far as they are no rounding of q."""
     work = memory.work
     merit = error = scale = 0.0
     for i in range(m.n):
-        lower, upper = work[p.lower + i], work[p.upper + i]
-        z = min(max(work[p.z + i], lower), upper)
-        shift = abs(work[p.z + i] - z)
-        work[p.z + i] = z
-        w, terms = _output(i, m, p, memory)
-        work[p.w + i] = w
+        lower, upper = work[m.lower + i], work[m.upper + i]
+        z = min(max(work[m.z + i], lower), upper)
+        shift = abs(work[m.z + i] - z)
+        work[m.z + i] = z
+        w, terms = _output(i, m, memory)
+        work[m.w + i] = w
         # 1. relative error of the row: the sign of w that goes with z; what clipping has moved
         wrong = max(-w if z < upper else 0.0, w if z > lower else 0.0, 0.0)
-        wrong = max(wrong - work[p.rounding], 0.0) + work[m.unit + i] * (shift if shift > _ROUNDING * abs(z) else 0.0)
+        wrong = max(wrong - work[m.rounding], 0.0) + work[m.unit + i] * (shift if shift > _ROUNDING * abs(z) else 0.0)
         if wrong > 0.0:
             merit += (wrong / max(terms, UNDERFLOW)) ** 2
         # 2. natural residual in units of w; NaN is passed on
         unit = work[m.unit + i]
         error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper))) + unit * shift) + 0.0 * w
-        scale = max(scale, abs(work[p.q + i]))
-    work[p.info + 1] = math.sqrt(merit) + 0.0 * error
-    if work[p.info + 1] <= options.tol and status != SINGULAR:
+        scale = max(scale, abs(work[m.q + i]))
+    work[m.info + 1] = math.sqrt(merit) + 0.0 * error
+    if work[m.info + 1] <= options.tol and status != SINGULAR:
         return CONVERGED
-    if error <= max(options.inexact * scale, work[p.rounding]) and status != SINGULAR:
-        work[p.info + 1] = error / max(scale, work[p.rounding])
+    if error <= max(options.inexact * scale, work[m.rounding]) and status != SINGULAR:
+        work[m.info + 1] = error / max(scale, work[m.rounding])
         return INEXACT
     return STALLED if status == CONVERGED else status
+
+
+_SIGNATURE = int64(typeof(np.zeros(0, MIXED)), types.NamedUniTuple(float64, len(Options._fields), Options), MEMORY)
+_call_solve, _address_of_solve = caller(_SIGNATURE), on_demand(_SIGNATURE, _solve)
+
+
+@tiny
+def solve_mixed(mixed, options, memory):
+    """See `_solve`, which is compiled when it is first called."""
+    address = _address_of_solve()
+    return _call_solve(address, (mixed, options, memory)) if address != 0 else NON_FINITE
