@@ -173,17 +173,19 @@ def _tableau(elements, devices):
     """(rows that are zero, names of states, their initial values or None)."""
     rows, starts = [], {}
     balance = {}  # of currents at nodes
+    plus, minus = Fraction(1), Fraction(-1)
 
     def flow(key, a, b):
-        for node, sign in ((a, 1), (b, -1)):
+        for node, sign in ((a, plus), (b, minus)):
             if node != "0":
-                balance.setdefault(node, {})[key] = balance.setdefault(node, {}).get(key, 0) + Fraction(sign)
+                row = balance.setdefault(node, {})
+                row[key] = row[key] + sign if key in row else sign
 
-    def voltage(a, b, sign=1):
+    def voltage(a, b):
         row = {}
-        for node, factor in ((a, 1), (b, -1)):
+        for node, sign in ((a, plus), (b, minus)):
             if node != "0":
-                row["v", node] = row.get(("v", node), 0) + Fraction(sign * factor)
+                row["v", node] = row["v", node] + sign if ("v", node) in row else sign
         return {key: c for key, c in row.items() if c}  # of an element between a node and itself nothing
 
     # 1. equation of each element, and its current in the balances of its nodes
