@@ -166,9 +166,9 @@ def first_order_linear(
     count: int | None = ...,
 ) -> dict[str, Any]: ...
 def first_order_linear_relation(
-    C: ArrayLike | Callable[..., Any],
-    B: ArrayLike | Callable[..., Any],
-    D: ArrayLike | Callable[..., Any] | None = ...,
+    C: ArrayLike | Any | Callable[..., Any],
+    B: ArrayLike | Any | Callable[..., Any],
+    D: ArrayLike | Any | Callable[..., Any] | None = ...,
     e: ArrayLike | Callable[..., Any] | None = ...,
     F: ArrayLike | Callable[..., Any] | None = ...,
     *,

@@ -95,11 +95,12 @@ CONTROL_FIELDS = {
 }
 _NAMED = Leaf("S", required=True)
 NAMES_FIELDS = {
-    "voltages": floats("n_nodes", "n_known", required=True),
-    "currents": floats("n_elements", "n_known", required=True),
-    "by_switch": Leaf("i", ("n_elements", 2), -1, 10000, True),
     "nodes_by_rate": Leaf("i", ("n_nodes",), 0, 1, True),
     "elements_by_rate": Leaf("i", ("n_elements",), 0, 1, True),
+    # of large circuits by compressed rows of the transpose
+    "voltages": (floats("n_nodes", "n_known", required=True), sparse("n_known", "n_nodes", "nonzeros of voltages")),
+    "currents": (floats("n_elements", "n_known", required=True), sparse("n_known", "n_elements", "nonzeros of currents")),
+    "by_switch": Leaf("i", ("n_elements", 2), -1, 10000, True),
     "terminals": Leaf("i", ("n_elements", 2), 0, "n_nodes-1", True),
     "stores": Leaf("i", ("n_stores", 2), 0, "n_elements-1", True),
     "stored": floats("n_stores", required=True),
@@ -448,7 +449,7 @@ def _fields_of(line, part, sizes):
     if kind == CONTROL:
         return CONTROL_FIELDS, {}, []
     if kind == NAMES_OF_CIRCUIT:
-        return NAMES_FIELDS, {}, []
+        return NAMES_FIELDS, {}, [_sparse_check(field) for field in ("voltages", "currents") if part.base[field].names]
     # 3. collisions, with the parameters of their law
     law, *sides = others
     family = sizes[sides[0]][0]
@@ -509,8 +510,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
         checks.append(_dofs_check)
     if "geometry" in RELATIONS[kind].fields:
         checks.append(_geometry_check)
-    if "H" in part.base.names and part.base["H"].names:
-        checks.append(_sparse_check("H"))
+    checks += [_sparse_check(field) for field in "HCBD" if field in part.base.names and part.base[field].names]
     # 4. elements of array parts
     if any(sizes[side][2] is not None for side in sides):
         last = np.array([(sizes[side][2] or 1) - 1 for side in sides])
