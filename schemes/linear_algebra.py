@@ -6,15 +6,18 @@ import numpy as np
 from numba import types
 
 from nsds._jit import caller, inlined, kernel, load, on_demand, put, spread, tiny
-from nsds.maths import cholesky, superlu
+from nsds.maths import cholesky, sparse_lu, superlu
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
 
-FRONTS = 3  # storage of an inverse, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`
+# storages of an inverse, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`; and a matrix of n_lower entries with factors by
+# `nsds.maths.sparse_lu` behind them, which steps may compute again
+FRONTS, PLANNED = 3, 4
 _SYMMETRIC = 1e-14  # relative to the largest entry: difference of transposed entries in a symmetric matrix
 _NO_PIVOT = 1e-13  # relative to the absolute terms of a row: a smaller pivot is rounding, which grows in elimination
 _NOT_POSITIVE = 1e-15  # relative to the diagonal entry: a smaller remainder in Cholesky's method is rounding
 _LARGEST_BATCH = 64  # rows; larger matrices are inverted one by one, for less memory at a time
+_MOST_BYTES = 1e9
 _ACCURATE = 1e-12  # relative to the terms that cancel: residual of accurate sparse factors
 
 
@@ -72,6 +75,8 @@ def solve_sparse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scra
     """`apply_inverse` with factors of a sparse matrix."""
     if kind == FRONTS:
         cholesky.solve(n, data, index, work, iwork, b, x, scratch)
+    elif kind == PLANNED:
+        sparse_lu.solve(data, data + n_lower, index, b, x, work, iwork)
     else:
         _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
 
@@ -232,6 +237,12 @@ def dense(records, part, name):
         field = records[name][where]
         result[where] = np.diag(field) if part[name + "_kind"] == DIAGONAL else stored_sparse(field, n).toarray()
     return result
+
+
+def require_room(what, words, way):
+    """Refuse a dense array of more than 1 GB before it is allocated; way: what to do instead."""
+    if 8 * int(words) > _MOST_BYTES:
+        raise ValueError(f"{what} would be dense, of {8e-9 * int(words):.3g} GB; {way}")
 
 
 class SingularMatrixError(ValueError):
