@@ -292,12 +292,13 @@ def invert(kind, matrices):
 def inverse_of(records, part, name, terms, formula, last=()):
     """(kind, result of `invert`) of the `weighted_sum` for all elements of a part; ``formula`` names the singular matrix in an error.
 
-    ``last``: coordinates whose rows and columns of the inverse are kept, if the matrix is factorised in fronts.
+    ``last``: coordinates whose rows and columns of the inverse are kept, if the matrix is factorised in fronts; None: in rows, which takes
+    less to prepare.
     """
     records = records.reshape(records.shape[0], -1)
     kind, matrices = weighted_sum(records, part, terms)
     try:
-        fronts = _in_fronts(matrices, np.asarray(last, np.int64)) if kind == SPARSE else None
+        fronts = _in_fronts(matrices, np.asarray(last, np.int64)) if kind == SPARSE and last is not None else None
         return (kind, *invert(kind, matrices)) if fronts is None else (FRONTS, *fronts, 0, 0)
     except SingularMatrixError as error:
         member, element = error.where[:2]

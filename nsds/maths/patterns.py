@@ -113,3 +113,10 @@ def missing_entry(moved, pattern):
                 candidates = candidates[: candidates.size // 2] if moved(half)[i] else candidates[candidates.size // 2 :]
             return int(i), int(candidates[0])
     return None
+
+
+def places(row, column, i, j):
+    """Places of entries (i, j) among those of compressed rows, columns ascending."""
+    n = row.size - 1
+    owner = np.repeat(np.arange(n), np.diff(row))
+    return np.searchsorted(owner * n + column, np.asarray(i, np.int64) * n + j)

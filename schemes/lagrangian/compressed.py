@@ -162,13 +162,6 @@ def mass_entries(records, part, name):
     return i, j, i * n + j
 
 
-def places(rows, i, j):
-    """Places of entries (i, j) among the stored ones of a scipy.sparse matrix by rows, with sorted indices."""
-    n = rows.shape[1]
-    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    return np.searchsorted(owner * n + rows.indices, np.asarray(i, np.int64) * n + j)
-
-
 def store_groups(pattern, rows, iwork):
     """Store the groups of columns of a derivative, and where its entries lie in the matrix ``rows``; returns their offset in iwork."""
     columns, group = pattern.tocsc(), patterns.groups(pattern)
@@ -176,7 +169,7 @@ def store_groups(pattern, rows, iwork):
     order = np.argsort(group, kind="stable")
     first = np.searchsorted(group[order], np.arange(group.max() + 2))
     j = np.repeat(np.arange(pattern.shape[1]), np.diff(columns.indptr))
-    arrays = first, order, columns.indptr, columns.indices, places(rows, columns.indices, j)
+    arrays = first, order, columns.indptr, columns.indices, patterns.places(rows.indptr, rows.indices, columns.indices, j)
     at = iwork.size + len(_HEAD)
     offsets = at + np.cumsum([0, *(each.size for each in arrays)])[:-1]
     everything = np.concatenate([[first.size - 1], offsets, *arrays]).astype(np.int64)

@@ -3,7 +3,7 @@
 Linear systems with linear relations use the linear form, with everything prepared; all others iterate (the Newton form).
 """
 
-from nsds.schemes.lagrangian import bordered, linear, newton
+from nsds.schemes.lagrangian import bordered, linear, mixed, newton
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.memory import Allocator
 
@@ -20,6 +20,9 @@ def prepare(records, mem, options, h, method):
             raise ValueError("moreau_jean: form='global' is for linear systems with linear relations")
         return bordered.prepare(records, layout, constant, method, work, iwork)
     if is_linear(layout):
+        plans = mixed.planned(records, layout, constant, method, work)
+        if plans is not None:
+            return mixed.prepare(records, layout, constant, method, plans, work, iwork)
         return linear.prepare(records, layout, constant, method, work, iwork)
     words = newton.options_of(h, options)._replace(sees_q_star=float(options["pre_impact"] == b"q_star"))
     return newton.prepare(records, layout, words, method, work, iwork)

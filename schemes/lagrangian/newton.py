@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.maths import sparse_lu
+from nsds.maths import patterns, sparse_lu
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
 from nsds.model.records import stored_sparse
@@ -250,7 +250,7 @@ def _place_sparse(elements, bodies, records, part, name, pattern, work, iwork):
     bodies["index"] = iwork.store(np.broadcast_to(index, (n_members, index.size))) + planned.index.size * each
     # 2. where the entries of M and those of the derivatives lie in it
     i, j, field = compressed.mass_entries(records, part, name)
-    mass_map = np.concatenate([[i.size], field, compressed.places(rows, i, j)]).astype(np.int64)
+    mass_map = np.concatenate([[i.size], field, patterns.places(rows.indptr, rows.indices, i, j)]).astype(np.int64)
     elements["mass_map"] = iwork.store(np.broadcast_to(mass_map, (n_members, mass_map.size)))
     elements["groups_q"] = compressed.store_groups(pattern.by_q, rows, iwork)
     elements["groups_v"] = compressed.store_groups(pattern.by_v, rows, iwork)

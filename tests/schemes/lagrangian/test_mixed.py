@@ -1,0 +1,130 @@
+"""Large linear systems with many constraints: the mixed problem with sparse factors against the Delassus matrix, and its own laws."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nsds
+from nsds.schemes.lagrangian import linear, mixed
+from nsds.schemes.run.preparation import prepare_run
+from nsds.status import CONVERGED, has_failed
+from tests.strategies import examples
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def line(n):
+    return sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+
+
+def form_of(system, scheme=None):
+    return prepare_run("test", system, 1e-2, scheme, None, False)[0].prepared.stepper
+
+
+def drawn(seed, stored):
+    """Chain of 90 masses with random springs and dampers over a floor, with relations between two masses, friction and drives.
+
+    stored: makes what the record stores of sparse matrices.
+    """
+    random, n = np.random.default_rng(seed), 90
+    scale = sp.diags_array(random.uniform(0.5, 2.0, n))
+    part = nsds.lagrangian_linear(
+        stored(scale), stored(random.uniform(10, 500) * line(n)), stored(0.5 * line(n)), q=random.uniform(0.0, 0.05, n),
+        v=random.normal(size=n), fext=random.normal(-5.0, 3.0, n),
+    )  # fmt: skip
+    order = random.permutation(n)
+    floor = sp.csr_array((random.uniform(0.5, 2.0, 60), (range(60), order[:60])), shape=(60, n))
+    pairs = sp.csr_array((np.tile([1.0, -1.0], 8), (np.repeat(range(8), 2), order[60:76])), shape=(8, n))
+    across = sp.csr_array((np.tile([1.0, -0.5], 4), (np.repeat(range(4), 2), order[[0, 76, 1, 77, 2, 78, 3, 79]])), shape=(4, n))
+    pads = sp.csr_array((np.ones(6), (range(6), order[80:86])), shape=(6, n))
+
+    def on(law, H, **more):
+        return nsds.interaction(nsds.lagrangian_linear_relation(H=stored(H), **more), law, on="chain")
+
+    return nsds.system(
+        chain=part,
+        floor=on(nsds.newton_impact(random.uniform(0.0, 0.9)), floor),
+        stops=on(nsds.newton_impact(0.3), pairs, b=np.full(8, 0.1)),
+        across=on(nsds.newton_impact(0.0), across, b=np.full(4, 0.05)),
+        pads=on(nsds.dry_friction(2.0), pads),
+        rubber=on(nsds.complementarity(), pads[:2], b=np.full(2, 0.02), D=1e-4 * np.eye(2)),
+        drive=nsds.interaction(nsds.prescribed_velocity(order[88:], [0.1, -0.2]), nsds.equality(), on="chain"),
+    )
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+@given(seeds)
+@examples(5)
+def test_sparse_and_dense_statements_give_the_same_motion(theta, seed):
+    sparse, dense, scheme = drawn(seed, lambda A: A), drawn(seed, lambda A: A.toarray()), nsds.moreau_jean(theta=theta)
+    assert form_of(sparse, scheme) is mixed
+    assert form_of(dense, scheme) is linear
+    one, other = (nsds.simulate(each, t_end=0.3, h=5e-3, scheme=scheme, progress=False) for each in (sparse, dense))
+    assert (one["status"] == CONVERGED).all()
+    for field in ("q", "v"):
+        np.testing.assert_allclose(one["chain"][field], other["chain"][field], rtol=0, atol=1e-12 * (1 + abs(other["chain"][field]).max()))
+    for part in ("floor", "stops", "across", "pads", "drive"):
+        np.testing.assert_allclose(one[part]["lambda"], other[part]["lambda"], rtol=0, atol=1e-11)
+
+
+def test_a_membrane_rests_on_its_obstacle_as_the_active_set_says():
+    """In the end ``K q - f = lambda / h``, with both and the gap complementary."""
+    k = 12
+    n, h = k * k, 0.02
+    K = (sp.kron(line(k), sp.eye_array(k)) + sp.kron(sp.eye_array(k), line(k))).tocsr()
+    f = np.full(n, -0.02)
+    sheet = nsds.lagrangian_linear(sp.eye_array(n), K, 2.0 * sp.eye_array(n), fext=f, q=np.full(n, 0.01), v=np.zeros(n))
+    floor = nsds.interaction(nsds.lagrangian_linear_relation(H=sp.eye_array(n), b=np.full(n, 0.1)), nsds.newton_impact(0.0), on="sheet")
+    system = nsds.system(sheet=sheet, floor=floor)
+    assert form_of(system) is mixed
+    rows = nsds.simulate(system, t_end=60.0, h=h, save_every=3000, progress=False, scheme=nsds.moreau_jean(theta=1.0))
+    q, lam = rows["sheet"]["q"][-1], rows["floor"]["lambda"][-1]
+    np.testing.assert_allclose(K @ q - f, lam / h, atol=1e-9)
+    assert 0 < (lam > 0).sum() < n
+    # laws of velocities hold gaps as they were closed, to the way of a step
+    assert (q >= -0.1 - h * 0.2).all()
+    assert (q[lam > 0] <= -0.1 + 1e-9).all()
+
+
+def test_exchanges_that_cycle_end_by_single_ones():
+    """Newton-min cycles on [1 0 2; 2 1 0; 0 2 1], q = -1 (Ben Gharbia, Gilbert, Mathematical Programming 134, 2012)."""
+    copies, h = 25, 0.5
+    n = 3 * copies
+    W = np.array([[1.0, 0.0, 2.0], [2.0, 1.0, 0.0], [0.0, 2.0, 1.0]])
+    C = sp.csr_array((sp.block_diag([np.linalg.inv(W)] * copies) - sp.eye_array(n)) / h)
+    v = -np.ones(n)
+    # M_hat = W^-1, and v_free = v: forces balance the dampers
+    plate = nsds.lagrangian_linear(sp.eye_array(n), C=C, fext=C @ v, q=np.zeros(n), v=v)
+    stops = nsds.interaction(nsds.lagrangian_linear_relation(H=sp.eye_array(n)), nsds.newton_impact(0.0), on="plate")
+    system = nsds.system(plate=plate, stops=stops)
+    assert form_of(system, nsds.moreau_jean(theta=1.0)) is mixed
+    rows = nsds.simulate(system, t_end=h, h=h, scheme=nsds.moreau_jean(theta=1.0), progress=False)
+    lam = rows["stops"]["lambda"][-1]
+    np.testing.assert_allclose(np.minimum(lam, np.kron(np.eye(copies), W) @ lam - 1.0), 0.0, atol=1e-10)
+    assert rows["status"][-1] == CONVERGED
+
+
+def test_equations_that_contradict_each_other_end_the_step():
+    """Two rows that prescribe different velocities of one coordinate beside many contacts: dependent by pattern, left to other methods."""
+    n = 80
+    chain = nsds.lagrangian_linear(sp.eye_array(n), 10 * line(n), q=np.zeros(n), v=np.zeros(n))
+    floor = nsds.interaction(nsds.lagrangian_linear_relation(H=sp.eye_array(n)), nsds.newton_impact(0.0), on="chain")
+    drives = {f"drive{k}": nsds.interaction(nsds.prescribed_velocity([3], float(k)), nsds.equality(), on="chain") for k in (1, 2)}
+    system = nsds.system(chain=chain, floor=floor, **drives)
+    assert form_of(system) is linear
+    rows = nsds.simulate(system, t_end=0.02, h=1e-2, on_failure="continue", progress=False)
+    assert has_failed(rows["status"]).any() or (rows["status"] != CONVERGED).any()
+
+
+def test_memory_and_time_of_preparation_grow_with_the_entries():
+    """A contact at each of 40 000 nodes of a plane: the Delassus matrix would have 1.6e9 entries."""
+    k = 200
+    n = k * k
+    K = (sp.kron(line(k), sp.eye_array(k)) + sp.kron(sp.eye_array(k), line(k))).tocsr()
+    sheet = nsds.lagrangian_linear(sp.eye_array(n), K, q=np.full(n, 0.01), v=-np.ones(n))
+    floor = nsds.interaction(nsds.lagrangian_linear_relation(H=sp.eye_array(n)), nsds.newton_impact(0.0), on="sheet")
+    prepared = prepare_run("test", nsds.system(sheet=sheet, floor=floor), 1e-2, None, None, False)[0].prepared
+    assert prepared.stepper is mixed
+    assert prepared.work.nbytes + prepared.iwork.nbytes < 2e8
