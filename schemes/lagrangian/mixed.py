@@ -11,7 +11,7 @@ A row that acts on one coordinate alone, as the contact of a node with an obstac
 velocity, and z is what the row of momentum then lacks. The matrix has the fill of M_hat, and less with each basic row.
 """
 
-import sys
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ from nsds.solvers.box.signature import UNDERFLOW, excess, is_affordable
 from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, STALLED
 
 FEW = 60  # rows up to which the Delassus matrix is formed
+MANY_PAIRS = 2**20  # entries of a Delassus matrix up to which systems with friction have one, as more methods know what to do with it
+_COMPONENTS = 3  # of a contact, at most
 _PATIENCE = 10  # exchanges of all rows without progress before single ones
 _ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
 # Extents: N coordinates, k multipliers of rows that need an unknown, m rows.
@@ -47,6 +49,9 @@ MIXED = table(
     "index", "row_start", "column", "owned", "unknown", "owner",
     # integers: by row, its side and that for which the factors are; whether there are factors; by unknown, whether it is one now
     "side", "factored", "known", "free",
+    # of systems with friction, see `nsds.schemes.lagrangian.mixed_friction`: derivatives of laws by u and by r, rho of one
+    # contact; integers: by unknown, the place of the entry of its contact's first multiplier in its row
+    "A", "B", "rho", "own",
 )  # fmt: skip
 
 
@@ -75,18 +80,21 @@ def planned(records, layout, options, method, work):
     """
     parts, constraints, entries = layout.parts, layout.constraints, layout.entries
     is_dense = any((parts[field] != ABSENT).any() and (parts[field + "_kind"] == DENSE).any() for field in "MKC")
-    if constraints.size <= FEW or method.name != "auto" or is_dense or has_friction(constraints) or constraints["impact_law"].any():
+    if constraints.size <= FEW or method.name != "auto" or is_dense or constraints["impact_law"].any():
         return None
+    rough = has_friction(constraints)
+    if rough and (layout.couplings.size or (constraints["component"] > constraints["tangents"]).any()):
+        return None  # compliance, rolling friction
     # 1. entries of both; each row needs a coordinate of its own
     rows, columns, values = iteration_matrices(records, layout, options.h, options.theta)
     n, m = int((parts["count"] * parts["n"]).sum()), constraints.size
     owner = np.repeat(np.arange(m), constraints["entry_end"] - constraints["entry"])
     n_pairs = _pairs(layout, owner, rows, columns)
-    if n_pairs <= rows.size + entries.size or not _is_independent(layout, owner, n):
+    if n_pairs <= (MANY_PAIRS if rough else rows.size + entries.size) or not _is_independent(layout, owner, n):
         return None
     # 2. unknowns: coordinates, and multipliers of rows that do not own one
     given = work.array()
-    owned, unknown = _owned(layout, owner, given), np.full(m, ABSENT)
+    owned, unknown = np.full(m, ABSENT) if rough else _owned(layout, owner, given), np.full(m, ABSENT)
     alone = owned != ABSENT
     unknown[~alone] = n + np.arange((~alone).sum())
     # 3. border by H, B and D
@@ -104,11 +112,29 @@ def planned(records, layout, options, method, work):
         values = np.concatenate([values, sign * given[:, coefficient[kept]]], axis=1)
     # 4. factors
     size = n + int((~alone).sum())
-    every = np.arange(size)
-    rows, columns = (np.concatenate([each, every]).astype(np.int64) for each in (rows, columns))
-    values = np.concatenate([values, np.zeros((values.shape[0], size))], axis=1)
+    more = _filled(constraints, owner, entries["dof"], n) if rough else np.tile(np.arange(size), (2, 1))
+    rows, columns = (np.concatenate([each, filled]).astype(np.int64) for each, filled in zip((rows, columns), more, strict=True))
+    values = np.concatenate([values, np.zeros((values.shape[0], more.shape[1]))], axis=1)
     plan = sparse_lu.plan(coo_of(rows, columns, size), last_after=np.arange(n, size) if size > n else None)
     return Planned(plan, rows, columns, values, owned, unknown) if n_pairs > plan.fill + plan.nnz else None
+
+
+def _filled(constraints, owner, dof, n):
+    """Places (2, entries) that make rows of one contact have entries in the same columns, and the diagonal full."""
+    m = constraints.size
+    first, size = np.arange(m) - constraints["component"], constraints["tangents"] + 1
+    # each entry of a row, in all rows of its contact
+    row = np.repeat(first[owner], size[owner]) + _counted(size[owner])
+    column = np.repeat(dof, size[owner])
+    # multipliers of a contact with each other
+    own_row, own_column = np.repeat(np.arange(m), size), np.repeat(first, size) + _counted(size)
+    every = np.arange(n)
+    return np.array([np.concatenate([n + row, n + own_row, every]), np.concatenate([column, n + own_column, every])])
+
+
+def _counted(sizes):
+    """0, 1, ... of each size, one after the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def coo_of(rows, columns, size):
@@ -153,8 +179,8 @@ def _owned(layout, owner, given):
     return found
 
 
-def prepare(records, layout, options, method, plans, work, iwork):
-    """Inverse iteration matrices, for v_free, and the mixed problem of all members."""
+def prepare(records, layout, options, method, plans, stepper, work, iwork):
+    """Inverse iteration matrices, for v_free, and the mixed problem of all members; stepper: the module that solves it."""
     # 1. the linear form, with an estimate of the diagonal of W in place of W: it is the scale of gaps
     operators = linear.inverse_operators(records, layout, options.h, options.theta, work, iwork, keeps_columns=False)
     every = np.arange(layout.constraints.size)
@@ -178,6 +204,12 @@ def prepare(records, layout, options, method, plans, work, iwork):
     for name, array in stored.items():
         mixed[name] = iwork.store(np.broadcast_to(array.astype(np.int64), (records.size, array.size)))
     iwork.place(mixed, side=every.size, factored=every.size, known=1, free=size)
+    rough = has_friction(layout.constraints)
+    if rough:
+        work.place(mixed, A=_COMPONENTS * every.size, B=_COMPONENTS * every.size, rho=3)
+        first = n + every - layout.constraints["component"]
+        own = np.concatenate([np.zeros(n, np.int64), patterns.places(factors.row, factors.column, n + every, first)])
+        mixed["own"] = iwork.store(np.broadcast_to(own, (records.size, size)))
     # 3. contents of all members
     work, iwork = work.array(), iwork.array(np.int64)
     p, where = plan[0], patterns.places(factors.row, factors.column, plans.rows, plans.columns)
@@ -187,7 +219,9 @@ def prepare(records, layout, options, method, plans, work, iwork):
     iwork[:, p["local"] : p["local"] + every.size] = -2  # no set is known yet
     iwork[:, p["diagonal"] : p["diagonal"] + every.size] = every
     _estimate_diagonal(layout, base[:, patterns.places(factors.row, factors.column, np.arange(n), np.arange(n))], p["W"], work)
-    return Prepared(Tables(form, mixed), layout.functions, options, work, iwork, sys.modules[__name__], layout)
+    if rough:
+        iwork[:, mixed["free"][0] : mixed["free"][0] + n] = 1
+    return Prepared(Tables(form, mixed), layout.functions, options, work, iwork, stepper, layout)
 
 
 def _estimate_diagonal(layout, diagonal, W, work):
@@ -228,7 +262,7 @@ def step(t_new, s, calls, options, memory):
         n = n if n > 0 else -1 - n
         linear.state_problem(n, h, theta, form.constraints, form.entries, p, memory)
         status, n_iter, residual = solve(n, h, s, calls.solver_options.box, memory)
-        finite = _end_motion(n, h, theta, s, memory)
+        finite = end_motion(n, h, theta, s, memory)
     # 3. outputs
     update_outputs(h, theta, form.constraints, form.entries, form.couplings, memory)
     linear.heed_impulses(h, form.constraints, p, memory)
@@ -256,13 +290,13 @@ def solve(n, h, s, options, memory):
         iwork[g.side + i] = BASIC if lower < z < upper else UPPER if z >= upper > lower else LOWER
     # 2. one choice after the other
     limit = int(options.max_iter) if options.max_iter > 0.0 else 200 + 3 * n
-    status, n_iter, fewest, patience, multiplications, error = MAX_ITER, 0, n + 1, _PATIENCE, 0.0, 0.0
+    status, n_iter, fewest, patience, multiplications = MAX_ITER, 0, n + 1, _PATIENCE, 0.0
     while n_iter < limit and is_affordable(multiplications, options):
         n_iter += 1
         if not _is_known(m, g, iwork):
             _factorise(m, g, work, iwork)
             multiplications += 1000.0 * g.cost
-        error = _solve_choice(n, s, memory)
+        _solve_choice(n, s, memory)
         n_wrong, last = _wrong_signs(n, s, memory)
         if n_wrong == 0:
             status = CONVERGED
@@ -274,7 +308,7 @@ def solve(n, h, s, options, memory):
             mark = -1 - iwork[g.side + i]
             if mark >= 0:
                 iwork[g.side + i] = mark // 3 if patience >= 0 or i == last else mark % 3
-    return _judge(status, n_iter, error, n, s, options, memory)
+    return _judge(status, n_iter, n, s, options, memory)
 
 
 @tiny
@@ -308,7 +342,7 @@ def _factorise(m, g, work, iwork):
 
 @kernel
 def _solve_choice(n, s, memory):
-    """dv and multipliers of one choice, and z and w of all rows; returns the residual of the equations."""
+    """dv and multipliers of one choice, and z and w of all rows."""
     work, iwork, p, g, constraints = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0], s.linear.constraints
     # 1. right-hand side, and values of what is no unknown: prescribed velocities, z at bounds
     for r in range(g.size):
@@ -336,7 +370,7 @@ def _solve_choice(n, s, memory):
         for k in range(iwork[g.row_start + r], iwork[g.row_start + r + 1]):
             b -= work[g.base + k] * work[g.fixed + iwork[g.column + k]]
         work[g.rhs + r] = b
-    error = sparse_lu.solve(g.values, g.factors, g.index, g.rhs, g.x, work, iwork)
+    sparse_lu.solve(g.values, g.factors, g.index, g.rhs, g.x, work, iwork)
     # 3. z and w of the rows
     for a in range(n):
         i = iwork[p.active + a]
@@ -351,7 +385,6 @@ def _solve_choice(n, s, memory):
             work[p.z + a] = lacking / work[s.linear.entries[constraints[i].entry].coefficient]
         elif side == BASIC:
             work[p.z + a] = work[g.x + u]
-    return error
 
 
 @tiny
@@ -395,13 +428,34 @@ def _wrong_signs(n, s, memory):
 
 
 @kernel
-def _judge(status, n_iter, error, n, s, options, memory):
+def imbalance(n, s, memory):
+    """Largest entry of ``M_hat dv - B z``, as a velocity; NaN where one is. Out: the right-hand side."""
+    work, iwork, p, g, form = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0], s.linear
+    for r in range(g.n_dofs):
+        work[g.rhs + r] = 0.0
+    for a in range(n):
+        c = form.constraints[iwork[p.active + a]]
+        for k in range(c.input, c.input_end):
+            work[g.rhs + form.inputs[k].dof] += work[form.inputs[k].coefficient] * work[p.z + a]
+    largest, invalid = 0.0, 0.0
+    for r in range(g.n_dofs):
+        left, diagonal, k = -work[g.rhs + r], 1.0, iwork[g.row_start + r]
+        while k < iwork[g.row_start + r + 1] and iwork[g.column + k] < g.n_dofs:
+            left += work[g.base + k] * work[g.x + iwork[g.column + k]]
+            diagonal = work[g.base + k] if iwork[g.column + k] == r else diagonal
+            k += 1
+        largest, invalid = max(largest, abs(left / diagonal)), invalid + 0.0 * left
+    return largest + invalid
+
+
+@kernel
+def _judge(status, n_iter, n, s, options, memory):
     """(status, iterations, residual): errors of the rows relative to their terms, and of momentum; z are put within their bounds.
 
     INEXACT where the largest error is a velocity that is small beside the others; see `nsds.schemes.problem.box.solve`.
     """
     work, iwork, p, g = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0]
-    merit, largest, scale, invalid = 0.0, 0.0, 0.0, 0.0 * error
+    merit, largest, scale, invalid = 0.0, 0.0, 0.0, 0.0
     for a in range(n):
         i = iwork[p.active + a]
         mark = -1 - iwork[g.side + i]
@@ -412,20 +466,20 @@ def _judge(status, n_iter, error, n, s, options, memory):
         work[p.z + a] = z
         merit += (off / max(terms, UNDERFLOW)) ** 2 if off > 0.0 else 0.0
         largest, scale, invalid = max(largest, off), max(scale, abs(work[p.q + a])), invalid + 0.0 * w + 0.0 * z
-    merit = np.sqrt(merit)
-    work[p.info], work[p.info + 1] = n_iter, max(merit, error) + invalid
-    is_balanced = error <= sparse_lu.SOLVED
-    if invalid != 0.0:
-        return NON_FINITE, n_iter, np.inf
-    if is_balanced and (merit <= options.tol or largest <= work[p.rounding]):
-        return CONVERGED, n_iter, max(merit, error)
-    if is_balanced and largest <= options.inexact * scale:
-        return INEXACT, n_iter, largest / scale
-    return STALLED if status == CONVERGED else status, n_iter, max(merit, error)
+    lost = imbalance(n, s, memory)
+    merit, balance = math.sqrt(merit), lost / max(scale, UNDERFLOW)
+    work[p.info], work[p.info + 1] = n_iter, max(merit, balance) + invalid
+    if not invalid + lost < math.inf:
+        return NON_FINITE, n_iter, math.inf
+    if (merit <= options.tol or largest <= work[p.rounding]) and (balance <= options.tol or lost <= work[p.rounding]):
+        return CONVERGED, n_iter, max(merit, balance)
+    if max(largest, lost) <= options.inexact * scale:
+        return INEXACT, n_iter, max(largest, lost) / scale
+    return STALLED if status == CONVERGED else status, n_iter, max(merit, balance)
 
 
 @inlined
-def _end_motion(n, h, theta, s, memory):
+def end_motion(n, h, theta, s, memory):
     """Velocities, lambda and impulses of the solution; the positions by (10.14). False if not finite."""
     mem, work, iwork, form, g = memory.mem, memory.work, memory.iwork, s.linear, s.mixed[0]
     p, zero = form.plan[0], 0.0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
-from nsds.schemes.lagrangian import linear, mixed
+from nsds.schemes.lagrangian import linear, mixed, mixed_friction
 from nsds.schemes.run.preparation import prepare_run
 from nsds.status import CONVERGED, has_failed
 from tests.strategies import examples
@@ -128,3 +128,62 @@ def test_memory_and_time_of_preparation_grow_with_the_entries():
     prepared = prepare_run("test", nsds.system(sheet=sheet, floor=floor), 1e-2, None, None, False)[0].prepared
     assert prepared.stepper is mixed
     assert prepared.work.nbytes + prepared.iwork.nbytes < 2e8
+
+
+def test_contacts_that_are_stated_twice_push_once():
+    n, random = 100, np.random.default_rng(0)
+    H = sp.csr_array((np.tile([1.0, 0.7], 40), (np.repeat(range(40), 2), random.permutation(n)[:80])), shape=(40, n))
+    v = random.normal(size=n)
+
+    def chain(H):
+        part = nsds.lagrangian_linear(sp.eye_array(n), 50 * line(n), 0.5 * line(n), q=np.full(n, 0.01), v=v, fext=np.full(n, -5.0))
+        return nsds.system(part=part, floor=nsds.interaction(nsds.lagrangian_linear_relation(H=H), nsds.newton_impact(0.5), on="part"))
+
+    twice, once = chain(sp.vstack([H, 1.3 * H])), chain(H)
+    assert form_of(twice) is mixed
+    one, other = (nsds.simulate(each, t_end=0.3, h=5e-3, progress=False) for each in (twice, once))
+    assert (one["status"] == CONVERGED).all()
+    np.testing.assert_allclose(one["part"]["v"], other["part"]["v"], atol=1e-12)
+
+
+def rough(seed, d, stored):
+    """Chain of nodes in the plane or in space over a floor with friction, with normals of its own at each; one contact without friction,
+    one row that moves as it is told, and one with dry friction of a given size.
+    """
+    random, k = np.random.default_rng(seed), 24
+    n = d * k
+    frames = [np.linalg.qr(np.eye(d) + 0.1 * random.normal(size=(d, d)))[0] for _ in range(k)]
+    H = sp.block_diag(frames).tocsr()
+    K = sp.kron(300 * line(k), sp.eye_array(d))
+    q, v, f = np.zeros((k, d)), random.normal(size=(k, d)), np.zeros((k, d))
+    q[:, 0], f[:, 0] = random.uniform(0, 0.02, k), -9.81
+    q, f = H.T @ q.reshape(-1), H.T @ f.reshape(-1)
+    chain = nsds.lagrangian_linear(stored(sp.eye_array(n)), stored(K), stored(0.1 * K), q=q, v=v.reshape(-1), fext=f)
+
+    def on(law, rows):
+        return nsds.interaction(nsds.lagrangian_linear_relation(H=stored(rows)), law, on="chain")
+
+    law = nsds.newton_impact_friction(random.uniform(0.0, 0.6), random.uniform(0.1, 0.8), dimension=d)
+    return nsds.system(
+        chain=chain, ground=on(law, H[: n - 3 * d]), smooth=on(nsds.newton_impact(0.4), H[n - d : n - d + 1]),
+        drive=nsds.interaction(nsds.prescribed_velocity([n - 2 * d], 0.1), nsds.equality(), on="chain"),
+        pad=on(nsds.dry_friction(1.0), H[n - 3 * d : n - 3 * d + 1]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_friction_in_sparse_and_dense_statements_is_the_same(d, seed, monkeypatch):
+    monkeypatch.setattr(mixed, "MANY_PAIRS", 0)
+    monkeypatch.setattr(mixed, "FEW", 30)
+    sparse, dense, solver = rough(seed, d, lambda A: A.tocsr()), rough(seed, d, lambda A: A.toarray()), nsds.solvers.solver(tol=1e-13)
+    assert form_of(sparse) is mixed_friction
+    one, other = (nsds.simulate(each, t_end=0.1, h=2e-3, solver=solver, progress=False) for each in (sparse, dense))
+    assert (one["status"] == CONVERGED).all()
+    np.testing.assert_allclose(one["chain"]["v"], other["chain"]["v"], rtol=0, atol=1e-11)
+    for part in ("ground", "smooth", "drive", "pad"):
+        np.testing.assert_allclose(one[part]["lambda"], other[part]["lambda"], rtol=0, atol=1e-11)
+    # Coulomb's cone
+    r = one["ground"]["lambda"].reshape(len(one), -1, d)
+    assert (np.linalg.norm(r[..., 1:], axis=-1) <= sparse["ground"]["mu"] * r[..., 0] * (1 + 1e-14)).all()
+    assert (r[..., 0] > 0).any()
