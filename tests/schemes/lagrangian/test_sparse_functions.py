@@ -17,6 +17,7 @@ TIGHT = {"newton_tol": 1e-14}  # else differences of rounding in finite differen
 SCHEMES = tuple(
     scheme(**TIGHT) for scheme in (nsds.moreau_jean, nsds.schatzman_paoli, nsds.moreau_jean_direct_projection, nsds.generalised_alpha)
 )
+EXPLICIT = (nsds.event_driven(), nsds.d1_minus_linear())
 
 
 def webbed(t, q, v, z, out):
@@ -50,7 +51,7 @@ def steps(system, scheme):
     return nsds.simulate(system, t_end=0.05, h=2e-3, scheme=scheme, progress=False)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda options: options["scheme"].item().decode())
+@pytest.mark.parametrize("scheme", SCHEMES + EXPLICIT, ids=lambda options: options["scheme"].item().decode())
 @given(seeds)
 @examples(4)
 def test_sparse_and_dense_statements_give_the_same_motion(scheme, seed):
