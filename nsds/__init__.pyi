@@ -3,10 +3,8 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
-
 from nsds import circuits as circuits
 from nsds import examples as examples
 from nsds import joints as joints
@@ -166,9 +164,9 @@ def first_order_linear(
     count: int | None = ...,
 ) -> dict[str, Any]: ...
 def first_order_linear_relation(
-    C: ArrayLike | Callable[..., Any],
-    B: ArrayLike | Callable[..., Any],
-    D: ArrayLike | Callable[..., Any] | None = ...,
+    C: ArrayLike | Any | Callable[..., Any],
+    B: ArrayLike | Any | Callable[..., Any],
+    D: ArrayLike | Any | Callable[..., Any] | None = ...,
     e: ArrayLike | Callable[..., Any] | None = ...,
     F: ArrayLike | Callable[..., Any] | None = ...,
     *,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 

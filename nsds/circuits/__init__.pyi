@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any
-
 import numpy as np
 
 def circuit(

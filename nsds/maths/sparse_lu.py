@@ -97,12 +97,15 @@ def plan(pattern, last_after=None):
     doubtful[np.zeros(0, np.int64) if last_after is None else last_after] = True
     empty = A.diagonal() == 0
     partner = _partners(A, doubtful | empty)
-    rows = np.arange(n) if (partner[empty] >= 0).all() else _rows_with_pivots(A)
-    if (rows != np.arange(n)).any():
-        partner = _partners(A[rows], doubtful)
+    rows, permuted = np.arange(n), A
+    if (partner[empty] < 0).any():
+        rows = _rows_with_pivots(A)
+        permuted = A[rows]
+        partner = _partners(permuted, doubtful)
     # 3. order of elimination of the symmetric pattern, partners together
-    graph = _pattern_of(A[rows] + A[rows].T)
-    order, counts = _best_order(graph, partner, np.flatnonzero(doubtful & (partner < 0)))
+    graph = permuted + permuted.T
+    graph.data[:] = 1.0
+    order, graph, counts = _best_order(graph, partner, np.flatnonzero(doubtful & (partner < 0)))
     # 4. pattern of the factors, and A by pivots
     return _indexed(A, rows, order, graph, counts)
 
@@ -146,7 +149,7 @@ def _rows_with_pivots(A):
 
 
 def _best_order(graph, partner, late):
-    """(order of elimination, its counts by `_count`): the one of two with less fill."""
+    """(order of elimination, (row, column) of the graph in that order, its counts by `_count`): the one of two with less fill."""
     # 1. each unknown with its partner is one vertex
     n = graph.shape[0]
     vertex = np.arange(n)
@@ -160,10 +163,11 @@ def _best_order(graph, partner, late):
         place = np.empty(first.size, np.int64)
         place[method(small)] = np.arange(first.size)
         order = _behind(graph, members[np.argsort(place[vertex[members]], kind="stable")], late)
-        counts = _count(*_by_pivots(graph, order))
-        if best is None or counts[0].sum() < best[1][0].sum():
-            best = order, counts
-        if best[1][0].sum() <= _PLAIN_FILL * n:
+        ordered = _by_pivots(graph, order)
+        counts = _count(*ordered)
+        if best is None or counts[0].sum() < best[2][0].sum():
+            best = order, ordered, counts
+        if best[2][0].sum() <= _PLAIN_FILL * n:
             break
     return best
 
@@ -269,9 +273,7 @@ def _indexed(A, rows, order, graph, counts):
     m = int(lower[-1])
     # 1. patterns of the factors
     lower_column, mirror, upper_column = (np.zeros(m, np.int64) for _ in range(3))
-    _fill(
-        *_by_pivots(graph, order), parent, np.zeros(n, np.int64), upper[:-1].copy(), upper_column, lower[:-1].copy(), lower_column, mirror
-    )
+    _fill(*graph, parent, np.zeros(n, np.int64), upper[:-1].copy(), upper_column, lower[:-1].copy(), lower_column, mirror)
     # 2. rows of A by pivots
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)

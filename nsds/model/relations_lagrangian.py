@@ -9,7 +9,7 @@ from nsds.model.fields import LARGEST, PER_ROW, Leaf, floats, sparse
 from nsds.model.functions import function_name
 from nsds.model.kinds import AT_Q, AT_T, LAGRANGIAN, NEWTON_EULER, relation_of
 from nsds.model.relations_first_order import nonlinear
-from nsds.model.systems import is_sparse
+from nsds.model.systems import compressed_rows, is_sparse
 
 _H = floats("m", "n", required=True), sparse("m", "n", "nonzeros of H")
 
@@ -40,16 +40,9 @@ def lagrangian_linear_relation(H, b=None, D=None):
     array([[1., 0., 0.]])
     """
     owner = "lagrangian_linear_relation"
-    # 1. H by compressed rows, without duplicates, or dense
+    # 1. H by compressed rows, or dense
     if is_sparse(H):
-        rows = H.tocsr(copy=True)
-        rows.sum_duplicates()
-        m = H.shape[0]
-        jacobian = {
-            "indptr": rows.indptr.astype(np.int64),
-            "indices": rows.indices.astype(np.int64),
-            "data": _checks.array(owner, "H", rows.data),
-        }
+        jacobian, m = compressed_rows(owner, "H", H), H.shape[0]
     else:
         jacobian = _checks.array(owner, "H", H, at_least=2)
         if jacobian.ndim != 2 or jacobian.size == 0:

@@ -195,16 +195,28 @@ def matrix_field(owner, name, matrix, n, count):
     return dense if count is None or dense.ndim == 3 else np.broadcast_to(dense, (count, *single))
 
 
+def compressed_rows(owner, name, matrix):
+    """Fields of a record for a scipy.sparse matrix: compressed rows, columns ascending, duplicates summed, entries finite.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Entries that are not real numbers, NaN or infinite.
+    """
+    rows = matrix.tocsr(copy=True)
+    rows.sum_duplicates()
+    data = _checks.floats(owner, name, rows.data)
+    if not np.isfinite(data).all():
+        k = np.flatnonzero(~np.isfinite(data))[0]
+        i = np.searchsorted(rows.indptr, k, side="right") - 1
+        raise ValueError(f"{owner}: {name} must be finite, got {data[k]} at index {[int(i), int(rows.indices[k])]}")
+    return {"indptr": rows.indptr.astype(np.int64), "indices": rows.indices.astype(np.int64), "data": data}
+
+
 def _compressed_rows(owner, name, matrix, n, count):
     if matrix.shape != (n, n):
         raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {matrix.shape}")
-    rows = matrix.tocsr(copy=True)
-    rows.sum_duplicates()
-    parts = {
-        "indptr": rows.indptr.astype(np.int64),
-        "indices": rows.indices.astype(np.int64),
-        "data": _checks.array(owner, name, rows.data),
-    }
+    parts = compressed_rows(owner, name, matrix)
     if count is not None:
         parts = {key: np.broadcast_to(value, (count, *value.shape)) for key, value in parts.items()}
     return parts

@@ -510,8 +510,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
         checks.append(_dofs_check)
     if "geometry" in RELATIONS[kind].fields:
         checks.append(_geometry_check)
-    if "H" in part.base.names and part.base["H"].names:
-        checks.append(_sparse_check("H"))
+    checks += [_sparse_check(field) for field in "HCBD" if field in part.base.names and part.base[field].names]
     # 4. elements of array parts
     if any(sizes[side][2] is not None for side in sides):
         last = np.array([(sizes[side][2] or 1) - 1 for side in sides])

@@ -149,7 +149,7 @@ def _is_exact(records, options, layout):
     parts, relations = layout.parts, layout.relations
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
-    can = is_constant(layout) and (is_circuit(records) or not any(each.any() for each in varies))
+    can = is_constant(records) and (is_circuit(records) or not any(each.any() for each in varies))
     is_asked = options["flow"].item() in (b"auto", b"exact") or (options["flow"].item() == b"radau" and is_circuit(records))
     may = is_asked and options["hybrid"] != ALWAYS
     return bool(can and (layout.constraints["y"] != ABSENT).all() and may)

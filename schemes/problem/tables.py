@@ -50,25 +50,38 @@ def linked_pairs(constraints, entries, inputs, couplings, kinds):
     ``kinds``: storage of the iteration matrix of each body.
     """
     n = constraints.size
-    # 1. constraints by node: a body, or a single coordinate if its iteration matrix is diagonal
-    size = [constraints[column + "_end"] - constraints[column] for column in ("entry", "input", "coupling")]
-    owner = np.concatenate([np.repeat(np.arange(n), size[0]), np.repeat(np.arange(n), size[1])])
+    # 1. pairs that share a node
+    owner, first, shared = _by_nodes(constraints, entries, inputs, kinds)
+    row = np.repeat(owner, shared)
+    column = owner[np.repeat(first, shared) + np.arange(shared.sum()) - np.repeat(np.cumsum(shared) - shared, shared)]
+    # 2. couplings by D, and the diagonal
+    coupled = np.repeat(np.arange(n), constraints["coupling_end"] - constraints["coupling"])
+    partner = couplings["constraint"]
+    every = np.arange(n)
+    pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
+    return np.divmod(pairs, n) if n else (pairs, pairs)
+
+
+def _by_nodes(constraints, entries, inputs, kinds):
+    """(constraint, place of the first one there, their number) of each constraint at each node, sorted by nodes.
+
+    A node is a body, or a single coordinate if its iteration matrix is diagonal.
+    """
+    every = np.arange(constraints.size)
+    size = [constraints[column + "_end"] - constraints[column] for column in ("entry", "input")]
+    owner = np.concatenate([np.repeat(every, size[0]), np.repeat(every, size[1])])
     dof, body = (np.concatenate([entries[column], inputs[column]]).astype(np.int64) for column in ("dof", "body"))
     node = np.where(np.asarray(kinds)[body] == DIAGONAL, dof, dof.max(initial=0) + 1 + body)
     owner, node = np.divmod(np.unique(owner * (node.max(initial=0) + 1) + node), node.max(initial=0) + 1)
     order = np.argsort(node, kind="stable")
     owner, node = owner[order], node[order]
-    # 2. pairs that share a node
     first = np.searchsorted(node, node, side="left")
-    shared = np.searchsorted(node, node, side="right") - first
-    row = np.repeat(owner, shared)
-    column = owner[np.repeat(first, shared) + np.arange(shared.sum()) - np.repeat(np.cumsum(shared) - shared, shared)]
-    # 3. couplings by D, and the diagonal
-    coupled = np.repeat(np.arange(n), size[2])
-    partner = couplings["constraint"]
-    every = np.arange(n)
-    pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
-    return np.divmod(pairs, n) if n else (pairs, pairs)
+    return owner, first, np.searchsorted(node, node, side="right") - first
+
+
+def number_of_pairs(constraints, entries, inputs, couplings, kinds):
+    """At least as many entries as `linked_pairs` has, counted without them: several nodes of two constraints count several times."""
+    return int(_by_nodes(constraints, entries, inputs, kinds)[2].sum()) + 2 * couplings.size + constraints.size
 
 
 class Unknowns(NamedTuple):
@@ -98,6 +111,12 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
 
 
+def as_they_are(constraints, couplings):
+    """`Unknowns` in their own order, without a pattern of W."""
+    every = np.arange(constraints.size)
+    return Unknowns(every, every, constraints, couplings, np.zeros(constraints.size + 1, np.int64), every[:0], every[:0])
+
+
 def has_friction(constraints):
     """Whether some constraints are those of contacts with friction."""
     return "tangents" in constraints.dtype.names and bool((constraints["tangents"] > 0).any())
@@ -115,9 +134,15 @@ def place_problem(plan, unknowns, method, work, iwork, d=None):
     """
     n, d = unknowns.constraints.size, has_friction(unknowns.constraints) if d is None else d
     n_work, n_iwork = (0, 1) if d else method.work_size(n, unknowns.row, unknowns.column)
-    work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1, solver=n_work)
+    place_vectors(plan, n, work)
+    work.place(plan, W=unknowns.column.size, solver=n_work)
     iwork.place(plan, isolver=max(n_iwork, 1))
     plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)
+
+
+def place_vectors(plan, n, work):
+    """Reserve the vectors of a one-step problem, without its matrix."""
+    work.place(plan, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1)
 
 
 def place_active(plan, unknowns, work, iwork):
