@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
+
 from nsds import circuits as circuits
 from nsds import examples as examples
 from nsds import joints as joints
@@ -229,6 +231,7 @@ def lagrangian(
     u: ArrayLike | Callable[..., Any] | None = ...,
     n_u: int | None = ...,
     count: int | None = ...,
+    jac_sparsity: ArrayLike | Any | None = ...,
 ) -> dict[str, Any]: ...
 def lagrangian_linear(
     M: ArrayLike | Any,

@@ -1,6 +1,7 @@
 """Types of a public module. Made from the docstrings by ``python -m tests.stubs``."""
 
 from typing import Any
+
 from numpy.typing import ArrayLike
 
 def ball_joint(point: ArrayLike, frame: str = ...) -> dict[str, Any]: ...

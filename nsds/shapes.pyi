@@ -2,6 +2,7 @@
 
 from os import PathLike
 from typing import Any
+
 from numpy.typing import ArrayLike
 
 def box(lengths: ArrayLike, *, position: ArrayLike = ..., orientation: ArrayLike = ...) -> dict[str, Any]: ...

@@ -17,7 +17,6 @@ _SYMMETRIC = 1e-14  # relative to the largest entry: difference of transposed en
 _NO_PIVOT = 1e-13  # relative to the absolute terms of a row: a smaller pivot is rounding, which grows in elimination
 _NOT_POSITIVE = 1e-15  # relative to the diagonal entry: a smaller remainder in Cholesky's method is rounding
 _LARGEST_BATCH = 64  # rows; larger matrices are inverted one by one, for less memory at a time
-_MOST_BYTES = 1e9
 _ACCURATE = 1e-12  # relative to the terms that cancel: residual of accurate sparse factors
 
 
@@ -237,12 +236,6 @@ def dense(records, part, name):
         field = records[name][where]
         result[where] = np.diag(field) if part[name + "_kind"] == DIAGONAL else stored_sparse(field, n).toarray()
     return result
-
-
-def require_room(what, words, way):
-    """Refuse a dense array of more than 1 GB before it is allocated; way: what to do instead."""
-    if 8 * int(words) > _MOST_BYTES:
-        raise ValueError(f"{what} would be dense, of {8e-9 * int(words):.3g} GB; {way}")
 
 
 class SingularMatrixError(ValueError):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any
+
 import numpy as np
 
 def circuit(

@@ -1,6 +1,7 @@
 """Types of a public module. Made from the docstrings by ``python -m tests.stubs``."""
 
 from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -34,10 +34,9 @@ from nsds.schemes.linear_algebra import (
     inverse_of,
     invert_in_place,
     is_positive_definite,
-    require_room,
     subtract_product,
 )
-from nsds.schemes.memory import Prepared
+from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.active import choose_active, extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
@@ -198,7 +197,7 @@ def _elements(records, layout, options, work, iwork):
         if pattern is not None and part["mass_function"] == ABSENT:
             _place_sparse(elements[mine], bodies[mine], records, part, name, pattern, work, iwork)
         elif any(functions):
-            require_room(f"part '{name}': the iteration matrix", _DENSE_COPIES * n * n, _STATE_PATTERN)
+            require_affordable(f"part '{name}': the iteration matrix", _DENSE_COPIES * n * n, _STATE_PATTERN)
             bodies["kind"][mine] = DENSE
             bodies["data"][mine] = work.reserve(part["count"] * n * n) + n * n * each
             elements["mass"][mine] = elements["diagonal"][mine] = work.reserve(part["count"] * n * n) + n * n * each

@@ -187,3 +187,15 @@ def test_friction_in_sparse_and_dense_statements_is_the_same(d, seed, monkeypatc
     r = one["ground"]["lambda"].reshape(len(one), -1, d)
     assert (np.linalg.norm(r[..., 1:], axis=-1) <= sparse["ground"]["mu"] * r[..., 0] * (1 + 1e-14)).all()
     assert (r[..., 0] > 0).any()
+
+
+def test_what_would_be_dense_is_refused_with_its_size():
+    n = 12000
+    chain = nsds.lagrangian_linear(sp.eye_array(n), line(n), q=np.zeros(n), v=np.zeros(n))
+    floor = nsds.interaction(nsds.lagrangian_linear_relation(H=sp.eye_array(n)), nsds.newton_impact(0.0), on="chain")
+    system = nsds.system(chain=chain, floor=floor)
+    with pytest.raises(ValueError, match=r"one-step problem of 12000 rows, .* would be dense, 4.61 GB; .* scipy.sparse do without it"):
+        nsds.simulate(system, t_end=0.1, h=0.1, scheme=nsds.schatzman_paoli())
+    drive = nsds.interaction(nsds.prescribed_velocity(np.arange(n)), nsds.equality(), on="chain")
+    with pytest.raises(ValueError, match=r"interaction 'drive': H would be dense, 1.15 GB; .* an H of scipy.sparse"):
+        nsds.simulate(nsds.system(chain=chain, drive=drive), t_end=0.1, h=0.1)

@@ -137,5 +137,5 @@ def every_one(t, q, v, z, out):
 def test_dense_matrices_of_many_coordinates_are_refused_before_they_are_made():
     n = 20000
     system = nsds.system(cloud=nsds.lagrangian(np.ones(n), every_one, q=np.zeros(n), v=np.zeros(n)))
-    with pytest.raises(ValueError, match=r"part 'cloud': the iteration matrix would be dense, of 9.6 GB; state .* as jac_sparsity"):
+    with pytest.raises(ValueError, match=r"part 'cloud': the iteration matrix would be dense, 9.6 GB; state .* as jac_sparsity"):
         steps(system, None)
