@@ -312,6 +312,13 @@ def _couplings(line, relations, number, work, position_scale):
     if "D" not in values.dtype.names and "D" not in RELATIONS[line.kind].functions:
         return np.zeros(0, COUPLING), np.zeros(0, np.int64)
     scale = position_scale if level == POSITION else 1.0
+    if "D" in values.dtype.names and values.dtype["D"].names:
+        row, column = stored_pattern(line, "D")
+        entries = np.zeros((count, row.size), COUPLING)
+        scaled = work.store(scale * values["D"]["data"].reshape(n_members, -1))
+        entries["coefficient"] = scaled + np.arange(count * row.size).reshape(count, row.size)
+        entries["constraint"], entries["sign"] = number[:, column], 1
+        return entries.reshape(-1), number[:, row].reshape(-1)
     is_number = "D" in values.dtype.names and values.dtype["D"].base.kind == "f"
     size = count * m * m
     relations["D"] = work.reserve(size) + m * m * np.arange(count)

@@ -49,7 +49,7 @@ def drawn(seed, stored):
         stops=on(nsds.newton_impact(0.3), pairs, b=np.full(8, 0.1)),
         across=on(nsds.newton_impact(0.0), across, b=np.full(4, 0.05)),
         pads=on(nsds.dry_friction(2.0), pads),
-        rubber=on(nsds.complementarity(), pads[:2], b=np.full(2, 0.02), D=1e-4 * np.eye(2)),
+        rubber=on(nsds.complementarity(), pads[:2], b=np.full(2, 0.02), D=stored(sp.csr_array([[1e-4, 2e-5], [0.0, 1e-4]]))),
         drive=nsds.interaction(nsds.prescribed_velocity(order[88:], [0.1, -0.2]), nsds.equality(), on="chain"),
     )
 
@@ -187,6 +187,23 @@ def test_friction_in_sparse_and_dense_statements_is_the_same(d, seed, monkeypatc
     r = one["ground"]["lambda"].reshape(len(one), -1, d)
     assert (np.linalg.norm(r[..., 1:], axis=-1) <= sparse["ground"]["mu"] * r[..., 0] * (1 + 1e-14)).all()
     assert (r[..., 0] > 0).any()
+
+
+def test_compliance_in_sparse_form_is_the_same_under_all_schemes():
+    def bumper(D):
+        relation = nsds.lagrangian_linear_relation(H=np.eye(2), b=[0.0, 0.01], D=D)
+        masses = nsds.lagrangian_linear([1.0, 2.0], np.diag([3.0, 4.0]), q=[0.1, 0.2], v=[-1.0, -0.5])
+        return nsds.system(masses=masses, bumper=nsds.interaction(relation, nsds.complementarity(), on="masses"))
+
+    dense = np.array([[1e-3, 2e-4], [2e-4, 1e-3]])
+    twice = sp.coo_array((np.r_[dense.reshape(-1) / 2, dense.reshape(-1) / 2], (np.tile([0, 0, 1, 1], 2), np.tile([0, 1, 0, 1], 2))))
+    for scheme in (nsds.moreau_jean(), nsds.event_driven(), nsds.moreau_jean_combined_projection()):
+        one, other = (nsds.simulate(bumper(D), t_end=0.3, h=1e-3, scheme=scheme, progress=False) for D in (twice, dense))
+        np.testing.assert_array_equal(one["masses"]["q"], other["masses"]["q"])
+    with pytest.raises(ValueError, match=r"lagrangian_linear_relation: D must have shape \(2, 2\), got \(3, 3\)"):
+        bumper(sp.eye_array(3))
+    with pytest.raises(ValueError, match=r"D must be finite, got nan at index \[1, 1\]"):
+        bumper(sp.csr_array(np.diag([1.0, np.nan])))
 
 
 def test_what_would_be_dense_is_refused_with_its_size():
