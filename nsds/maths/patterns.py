@@ -19,6 +19,7 @@ import numpy as np
 from nsds._jit import kernel
 
 _PAIRS = 2e8  # of entries in one row: more are not worth compressing
+_MANY = 0.05  # of the entries of a diagonal
 _CHECKS = 48  # sets of columns by which a pattern is checked
 
 
@@ -93,6 +94,23 @@ def found(moved, n, most):
             stays[mine] = changed[row[mine]]
         row, block = row[stays], block[stays]
     return csr_array((np.ones(row.size), (row, block)), shape=(m, n))
+
+
+def with_whole_diagonals(pattern):
+    """A square pattern with the rest of each diagonal that has many entries."""
+    from scipy.sparse import coo_array, csr_array
+
+    entries, n = csr_array(pattern).tocoo(), pattern.shape[0]
+    offset = entries.coords[1] - entries.coords[0]
+    found, count = np.unique(offset, return_counts=True)
+    room = n - abs(found)
+    rows, columns = [entries.coords[0]], [entries.coords[1]]
+    for k in found[count >= _MANY * room]:
+        i = np.arange(max(0, -k), min(n, n - k))
+        rows.append(i)
+        columns.append(i + k)
+    rows, columns = np.concatenate(rows), np.concatenate(columns)
+    return coo_array((np.ones(rows.size), (rows, columns)), shape=pattern.shape).tocsr()
 
 
 def missing_entry(moved, pattern):

@@ -10,7 +10,7 @@ import numpy as np
 
 from nsds._jit import kernel
 from nsds.maths import patterns
-from nsds.model.functions import Raised, evaluate_at
+from nsds.model.functions import Raised, evaluate_at, try_once
 from nsds.model.layout import ABSENT, DIAGONAL, SPARSE
 from nsds.model.records import memory, stored_sparse
 from nsds.schemes.derivatives import FORWARD_STEP
@@ -20,6 +20,8 @@ MANY = 60  # coordinates above which a pattern that is not stated is looked for
 _GROUPS = 0.25  # of the coordinates: groups from which a Jacobian counts as dense
 _TRIALS = 3  # states of one element at which a pattern is tried, and members and elements that are
 _DISPLACEMENTS = (2.0**-20, 2.0**-10, 2.0**-4)  # of coordinates and velocities, relative to 1 or themselves, in a trial
+_FAR = (1.0, 1.0)  # further ones of a pattern that is looked for, where the functions do not fail in Python
+_OF_STATE = ("fint", "fgyr")
 _HEAD = ("groups", "first", "order", "begin", "row", "place")
 
 
@@ -48,7 +50,7 @@ def pattern_of(records, part, name, functions):
     if part["M_kind"] == SPARSE and part["M"] != ABSENT and not _is_of_one_pattern(fields["M"]):
         return None
     # 1. trials with a few members and elements
-    trials = [_Trial(records, part, functions, m, e) for m, e in _chosen(fields.shape)]
+    trials = [_Trial(records, part, name, functions, m, e, () if is_stated else _FAR) for m, e in _chosen(fields.shape)]
     if is_stated:
         stored = fields["jac_sparsity"][0, 0]
         stated = stored_sparse({"data": np.ones(stored["indices"].size), "indices": stored["indices"], "indptr": stored["indptr"]}, n)
@@ -60,12 +62,12 @@ def pattern_of(records, part, name, functions):
                     f"{variable}[{missing[1]}]"
                 )
         return Pattern(stated, stated) if patterns.is_compressible(stated) else None
-    # 2. found by trial; a force that acts on a pair of coordinates may rest now
+    # 2. found by trial; of forces that rest in some places, as of contacts, those that act tell where others may
     most = max(int(_GROUPS * n), MANY)
     by_q, by_v = (patterns.found(lambda columns, x=variable: _any(trials, x, columns), n, most) for variable in ("q", "v"))
     if by_q is None or by_v is None:
         return None
-    by_q = (by_q + by_q.T).tocsr()
+    by_q, by_v = (patterns.with_whole_diagonals(pattern + pattern.T) for pattern in (by_q, by_v))
     return Pattern(by_q, by_v) if patterns.is_compressible(by_q) else None
 
 
@@ -88,21 +90,33 @@ def _any(trials, variable, columns):
 class _Trial:
     """Forces of one element at states near its own, and at others that differ in some coordinates."""
 
-    def __init__(self, records, part, functions, m, e):
+    def __init__(self, records, part, name, functions, m, e, far):
         mem, first = memory(records)[m], part["q"] + e * part["stride"]
         n, random = part["n"].item(), np.random.default_rng(0)
         self.t, self.part, self.e, self.functions = records["t"].reshape(-1)[m], part, e, functions[m]
         self.z = mem[part["z"] + e * part["stride"] :][: part["n_z"]].copy()
         self.mem, self.q, self.v = mem, *(mem[first + k * n : first + (k + 1) * n] for k in (0, 1))
+        names = records[name].reshape(records.size, -1)[m, e]
+        fields = [(name, names[field].decode(), field) for field in _OF_STATE if part[f"{field}_function"] != ABSENT]
 
         def near(x, size):
             return x + size * np.maximum(1.0, abs(x)) * random.uniform(0.5, 1.0, n) * random.choice([-1.0, 1.0], n)
 
-        self.states = {x: np.array([near(value, size) for size in _DISPLACEMENTS]) for x, value in (("q", self.q), ("v", self.v))}
-        self.others = {
-            x: np.array([near(row, size) for row, size in zip(rows, _DISPLACEMENTS, strict=True)]) for x, rows in self.states.items()
-        }
+        pairs = [[(x := near(self.q, size), near(x, size)), (v := near(self.v, size), near(v, size))] for size in (*_DISPLACEMENTS, *far)]
+        pairs = [pair for k, pair in enumerate(pairs) if k < len(_DISPLACEMENTS) or self.is_fit(pair, fields)]
+        self.states, self.others = ({x: np.array([pair[i][k] for pair in pairs]) for i, x in enumerate("qv")} for k in (0, 1))
         self.base = self.forces(self.states["q"], self.states["v"])
+
+    def is_fit(self, pair, fields):
+        """Whether functions give numbers at both states of a pair: a table may end before."""
+        (q, other_q), (v, other_v) = pair
+        try:
+            for part, name, field in fields:
+                for x, lam in ((q, v), (other_q, other_v)):
+                    try_once(part, name, "lagrangian", field, self.t, x, lam, self.z, np.zeros(x.size))
+        except (TypeError, ValueError):
+            return False
+        return True
 
     def moved(self, variable, columns):
         """Which forces change as these coordinates or velocities do."""
@@ -114,9 +128,9 @@ class _Trial:
     def forces(self, q, v):
         """Forces (states, n) that depend on q and v."""
         part, n, total = self.part, self.part["n"].item(), np.zeros(q.shape)
-        for field, sign in (("fint", -1.0), ("fgyr", -1.0)):
+        for field in _OF_STATE:
             if part[f"{field}_function"] != ABSENT:
-                total += sign * self.values(field, q, v, n)
+                total -= self.values(field, q, v, n)
         if part["n_u"] > 0 and (part["T_function"] != ABSENT or part["u_function"] != ABSENT):
             n_u = part["n_u"].item()
             shift = self.e * part["stride"]

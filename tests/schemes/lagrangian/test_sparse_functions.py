@@ -139,3 +139,32 @@ def test_dense_matrices_of_many_coordinates_are_refused_before_they_are_made():
     system = nsds.system(cloud=nsds.lagrangian(np.ones(n), every_one, q=np.zeros(n), v=np.zeros(n)))
     with pytest.raises(ValueError, match=r"part 'cloud': the iteration matrix would be dense, 9.6 GB; state .* as jac_sparsity"):
         steps(system, None)
+
+
+def clearance(t, q, v, z, out):
+    """Masses that touch only where they come near each other."""
+    for i in range(q.size):
+        out[i] = 10.0 * q[i] + 0.1 * v[i]
+    for i in range(1, q.size):
+        gap = q[i] - q[i - 1] + z[0]
+        if gap < 0.0:
+            out[i] += 1e5 * gap
+            out[i - 1] -= 1e5 * gap
+
+
+@pytest.mark.parametrize("gap", [0.02, 0.2])
+def test_forces_that_rest_at_the_start_are_found(gap):
+    n = compressed.MANY + 40
+    v = 5 * np.random.default_rng(0).normal(size=n)
+    system = nsds.system(row=nsds.lagrangian(np.ones(n), clearance, q=np.zeros(n), v=v, z=[gap]))
+    rows = nsds.simulate(system, t_end=0.1, h=2e-3, progress=False)
+    assert rows["n_iter"].max() <= 4  # as with all columns; without those of the contacts it is ten and more
+
+
+def test_diagonals_of_a_pattern_are_filled_where_many_entries_are_known():
+    pattern = np.zeros((80, 80))
+    pattern[[3, 9, 20, 50], [2, 8, 19, 49]] = pattern[5, 30] = 1.0
+    whole = patterns.with_whole_diagonals(sp.csr_array(pattern)).toarray() != 0
+    expected = np.diag(np.ones(79), -1)
+    expected[5, 30] = 1.0
+    np.testing.assert_array_equal(whole, expected != 0)
