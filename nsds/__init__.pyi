@@ -231,6 +231,7 @@ def lagrangian(
     u: ArrayLike | Callable[..., Any] | None = ...,
     n_u: int | None = ...,
     count: int | None = ...,
+    jac_sparsity: ArrayLike | Any | None = ...,
 ) -> dict[str, Any]: ...
 def lagrangian_linear(
     M: ArrayLike | Any,

@@ -222,6 +222,26 @@ def _compressed_rows(owner, name, matrix, n, count):
     return parts
 
 
+def pattern_field(owner, name, pattern, n, count):
+    """Places of the entries of a matrix that are not zero, by compressed rows; stacked for an array part."""
+    if not is_sparse(pattern):
+        from scipy.sparse import csr_array
+
+        dense = np.asarray(pattern)
+        dense = dense.astype(np.float64) if dense.dtype.kind == "b" else _checks.array(owner, name, dense)
+        if dense.shape != (n, n):
+            raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {dense.shape}")
+        pattern = csr_array(dense)
+    entries = pattern.tocoo(copy=True)
+    entries.data = (_checks.array(owner, name, entries.data) != 0).astype(np.float64)  # duplicates must not cancel
+    rows = entries.tocsr()
+    rows.eliminate_zeros()
+    if rows.nnz == 0:
+        raise ValueError(f"{owner}: {name} must have an entry that is not zero, got none")
+    stored = _compressed_rows(owner, name, rows, n, count)
+    return {key: stored[key] for key in ("indices", "indptr")}
+
+
 def control_fields(owner, n, T, u, n_u, z, count):
     """Fields T, u, z of a controlled part, and n_u if it does not follow from them."""
     # 1. length of u, from each argument that tells it

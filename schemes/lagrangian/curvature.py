@@ -187,7 +187,7 @@ def _allowed(i, share, unit, slack, acc, r, memory):
 
 @kernel
 def _difference_of_outputs(t, s, side, each, r, functions, p, memory):
-    """Second differences ``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)`` of every so-many-th row, or one-sided; their error."""
+    """Second differences ``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)`` of each so-many-th row, or one-sided; their error."""
     mem, work = memory.mem, memory.work
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for i in range(0, r.m, each):

@@ -86,8 +86,8 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
     All contacts that touch at an impact make one problem with the laws of the record (Newton's restitution of what approaches, friction);
     then the forces make one at the level of accelerations, from which contacts stay closed, stick, slip or open. Positions and velocities
     are kept on the active constraints. A contact that slips into itself (Painlevé) has no motion, or several: an interval of time stepping
-    has one, in which it is stopped by an impulse, and its row has a bit of its own. Where members of an ensemble have different numbers of events,
-    the rows behind the last one of a member have the status `nsds.status.NOT_COMPUTED`.
+    has one, in which it is stopped by an impulse, and its row has a bit of its own. Where members of an ensemble have different numbers
+    of events, the rows behind the last one of a member have the status `nsds.status.NOT_COMPUTED`.
 
     Compliant contacts (D, `nsds.compliant`, `nsds.lagrangian_relation`) are forces of the smooth motion, which "dopri5" follows; where they
     close and open is an event. D must be positive definite. Forces between bodies (`nsds.spring_damper`, `nsds.force_law`) act as the

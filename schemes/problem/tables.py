@@ -10,8 +10,14 @@ import numpy as np
 from nsds.model.kinds import RELATIONS
 from nsds.model.layout import DIAGONAL, table
 from nsds.model.records import model_of, words
+from nsds.schemes.memory import require_affordable
 from nsds.solvers.box.forms import narrow_order
 
+_ARRAYS = 4  # as long as W: its entries, those of the active rows, and both patterns
+_INSTEAD = (
+    "rows that act on one body have an entry with each other; linear systems with matrices and relations in a form of scipy.sparse do "
+    "without it, by their default scheme and solver"
+)
 # One row per matrix that `solve_with` inverts, that is per body: offsets of its inverse.
 BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
 
@@ -98,8 +104,10 @@ class Unknowns(NamedTuple):
 
 def ordered(constraints, entries, inputs, couplings, kinds):
     """`Unknowns` of the one-step problem; for the arguments see `linked_pairs`."""
-    row, column = linked_pairs(constraints, entries, inputs, couplings, kinds)
     n = constraints.size
+    n_pairs = number_of_pairs(constraints, entries, inputs, couplings, kinds)
+    require_affordable(f"the matrix of the one-step problem of {n} rows, with its pattern,", _ARRAYS * n_pairs, _INSTEAD)
+    row, column = linked_pairs(constraints, entries, inputs, couplings, kinds)
     order = np.arange(n) if has_friction(constraints) else narrow_order(row, column, n)  # contacts stay together
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
