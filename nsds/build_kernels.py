@@ -2,7 +2,8 @@
 
 A kernel is compiled once for all models, so that a list of what is compiled is one of what can be called: what kernels ask for by address,
 all methods, and the time loops of all schemes and analyses with the kernels that prepare them. These are made by runs of a few steps: of
-models of each kind with each scheme, of all examples, and of the examples in docstrings. The archive has what these processes have used.
+models of each kind with each scheme, of all examples, and of the examples in docstrings. The archive has what these processes have used,
+which begin from an empty cache: code that is found compiled does not say what was copied into it.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import multiprocessing
 import os
 import pkgutil
 import sys
+import tempfile
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -81,7 +83,7 @@ def _steps(example, scheme=None):
 
 
 def _compile(number):
-    """Do the job of this number; returns its name, the names of all files that this process has used so far, and what was refused."""
+    """Do the job of this number; returns its name, the paths of all files that this process has used so far, and what was refused."""
     name, compute = _known_jobs()[number]
     refused = ""
     with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
@@ -90,7 +92,7 @@ def _compile(number):
             compute()
         except (ValueError, TypeError, nsds.SimulationError) as error:  # a scheme that is not for this example
             refused = f"{type(error).__name__}: {error}"
-    return name, cache.used(), refused
+    return name, {cache.FOLDER / one for one in cache.used()}, refused
 
 
 @functools.cache
@@ -100,8 +102,8 @@ def _known_jobs():
 
 
 def lacking(files):
-    """Names of kernels of the package that have no code among these files, and whose callers do not contain them."""
-    have = {name.partition("-")[0].removesuffix("_at") for name in files}
+    """Names of kernels of the package that have no code among these files (paths), and whose callers do not contain them."""
+    have = {path.name.partition("-")[0].removesuffix("_at") for path in files}
     kernels = {one for module in _modules() for one in vars(module).values() if isinstance(one, Dispatcher)}
     own = [one for one in kernels if one.py_func.__module__.startswith("nsds.") and not _is_copied(one)]
     return sorted({f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in own} - have)
@@ -123,22 +125,30 @@ def main(argv=None):
     os.environ |= {
         "NUMBA_CPU_NAME": shipped.BASELINE, "NUMBA_CPU_FEATURES": shipped.FEATURES, "NUMBA_DISABLE_INTEL_SVML": "1", "MPLBACKEND": "Agg",
     }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        lacks = _build(arguments.processes, arguments.verbose)
+    for name in lacks:
+        print(f"not among them: {name}")
+    return 0
+
+
+def _build(processes, verbose):
+    """Compile all in processes that keep their code in a folder which is empty now; returns what is lacking."""
     began, files = time.perf_counter(), set()
-    with ProcessPoolExecutor(arguments.processes, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         numbers = range(len(list(jobs())))
         running = [pool.submit(_compile, number) for number in numbers]
         for done in as_completed(running):
             if done.exception() is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
             name, used, refused = done.result()
-            if arguments.verbose:
+            if verbose:
                 print(f"{time.perf_counter() - began:6.0f} s  {name}: {len(used - files)} files {refused[:150]}", flush=True)
             files |= used
-    size = shipped.write(cache.CONFIGURATION.digest(), {name: (cache.FOLDER / name).read_bytes() for name in files})
+    size = shipped.write(cache.CONFIGURATION.digest(), {path.name: path.read_bytes() for path in files})
     print(f"{shipped.path()}: {len(files)} kernels, {size / 1e6:.1f} MB, in {time.perf_counter() - began:.0f} s")
-    for name in lacking(files):
-        print(f"not among them: {name}")
-    return 0
+    return lacking(files)
 
 
 if __name__ == "__main__":
