@@ -36,7 +36,7 @@ _SAMPLES = 64  # of a period of a sine, in which a control comes to its threshol
 _HALVINGS = 60
 
 
-def is_circuit(records):
+def are_circuits(records):
     """Whether records are those of circuits."""
     return any(kind == NAMES for _, kind, *_ in model_of(records))
 

@@ -32,7 +32,7 @@ from nsds.schemes.mechanics.bodies import (
     renew_contacts,
     write_contacts,
 )
-from nsds.schemes.mechanics.body_rows import newton_form, state
+from nsds.schemes.mechanics.body_rows import newton_form, state_bodies
 from nsds.schemes.mechanics.tables import Rigid
 from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import worse
@@ -69,7 +69,7 @@ class Tables(NamedTuple):
 def prepare(records, mem, options, h, method):
     """Tables of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    stated = state(_OWNER, records, work, iwork)
+    stated = state_bodies(_OWNER, records, work, iwork)
     kept = np.zeros(1, KEPT)
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
     words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))

@@ -123,7 +123,7 @@ def warn_of_open_starts(records, prepared, places):
     """Warn of a relay that may begin at either of its bounds, between which lambda of the record does not choose; the note is cleared."""
     if not places.size or prepared.iwork.take(places, axis=1).max() <= 0:
         return
-    from nsds.schemes.event_driven.driven import is_circuit
+    from nsds.schemes.event_driven.driven import are_circuits
 
     # 1. the first member and row, which is cleared for the next run
     noted = prepared.iwork[:, places].max(axis=1)
@@ -134,7 +134,7 @@ def warn_of_open_starts(records, prepared, places):
     name, at = interaction_of(records, int(constraints["lam"][row]))
     what = f"row {at} of interaction '{name}'"
     # 2. its name: of a circuit that of the device
-    if is_circuit(records):
+    if are_circuits(records):
         what = records["names"]["row_names"][member].decode().split()[at]
     who = _checks.of_member(member, records.size)
     warnings.warn(
