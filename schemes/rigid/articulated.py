@@ -344,7 +344,7 @@ def _solve_tree(is_start, group, tree, memory):
 
 @tiny
 def add_left(at, x, s, tau, tree, memory):
-    """Of an impulse x (6) on the body of a link: what acts on each joint of its path, added to s, and ``E^-1`` of that, to tau (n each).
+    """Impulses on the joints of the path by an impulse x (6) on the body of a link, added to s, and ``E^-1`` times these, to tau (n each).
 
     With `add_right` of another row, ``y . D A^-1 S^T x = a . tau``. In/out: x, spoiled.
     """
@@ -367,7 +367,7 @@ def add_left(at, x, s, tau, tree, memory):
 
 @tiny
 def add_right(at, y, a, tree, memory):
-    """Of a row y (6) of the velocity of a body: its part in each joint of the path, given those before, added to a (n).
+    """Parts of a row y (6) of the velocity of a body in the joints of its path, each given those before, added to a (n).
 
     In/out: y, spoiled.
     """
