@@ -80,6 +80,7 @@ _FAR_MORE = 10.0  # times the kinetic energy: no valid step adds so much
 _GAIN = 0.01  # of the kinetic energy: largest increase by joints and contacts in a step
 _MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: smaller gaps count as closed
+_APART = 0.01  # likewise: a first half that leaves joints open by more is no solution
 
 
 @by_reference
@@ -229,7 +230,7 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
         # 2. no solution, or one in which joints drive: joints hold for velocities
         is_found = status in (CONVERGED, INEXACT) and not _has_far_more_energy(status, before, form, memory)
         if is_found and status == INEXACT and n_blocks > 0:
-            is_found = not _is_left_open(t, options.h, calls.solver_options.inexact, form, calls.functions, memory)
+            is_found = not _is_left_open(t, options.h, _APART, form, calls.functions, memory)
         if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
             n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
