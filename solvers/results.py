@@ -1,4 +1,4 @@
-"""What all results of solvers share: the status in words, success, advice that fits the class of problem, the policy on failure."""
+"""Common part of all results of solvers: the status as text, success, advice by class of problem, the policy on failure."""
 
 import warnings
 
@@ -74,7 +74,7 @@ def _message(table, solution):
 
 
 def _text(solution):
-    """Status in words, method and residual in one line, then the arrays, shortened where they are long."""
+    """Status as text, method and residual in one line, then the arrays, shortened where they are long."""
     head = f"{type(solution).__name__}: {solution.message}"
     head += f"\n  method {solution.method}, {solution.n_iter} iterations, residual {solution.residual:.3g}"
     arrays = [(name, value) for name, value in zip(solution._fields, solution, strict=True) if isinstance(value, np.ndarray)]

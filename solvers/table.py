@@ -221,7 +221,7 @@ def solver(
         asked for 1e-10, which they mostly reach, and equations of rigid bodies hold as `newton_tol` of the scheme says; by "auto" and
         `nsds.rattle` 1e-2 of more than 64 contacts where sweeps do not get closer soon, see the notes).
     max_iter : int, optional
-        Iteration limit; if not given the method's own, which also keeps the work to some seconds. Of "auto" for contacts: of all methods
+        Iteration limit; if not given the method's own, which also bounds the time to a few seconds. Of "auto" for contacts: of all methods
         together.
     weight : float, optional
         Of rows with bounds: omega of psor, the regularisation of rpgs, the search direction of latin.
@@ -427,7 +427,7 @@ def _not_single(owner, name):
 
 
 def name_of_law(name):
-    """What the function of a law is called that is known by a name."""
+    """Name of the function of a user's law, from the name of its method."""
     return _BROUGHT[name][0].__name__
 
 

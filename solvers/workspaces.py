@@ -22,7 +22,7 @@ def work_of(n_entries, n, max_iter):
 
 
 def left_at_interrupts(work, call, *arguments):
-    """What compiled code returns. Where it may take long, KeyboardInterrupt is raised at once; the code then ends by itself, unheeded.
+    """Result of a call of compiled code. Where it may take long, KeyboardInterrupt is raised at once; the code then ends by itself.
 
     Ctrl-C reaches the main thread alone, and that only in Python: the code runs in another thread. Its arrays are to be used no more
     after an exception.

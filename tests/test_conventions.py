@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tokenize
 
 import pytest
 
@@ -161,6 +162,29 @@ def test_public_functions_are_documented(name):
     assert ">>>" in text
     if inspect.signature(function).parameters and name != "advice":
         assert "Parameters\n----------" in text
+
+
+# Everyday words in place of the field's terms: padding, again or restart, active constraints, disabled, text, checked, workspace.
+VAGUE = (
+    r"\b(left over|(be)?g[iu]ns? anew|anew|what is (held|not there)|what follows from each other|by the way|in words|looked at|desks?)\b"
+)
+HEADLESS = r"(What|Of|Where|Who|How|That|Those)\b"
+
+
+def prose(path):
+    """Docstrings of a file, and its comments."""
+    with open(path, "rb") as file:
+        comments = [token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT]
+    described = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    return [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, described)], comments
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.parent.name != "_jit"], ids=names)
+def test_prose_has_the_terms_of_the_field(path):
+    """The head of a docstring is a noun phrase, an imperative or "Whether ..." of a predicate."""
+    docstrings, comments = prose(path)
+    assert not [text for text in (*docstrings, *comments) if re.search(VAGUE, text, re.IGNORECASE)]
+    assert not [text for text in docstrings if re.match(HEADLESS, text)]
 
 
 def test_no_machine_paths():

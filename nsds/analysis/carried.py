@@ -199,7 +199,7 @@ class Carried:
     def section(self, states, periods, change=()):
         """`restart`, and march over one section. Raises KeyboardInterrupt.
 
-        From the third time on, where that is short, by a call whose arguments are looked at no more, on one core: to wake a thread takes
+        From the third time on, where that is short, by a call whose arguments are not checked again, on one core: to wake a thread takes
         longer than a few members do.
         """
         self._set_out(states, periods, change)
@@ -268,7 +268,7 @@ def refined(derivatives, rows, shortest):
 
 
 def _change(coarse, fine):
-    """Of each member the largest change, relative to the largest derivative, or 1; infinite where only the coarse ones are NaN."""
+    """Largest change of each member, relative to the largest derivative, or 1; infinite where only the coarse ones are NaN."""
     change = abs(fine - coarse).max(axis=(1, 2)) / np.maximum(1.0, abs(fine).max(axis=(1, 2)))
     return np.where(np.isnan(change) & np.isfinite(fine).all(axis=(1, 2)), np.inf, change)
 

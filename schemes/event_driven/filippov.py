@@ -298,7 +298,7 @@ def _update(t, s, functions, options, memory):
         c = form.constraints[i]
         if c.y != ABSENT:
             mode, y = memory.iwork[f.mode + i], work[c.h]
-            if f.is_circuit != 0 and y == 0.0 and mode != HELD:  # 0 is for what is held
+            if f.is_circuit != 0 and y == 0.0 and mode != HELD:  # 0 is for an active constraint
                 y = _SMALLEST if mode == LOWER else -_SMALLEST
             mem[c.y] = 0.0 if mode == HELD and c.coupling == c.coupling_end else y
             zero += 0.0 * mem[c.y] + 0.0 * mem[c.lam]

@@ -24,7 +24,7 @@ class RelativeDegree(NamedTuple):
 
 
 def relative_degree(system):
-    """How often the outputs must be differentiated until the multipliers appear ([Notes], eqs 8.3–8.5).
+    """Number of differentiations of the outputs until the multipliers appear ([Notes], eqs 8.3–8.5).
 
     The uniform relative degree is 0 if D is regular, else the first r with ``D = CB = ... = C A^(r-2) B = 0`` and ``C A^(r-1) B`` regular.
     The degree of one output is the first of these matrices in which its row is not zero.

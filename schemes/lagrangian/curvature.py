@@ -1,4 +1,4 @@
-"""How relations bend along the motion, ``d/dt (H v + rate)`` at constant v: what accelerations have of velocities.
+"""Curvature of relations along the motion, ``d/dt (H v + rate)`` at constant v: the part of accelerations that velocities give.
 
 A difference of fourth order of ``H v + rate``, where the user gives these, else of y. How far apart its points lie follows from the data:
 the same values give a formula of lower order, and what both differ by says whether the points are too far apart. Neither the size of the
@@ -187,7 +187,7 @@ def _allowed(i, share, unit, slack, acc, r, memory):
 
 @kernel
 def _difference_of_outputs(t, s, side, each, r, functions, p, memory):
-    """Of every so-many-th row ``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)``, or from one side, and its error."""
+    """Second differences ``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)`` of each so-many-th row, or one-sided; their error."""
     mem, work = memory.mem, memory.work
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for i in range(0, r.m, each):

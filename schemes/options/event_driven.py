@@ -54,7 +54,7 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
     hybrid : bool, optional
         What cannot be followed event by event is handed over to time stepping for a short interval, and goes on from events there: more
         events than ``max_events`` says, or too many at one time; impacts whose problem is not solved; events after which no
-        choice of what is held is found; contacts that slip into themselves (Painlevé); steps that become too short, or 20 000 of them
+        set of active constraints is found; contacts that slip into themselves (Painlevé); steps that become too short, or 20 000 of them
         that do not get on. By default that is so but of steps that become too short where no contact slips, as a force jumps or
         grows without end, and of first-order systems whose motion is "exact", or whose outputs users' functions give, which may jump:
         the run ends with a status that says so. True: wherever it may be, but where joints alone hold a motion that fails, as at a position
@@ -79,15 +79,15 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
     Notes
     -----
     The step h of `nsds.simulate` is the time between rows, no step of integration. Besides, each event has two rows at its time: the state
-    before it, whose status is EVENT, and that after it, whose status tells what happened in bits: `nsds.advice` says it in words. lambda is
-    the force of a contact; in the row after an impact it is the impulse of the impact. active is 1 for what is held: a closed contact, its
-    tangents where it sticks, a friction force that keeps the velocity 0.
+    before it, whose status is EVENT, and that after it, whose status tells what happened in bits: `nsds.advice` says it as text. lambda is
+    the force of a contact; in the row after an impact it is the impulse of the impact. active is 1 for active constraints: a closed
+    contact, its tangents where it sticks, a friction force that keeps the velocity 0.
 
     All contacts that touch at an impact make one problem with the laws of the record (Newton's restitution of what approaches, friction);
     then the forces make one at the level of accelerations, from which contacts stay closed, stick, slip or open. Positions and velocities
-    are kept on what is held. A contact that slips into itself (Painlevé) has no motion, or several: an interval of time stepping has one,
-    in which it is stopped by an impulse, and its row has a bit of its own. Where members of an ensemble have different numbers of events,
-    the rows behind the last one of a member have the status `nsds.status.NOT_COMPUTED`.
+    are kept on the active constraints. A contact that slips into itself (Painlevé) has no motion, or several: an interval of time stepping
+    has one, in which it is stopped by an impulse, and its row has a bit of its own. Where members of an ensemble have different numbers
+    of events, the rows behind the last one of a member have the status `nsds.status.NOT_COMPUTED`.
 
     Compliant contacts (D, `nsds.compliant`, `nsds.lagrangian_relation`) are forces of the smooth motion, which "dopri5" follows; where they
     close and open is an event. D must be positive definite. Forces between bodies (`nsds.spring_damper`, `nsds.force_law`) act as the
@@ -98,7 +98,7 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
     Rigid bodies move by Dormand and Prince's pair, their quaternions made unit; joints hold for positions and velocities, to rounding, and
     may follow from each other. Contacts of shapes (`nsds.collisions`) are found as they go, of all shapes, for scenes of few bodies: each
     contact that two shapes can have is a row of the problems, and 2000 rows are the most. Rows of the record list those that touch, or are
-    nearer than the margin. However fast bodies are, they do not pass each other: where they move further between two looks at their gap
+    nearer than the margin. However fast bodies are, they do not pass each other: where they move further between two checks of their gap
     than a tenth of the thinner shape, the gap is followed by steps of what it cannot lose faster.
 
     Slip in space begins along the accelerations of all contacts that begin together, then follows the velocities; what sticks on a line or

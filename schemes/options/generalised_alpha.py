@@ -38,7 +38,7 @@ def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_
 
     Notes
     -----
-    Where a controller changes u, accelerations begin anew, so that jumps keep order 2; a u that changes in every step costs it for rho < 1.
+    Where a controller changes u, accelerations restart, so that jumps keep order 2; a u that changes in every step costs it for rho < 1.
 
     lambda of a row is the impulse of the step. A restart begins with the accelerations of its state, as the first step of a run does: it is
     as accurate, but not the same to the last bit. Unilateral contacts are impulses also where they persist: along a curve the scheme is of

@@ -11,7 +11,7 @@ ULPS = 64 * _ROUNDING  # relative to the terms that cancel in q: its possible er
 
 @tiny
 def rounding_of(most):
-    """What rounding may have done to q; most: the largest sum of terms that cancel in one of its rows."""
+    """Largest error of q by rounding; most: the largest sum of terms that cancel in one of its rows."""
     return max(ULPS * most, UNDERFLOW)
 
 

@@ -680,7 +680,7 @@ def _energy_of_rotation(i, momentum, p, memory):
 
 @tiny
 def _gyroscopic_moment(body, at, memory, momentum, moment):
-    """Of a body whose velocities lie at ``at``, in its axes. Out: momentum, ``I Omega``, and moment, ``I Omega x Omega``."""
+    """Momentum and moment of a body whose velocities lie at ``at``, in its axes. Out: ``I Omega`` and ``I Omega x Omega``."""
     turning = view(memory.work, at + 3, 3)
     times(view(memory.mem, body.q + INERTIA, 9), turning, momentum)
     cross(momentum, turning, moment)

@@ -33,7 +33,7 @@ class Recorder:
         self.n_rows = 1 + (-(-n_steps // save_every) if rows_at is None else rows_at.size)
         self.dtype, self.sources = recorded(records, fields)
         self.reached = np.zeros((records.size, 5), np.int64)
-        self._seen = np.ones(records.size, np.int64)  # rows at which a condition was looked at
+        self._seen = np.ones(records.size, np.int64)  # rows at which a condition was checked
         self.ended = {}  # of members that a condition ended: a record from before, and steps from there
         self.rows = self._allocated(records.size)
         self.first, self.written, self.wait = 0, -math.inf, 0.0

@@ -82,7 +82,7 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
         type that takes the result, and is returned; it may be ``system`` itself.
 
         Between calls clock, states, ``u``, ``z``, ``fext``, ``mext`` and ``b`` of systems may be changed freely; where other fields differ
-        from those of the call before, what depends on them is prepared anew, which costs as much as `stepper` does. Records of
+        from those of the call before, what depends on them is prepared again, which costs as much as `stepper` does. Records of
         `nsds.collisions` that run out of room come back larger. A call that fails leaves ``out`` as it was.
 
         One stepper serves one thread at a time, and several steppers as many threads: steps are made without Python's lock, but for
@@ -103,7 +103,7 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
     Notes
     -----
     What a scheme knows of the last step beside the record goes on where the system comes back as that step left it: the bits are those of
-    one run. Where something was changed the scheme starts anew, as `simulate` does from a record; only `nsds.generalised_alpha` of rigid
+    one run. Where something was changed the scheme restarts, as `simulate` does from a record; only `nsds.generalised_alpha` of rigid
     bodies, whose accelerations are not in the record, then differs in the last digits from a run that saw no restart.
 
     Examples

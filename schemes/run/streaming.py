@@ -36,7 +36,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_
         One for all systems.
     until : str or function, optional
         As of `nsds.simulate`: ends the run at the first saved row after the initial one at which it holds, of an ensemble each member at
-        its own. A text goes into the file, and a run that is resumed before it has held ends there, too; a function is given anew.
+        its own. A text goes into the file, and a run that is resumed before it has held ends there, too; a function is given again.
     solver : str or numpy.ndarray, optional
         Method for the one-step problems; a run with a function of one's own is resumed by the process that made it alone.
     overwrite : bool

@@ -45,7 +45,7 @@ from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, STALLED
 
 
 class Problem(NamedTuple):
-    """What `nsgs_rigid` solves: nc contacts, and np general blocks behind them; n of both."""
+    """Problem of `nsgs_rigid`: nc contacts, and np general blocks behind them; n of both."""
 
     d: int  # components of each: 3, with rolling friction 5
     begin: NDArray  # groups of contacts in the order of the sweep, see `slabs.order`
@@ -57,7 +57,7 @@ class Problem(NamedTuple):
     b: NDArray  # (n d,)
     panel_body: NDArray  # (2 np,)
     H: NDArray  # (np, d, 12): of general blocks, on (v_a, omega_a, v_b, omega_b)
-    diagonal: NDArray  # (np, d): what comes to the diagonal of W of general blocks
+    diagonal: NDArray  # (np, d): added to the diagonal of W of general blocks
     inverse: NDArray  # (10 n_bodies,): 1/m, inverse of the angular iteration matrix by rows; zeros: cannot be moved
     v_free: NDArray  # (6 n_bodies,): of the centre of mass, and omega, both in inertial axes
 
@@ -90,7 +90,7 @@ class Layout(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How fast the next sweep goes; see `_faster`."""
+    """Over-relaxation of the next sweep; see `_faster`."""
 
     beta: float  # of the last change of r, by which the sweep begins ahead
     t: float  # of Nesterov's rule
@@ -112,7 +112,7 @@ _MOMENTUM, _LESS, _MORE = 0.9, 0.5, 0.95  # bound of beta, when sweeps get no cl
 _GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
 _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
-_SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
+_SPACING = 10  # sweeps between checks of the residual, or a tenth of those done; a twentieth where the changes promise a solution
 _PATIENCE = 500  # sweeps without progress
 _SHARE = 0.1  # of the velocities at contacts: an error that counts beside them
 _PATIENT, _MOST_OWED = 50, 300  # sweeps until what is owed is enough although bodies hardly move, and until it is given up
@@ -450,7 +450,7 @@ def _sweep_all(beta, gain, p, s, w):
 
 @tiny
 def _first_pace(most):
-    """Of the first sweep, where beta is at most so large."""
+    """`Pace` of the first sweep, where beta is at most so large."""
     return Pace(0.0, 1.0, most, math.inf, 0, 0.5)
 
 
@@ -498,9 +498,9 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
     p: `Problem`; options: `Options`. The law of contacts, info and statuses: as for reduced problems (`nsds.solvers.contact.signature`),
     but residuals are relative to ``||H v_free + b||``. Of the inverse of an angular iteration matrix W_cc only knows the symmetric part,
     in a preconditioner's role.
-    In/out: r (n d,), the best looked at. Out: v (6 n_bodies,), u (n d,), info. The bits do not depend on the number of cores.
+    In/out: r (n d,), the best that was checked. Out: v (6 n_bodies,), u (n d,), info. The bits do not depend on the number of cores.
     References: Jourdan, Alart, Jean, CMAME 155 (1998) 31–47; Nesterov, Soviet Mathematics Doklady 27 (1983) 372–376 (the rule for beta);
-    O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it begins anew).
+    O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it restarts).
     """
     n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, _most_sweeps(options)
     w = _layout(p.d, n_contacts, p.disk.size, world, p.begin.size - 1, work)

@@ -29,7 +29,7 @@ _D = 3  # components of a contact; bound by `specialised`
 
 
 class State(NamedTuple):
-    """What relaxing a contact reads and changes; contacts come first, general blocks behind them."""
+    """State that relaxing a contact reads and changes; contacts come first, general blocks behind them."""
 
     disk: NDArray  # (n,)
     R: NDArray  # records of the contacts

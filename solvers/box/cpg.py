@@ -7,8 +7,8 @@ from nsds.solvers.box.signature import affordable, clip, diagonal, judge, look, 
 from nsds.status import MAX_ITER, RAY, SINGULAR, STALLED
 
 _LIMIT = 100  # times the number of unknowns
-_CHECKED = 20  # iterations between two looks at the merit
-_PATIENCE = 50  # looks without progress before the method has stalled
+_CHECKED = 20  # iterations between two checks of the merit
+_PATIENCE = 50  # checks without progress before the method has stalled
 
 
 def work_size(n, row, column):

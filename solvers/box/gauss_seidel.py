@@ -14,8 +14,8 @@ LARGEST_BLOCK = 32
 _RELAXATION = 1.3  # of psor
 _REGULARISATION = 0.1  # of rpgs, relative to the largest entry of a row
 _EXACT = 1e-13  # tolerance of a block
-_CHECKED = 50  # sweeps between two looks at the merit
-_PATIENCE, _BLOCK_PATIENCE = 20, 50  # looks without progress before sweeps, and sweeps of blocks, have stalled
+_CHECKED = 50  # sweeps between two checks of the merit
+_PATIENCE, _BLOCK_PATIENCE = 20, 50  # checks without progress before sweeps, and sweeps of blocks, have stalled
 
 
 def work_size(n, row, column):

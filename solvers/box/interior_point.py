@@ -99,7 +99,7 @@ def _start(problem, z, a, b, every):
 
 @tiny
 def _lift(target, slack, multiplier, affine):
-    """What a slack asks of its multiplier: ``(target - second order correction) / slack``."""
+    """Multiplier that belongs to a slack: ``(target - second order correction) / slack``."""
     return (target + affine * multiplier * (1.0 + affine / slack)) / slack
 
 

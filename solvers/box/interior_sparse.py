@@ -166,7 +166,7 @@ class _Search:
         return np.maximum(below, _LEAST), np.maximum(above, _LEAST)
 
     def error(self):
-        """What is missing to a solution: rows relative to their terms, products relative to all."""
+        """Residual: rows relative to their terms, products relative to all."""
         below, above = self._slacks()
         size = 1.0 + abs(self.q).max(initial=0.0)
         gap = (self.a * below + self.b * above).sum() / (size * (1.0 + abs(self.z @ self.q)))

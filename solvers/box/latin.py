@@ -8,8 +8,8 @@ from nsds.solvers.box.signature import affordable, diagonal, judge, largest_in_r
 from nsds.status import MAX_ITER, SINGULAR
 
 _LIMIT = 20_000
-_CHECKED = 20  # iterations between two looks at the merit
-_PATIENCE = 50  # looks without progress before the method has stalled
+_CHECKED = 20  # iterations between two checks of the merit
+_PATIENCE = 50  # checks without progress before the method has stalled
 _RELAXATION = 1.6  # of z between two linear stages
 
 

@@ -116,7 +116,7 @@ def _ratio_test(n, c, entering, sign, work, iwork):
 
 @inlined
 def _comes_first(n, r, other, c, sign, work, iwork):
-    """Of two rows with equal ratios, the one whose ratio falls when q_0 grows by e, q_1 by e^2, ...: lexicographic order."""
+    """The one of two rows with equal ratios whose ratio falls when q_0 grows by e, q_1 by e^2, ...: lexicographic order."""
     D = dictionary(n, work, iwork)
     if D.basic[r] == 2 * n or (other < n and D.basic[other] == 2 * n):
         return D.basic[r] == 2 * n

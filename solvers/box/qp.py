@@ -66,7 +66,7 @@ def qp(problem, options, z, w, info, work, iwork):
         b, regular = factorise_basis(n, half, problem, side, member, place, A, pivots)
         if not regular:
             status = SINGULAR
-        elif moving == n:  # anew, so that rounding does not add up
+        elif moving == n:  # again from M, so that rounding does not add up
             settle(b, half, problem, z, A, pivots, member, x, w)
     clip(lower, upper, z)
     return judge(status, n_iter, problem, options, z, w, info)

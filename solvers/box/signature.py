@@ -34,7 +34,7 @@ from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 N_INFO = 3
 _PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
-_WORK = 4e9  # multiplications that a method may spend where no max_iter is given: some seconds
+_WORK = 4e9  # multiplications that a method may spend where no max_iter is given: a few seconds
 _CERTAIN = 1e-13  # of a sum's terms: what is larger is not rounding
 _CLEAR = 1e-6  # of a proof's terms: what is larger is not made good by z of natural size
 _ROUNDING = 2.0**-52
@@ -72,7 +72,7 @@ problem_of = made(Problem)
 
 
 class Options(NamedTuple):
-    """What `nsds.solvers.solver` says of a box problem, as floats; 0 of max_iter, weight and block: the method's own."""
+    """Options of a box problem from `nsds.solvers.solver`, as floats; 0 of max_iter, weight and block: the method's own."""
 
     tol: float
     max_iter: float
@@ -135,7 +135,7 @@ def row_sum(i, problem, z):
 
 @tiny
 def excess(w_i, noise, lower_i, upper_i, z_i):
-    """How far ``w_i``, known up to noise, may be from the sign that goes with z_i: any between equal bounds, 0 inside, else one of two."""
+    """Distance of ``w_i``, known up to noise, from the sign that goes with z_i: any between equal bounds, 0 inside, else one of two."""
     low = noise - w_i if z_i < upper_i else 0.0
     high = noise + w_i if z_i > lower_i else 0.0
     return max(low, high, 0.0)
@@ -149,7 +149,7 @@ def grain(terms, rounding):
 
 @tiny
 def given(q_i, least):
-    """What q_i gives as data."""
+    """Size of q_i as data; 0 where it is rounding."""
     return abs(q_i) if abs(q_i) > least else 0.0
 
 
@@ -218,7 +218,7 @@ def size_beside(i, least, problem, sizes):
 
 @kernel
 def rounding_of_data(i, least, problem):
-    """What is nothing in w_i, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`.
+    """Error of w_i that counts as none, where q_i is rounding, or 0, beside the q of other rows; else 0. least: from `least_data`.
 
     Where nothing tells how large the terms of the row may be, it is all of a q_i that would be rounding beside 1, and with z of 1, too,
     unless rows with z in common, whose units may be small, have q that are as small.
@@ -399,7 +399,7 @@ def _merit_beside(least, problem, z, w):
 
 @tiny
 def _worth(terms, data, size):
-    """What an error counts beside in a row without data, or whose data may be rounding; size: of the natural z in it, 0 where unknown."""
+    """Scale of an error in a row without data, or whose data may be rounding; size: of the natural z in it, 0 where unknown."""
     if size <= 0.0:
         return terms
     return min(size, terms) if data == 0.0 else max(size, terms)

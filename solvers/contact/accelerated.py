@@ -35,7 +35,7 @@ def accelerated(problem, options, r, u, info, work, iwork):
     Steps are those of `advance`, in the coordinates of `nsds.solvers.contact.scaled` (or, with rho, in such that S^2 is that for
     all), and ``s = mu ||u_T|| + mu_r ||u_R||``; momentum is kept while s moves. With s at rest, and W symmetric and positive semidefinite,
     the objective falls like 1/k^2; that s may follow at every step is not proved. A W that is a little unsymmetric does no harm.
-    STALLED: 10 000 iterations without progress. Returns the best r that it looked at.
+    STALLED: 10 000 iterations without progress. Returns the best r that it checked.
     References: Mazhar, Heyn, Negrut, Tasora, ACM Transactions on Graphics 34 (2015) 32 (s = 0); s: Acary, Cadoux, Lemaréchal, Malick,
     ZAMM 91 (2011) 155–175.
     """

@@ -24,7 +24,7 @@ _RELAXATION = 1.5
 _RATIO = 3.0  # of the two residuals, above which rho changes
 _POWER, _CHANGE = 0.2, 0.05  # of the condition number: in the first rho, and in its changes
 _POWER_STEPS = 20  # for the largest eigenvalue
-_CHECKED = 5  # iterations between two looks at the residual
+_CHECKED = 5  # iterations between two checks of the residual
 _AT_ONCE, _WAIT = 10, 50  # changes of rho that may follow each other; iterations between the later ones
 
 
@@ -142,9 +142,9 @@ def admm(problem, options, r, u, info, work, iwork):
         y <- P_K(x - z / (rho D)),   z <- z - rho D (x - y)
 
     with D the mean diagonal of each contact's block and eta = 1e-6. The guess is y, and gives z. Where the residuals of ``x = y`` and of
-    ``W x + q + s = z`` differ by more than a factor of 3, rho is multiplied or divided by ``κ^0.05``, and the matrix factorised anew;
+    ``W x + q + s = z`` differ by more than a factor of 3, rho is multiplied or divided by ``κ^0.05``, and the matrix factorised again;
     ``κ = ||D^-1/2 W D^-1/2|| / eta``, and rho begins with ``eta κ^0.7``. options.rho: a rho that stays as it is.
-    For positive semidefinite W, redundant contacts included. The best y looked at is returned.
+    For positive semidefinite W, redundant contacts included. The best y that was checked is returned.
     MAX_ITER; SINGULAR: a pivot vanished; UNSUITED: more than `block_lu.LARGEST`.
     Reference: Carpentier, Le Lidec and Montaut, From compliant to rigid contact simulation, RSS 2024, whose rho follows every iteration
     and which does not relax.

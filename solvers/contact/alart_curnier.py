@@ -24,7 +24,7 @@ ALART_CURNIER, JEAN_MOREAU = 0, 1
 
 @tiny
 def largest_eigenvalue(W, k, d, first, last):
-    """Of the symmetric part of rows and columns first..last - 1 (two at most) of the d × d block at W[k]; 1 where there are none."""
+    """Largest eigenvalue of the symmetric part of rows and columns first..last - 1 (two at most) of the block at W[k]; 1 of none."""
     if last == first:
         return 1.0
     a = W[k + first * (d + 1)]

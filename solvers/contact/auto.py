@@ -11,7 +11,7 @@ from nsds.status import CONVERGED, MAX_ITER
 ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated", "extragradient", "few")
 _NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTRAGRADIENT, _FEW = range(9)
 
-_SWEEPS = 20.0  # over all contacts, before islands are looked at
+_SWEEPS = 20.0  # over all contacts, before islands are solved one by one
 
 # What is tried in turns on an island that sweeps have not solved: the method, how many iterations it may take, in how many the residual
 # must halve (0: no such limit), and whether it begins with the best point so far or without impulses: a point with a small residual may
@@ -56,7 +56,7 @@ _BEGINS = tuple(begin for _, _, _, begin in _CHEAP + _COSTLY)
 # are cheap a step takes no others: of 7000 problems that 20 sweeps left unsolved, all that had a solution had it after these.
 _FIRST, _SHORT, _SHORT_OF_COSTLY, _CLOSE_TO = 3, 8, 10, 1e-8
 BRIEF = 125.0  # iterations of the first turns, which are tried where a step has had a problem without solution
-# Work of one turn: products of blocks in factorisations, or of blocks with vectors; some seconds. A few iterations are always taken.
+# Work of one turn: products of blocks in factorisations, or of blocks with vectors; a few seconds. Some iterations are always made.
 _PRODUCTS, _LEAST_STEPS = 3e8, 20
 _VECTOR_PRODUCTS, _LEAST_SWEEPS = 1e9, 300
 _MUCH = 15  # block products of a factorisation, over blocks of W, from which it is costly
@@ -150,7 +150,7 @@ def clear(x):
 
 @tiny
 def _limit(method, limit, products, n_blocks):
-    """Iterations of a method, limit or what takes some seconds."""
+    """Iterations of a method: limit, or as many as a few seconds allow."""
     if method in (_NSGS, _ACCELERATED, _EXTRAGRADIENT):
         return min(limit, max(_LEAST_SWEEPS, _VECTOR_PRODUCTS / (1.0 + n_blocks)))
     return min(limit, max(_LEAST_STEPS, _PRODUCTS / (1.0 + products + n_blocks)))

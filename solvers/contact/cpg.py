@@ -7,8 +7,8 @@ from nsds.solvers.contact.signature import EQUATION, judge, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_ITERATIONS = 10_000
-_CHECKED = 10  # iterations between two looks at the residual
-_PATIENCE = 100  # looks without progress after which the iteration has stalled
+_CHECKED = 10  # iterations between two checks of the residual
+_PATIENCE = 100  # checks without progress after which the iteration has stalled
 _EDGE = 1e-12  # distance from the rim of a disk, relative to its radius, that is rounding
 
 

@@ -88,7 +88,7 @@ def _judge(problem, tol, r, u):
 
 @tiny
 def _state_of_guess(disk, mu, r_n, r_t):
-    """What a contact does, from its last impulse."""
+    """State of a contact, from its last impulse."""
     if disk == EQUATION:
         return _STICK
     if not r_n > 0.0:
@@ -154,7 +154,7 @@ def _slope(c, disk, mu, state):
 
 @kernel
 def _renew_states(problem, state, r):
-    """What each contact does by the signs of r and u that its state leaves open; whether that is something else for some. Out: state."""
+    """State of each contact by the signs of r and u that the present state leaves open; whether some state has changed. Out: state."""
     disk, W = problem.disk, problem.W
     changed = False
     for c in range(disk.size):

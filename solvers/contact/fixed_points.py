@@ -7,7 +7,7 @@
 A convex problem is left when its own residual is a tenth of the first, which is about that of the law, or after 500 steps: to solve it
 exactly would help no more, as the law asks for another. CONVERGED is said of the law alone. That the sequences converge is proved for
 small mu only. options.rho as in `nsds.solvers.contact.accelerated`; n_iter and max_iter count convex problems (of panagiotopoulos:
-pairs), of which 100 000 steps are spent if it is not given. STALLED: 400 without progress. All return the best r that they looked at.
+pairs), of which 100 000 steps are spent if it is not given. STALLED: 400 without progress. All return the best r that they checked.
 """
 
 import math

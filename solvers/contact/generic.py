@@ -44,7 +44,7 @@ def checked_blocks(owner, n, blocks):
 
 
 class _Layout(NamedTuple):
-    """Where blocks stand among contacts of size d: disk (nc,); coned: contacts with coefficients; place of the unknowns; free places.
+    """Places of blocks among contacts of size d: disk (nc,); coned: contacts with coefficients; place of the unknowns; padding (free).
 
     first: the unknowns that begin the contacts to which free places belong.
     """
@@ -85,8 +85,8 @@ def _layout(blocks):
 def embedded(M, q, blocks):
     """(`Problem`, places of the unknowns in it): contacts of one size d, the largest that a block needs.
 
-    An equality is cut into contacts of d equations; a row of complementarity is a contact without tangents. Components that are left
-    over have ``u = s r``, s the diagonal of the first, or of the size of M, and mu_r = 0 or an equation, so that they stay 0.
+    An equality is cut into contacts of d equations; a row of complementarity is a contact without tangents. Padding
+    components have ``u = s r``, s the diagonal of the first, or of the size of M, and mu_r = 0 or an equation, so that they stay 0.
     """
     d, disk, coned, place, free, first = _layout(tuple((block.law, block.size) for block in blocks))
     n, left = disk.size * d, M.diagonal()[first]

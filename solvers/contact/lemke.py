@@ -15,7 +15,7 @@ from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
 _OPEN, _STICK, _FORWARD, _BACKWARD = range(4)  # pieces of the law of a plane contact
 _PIVOTS = 50  # for each contact, after which the path is given up,
 _PRODUCTS = 1e9  # or so many products of blocks, but not before two pivots for each contact
-_FEW = 50  # pivots, and one for every fourth contact, that a path from a guess may take before it starts anew
+_FEW = 50  # pivots, and one for every fourth contact, that a path from a guess may take before it restarts
 
 
 @kernel

@@ -11,8 +11,8 @@ from nsds.solvers.contact.signature import PROBLEM, cone_of, diagonal_block, has
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
-_CHECKED = 25  # sweeps between two looks at the residual while the changes are not small
-_PATIENCE = 40  # looks without progress after which sweeps have stalled
+_CHECKED = 25  # sweeps between two checks of the residual while the changes are not small
+_PATIENCE = 40  # checks without progress after which sweeps have stalled
 _STILL = 1e-3  # change of a contact, relative to its share of what counts as small, at which it may be left out for a while
 _CHUNKS = 16  # parts that the contacts of one colour are handed out in
 
@@ -140,7 +140,7 @@ def _small_change(tol, q):
 def _look(k, limit, change, small, least, patience, halved, problem, options, r, u, info, best):
     """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then.
 
-    At the end r is the best one that was looked at, or the guess.
+    At the end r is the best one that was checked, or the guess.
     """
     status = MAX_ITER
     if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1 or not change < math.inf:
@@ -161,8 +161,8 @@ def _look(k, limit, change, small, least, patience, halved, problem, options, r,
 def nsgs(problem, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``, contact by contact: ``W_cc r_c + (q_c + sum of W_cj r_j over the others)`` is solved for r_c.
 
-    local: how (`solvers.contact.local.LOCALS`). seed: another order, drawn anew for every sweep. freeze: sweeps for which a contact that
-    has come to rest is left out; all are looked at before a result is returned.
+    local: how (`solvers.contact.local.LOCALS`). seed: another order, drawn again for every sweep. freeze: sweeps for which a contact that
+    has come to rest is left out; all are checked before a result is returned.
     Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
     """
     q = problem.q

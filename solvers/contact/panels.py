@@ -171,7 +171,7 @@ def nsgs_bodies(p, options, r, v, u, info, work, iwork):
     """Contact problem ``v = v_free + M^-1 H r``, ``u = H^T v + b`` by sweeps over the contacts that act on v.
 
     p: `Problem`; options, info, statuses: as for reduced problems (`nsds.solvers.contact.signature`), residuals relative to
-    ``||H^T v_free + b||``. In/out: r, the best looked at. Out: v, u. The result does not depend on the number of cores.
+    ``||H^T v_free + b||``. In/out: r, the best that was checked. Out: v, u. The result does not depend on the number of cores.
     """
     n = p.disk.size
     d = p.b.size // max(n, 1)

@@ -22,7 +22,7 @@ def fixed_point(problem, options, r, u, info, work, iwork):
 
     In the coordinates of `nsds.solvers.contact.scaled`, or with options.rho > 0 in such that S^2 is that for all. t is cut until
     ``t ||F(y) - F(y_new)|| <= 0.9 ||y - y_new||``, and grows where 0.3 is not reached. Proved to converge where mu ||u_T|| is constant,
-    and W symmetric and positive semidefinite. STALLED: 10 000 iterations without progress. Returns the best r that it looked at.
+    and W symmetric and positive semidefinite. STALLED: 10 000 iterations without progress. Returns the best r that it checked.
     Reference: Khobotov, USSR Computational Mathematics and Mathematical Physics 27 (1987) 120–127 (the rule for t).
     """
     return _iterate(False, problem, options, r, u, info, work)
@@ -34,7 +34,7 @@ def extragradient(problem, options, r, u, info, work, iwork):
 
     t as in `fixed_point`; ``alpha = e'd / d'd`` with ``e = y - y_new``, ``d = e - t (F(y) - F(y_new))``, at least 1/2; Korpelevich's method
     has 1 in place of 1.8 alpha. Proved to converge where mu ||u_T|| is constant, and W + W' positive semidefinite.
-    STALLED: 10 000 iterations without progress. Returns the best r that it looked at.
+    STALLED: 10 000 iterations without progress. Returns the best r that it checked.
     References: Korpelevich, Matecon 12 (1976) 747–756; He, Liao, Journal of Optimization Theory and Applications 112 (2002) 111–128.
     """
     return _iterate(True, problem, options, r, u, info, work)

@@ -22,8 +22,8 @@ from nsds.status import MAX_ITER, STALLED
 CONE, CYLINDER, NORMAL, TANGENT = range(4)
 
 MAX_ITERATIONS = 100_000
-CHECKED = 25  # iterations between two looks at the residual while steps are not small
-PATIENCE = 400  # looks without progress after which a method has stalled
+CHECKED = 25  # iterations between two checks of the residual while steps are not small
+PATIENCE = 400  # checks without progress after which a method has stalled
 _ROUNDING = 1e-14  # relative to S q
 
 
@@ -112,7 +112,7 @@ def scaled_velocity(problem, S, y, r, u, F):
 
 @tiny
 def hat(disk, mu_y, d, c, F):
-    """What uhat adds to u_N of contact c, times S_N; F: ``S u``. 0 for an equation."""
+    """Slip term of contact c, which uhat adds to u_N, times S_N; F: ``S u``. 0 for an equation."""
     return modify(cone_of(c, d, disk, mu_y), c * d, F) if disk[c] != EQUATION else 0.0
 
 
@@ -170,7 +170,7 @@ def look(n_iter, least, patience, problem, options, r, u, info, best):
 
 @kernel
 def give_up(status, n_iter, problem, options, r, u, info, best):
-    """The best r seen, judged anew."""
+    """The best r so far, judged again."""
     for i in range(r.size):
         r[i] = best[i]
     return judge(status, n_iter, problem, options, r, u, info)

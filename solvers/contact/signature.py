@@ -65,7 +65,7 @@ problem_of = made(Problem)
 
 
 class Options(NamedTuple):
-    """What `nsds.solvers.solver` says of a contact problem, as floats; 0 of max_iter, rho, seed and freeze: the method's own, or none."""
+    """Options of a contact problem from `nsds.solvers.solver`, as floats; 0 of max_iter, rho, seed, freeze: the method's own, or none."""
 
     tol: float
     max_iter: float
@@ -460,7 +460,7 @@ def merit(exactly, problem, r, u):
 
 @tiny
 def _hidden(factor, problem, r):
-    """What rounding may hide in ``||factor F||``: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
+    """Error of ``||factor F||`` by rounding: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
     disk, row = problem.disk, problem.row
     d, noise = problem.q.size // max(disk.size, 1), 0.0
     for c in range(disk.size):

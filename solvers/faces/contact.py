@@ -415,7 +415,7 @@ def _work(method, problem, options):
 
 @kernel
 def solve_and_judge(solver, r0, problem, options, r, u, info, work, iwork, answer, states):
-    """Solve a problem from a guess, and judge what comes of it; REFUSED where a number is NaN, too large or small, or of the wrong sign.
+    """Solve a problem from a guess and judge the result; REFUSED where a number is NaN, too large or small, or of the wrong sign.
 
     solver: the address of its compiled code. Out: answer (res_rho, res_q, n_iter and the place of the method; and work (5,)), states of
     `classify`. res_rho is infinite where r is. The rest as in `nsds.solvers.contact.signature`.

@@ -86,7 +86,7 @@ def solve_multiple_impact(
     -----
     Liu, Zhao, Brogliato, Proceedings of the Royal Society A 464 (2008) 3193 and 465 (2009) 1, with friction 465 (2009) 2267; it is
     integrated in the deformations, which gives the limit of infinitely small steps of impulse. With ``e = 0`` energy is lost as soon as a
-    contact begins to open; where others press on, it closes anew (a convention: it is not the limit of small e where only some contacts
+    contact begins to open; where others press on, it closes again (a convention: it is not the limit of small e where only some contacts
     are so).
 
     A light body between heavy ones bounces to and fro while these come to a halt, as often as the square root of the ratio of masses says,

@@ -39,7 +39,7 @@ _SHORTEST, _LONGEST, _SAFETY = 0.2, 5.0, 0.9  # changes of the step
 _MAX_TRIALS = 100  # of a switching point
 _INTERIOR = 0.99  # of a step: extrema of velocities beyond are those of its end
 _CREEP = 1e-7  # of the largest velocity: slip in space that is slower keeps the direction in which it began, or has come to its end
-_LATER = 1e-6  # when what sticks is looked at: at once nothing may press yet
+_LATER = 1e-6  # time at which sticking contacts are tested: at once nothing may press yet
 _EXCESS = 1e-9  # of friction: more than that is too much
 _BISECTIONS = 50
 _DEPENDENT = 1e-12  # of a diagonal entry: what is left of it where other tangents hold this one
@@ -256,7 +256,7 @@ def _try_step(c, mode, h, s):
 
 @tiny
 def _margins(c, mode, j, u, y, s):
-    """How far contact j is from what ends its mode, by the sign of its velocity and by its deformation; negative beyond.
+    """Margins of contact j to the end of its mode, by the sign of its velocity and by its deformation; negative beyond.
 
     Of what sticks: by how much its friction may be more, at the end of the step.
     """
@@ -306,7 +306,7 @@ def _stop_at_switch(c, mode, h, s):
 
 @tiny
 def _rate_of_sign(c, mode, j, pull, s):
-    """How fast the margin of a velocity changes."""
+    """Rate of change of the margin of a velocity."""
     if mode[j] == _SLIPPING:
         return _along(c, j, pull, s)
     return pull[j] if mode[j] != _CLOSING else -pull[j]

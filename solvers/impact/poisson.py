@@ -5,7 +5,7 @@
 
 are the normal components; the tangential ones obey ``||P_CT|| <= mu P_CN`` against ``u_CT``, and ``||P_ET|| <= mu P_EN`` against ``u+_T``.
 
-The disk of the expansion, whose radius is that of ``e P_CN`` and of what comes to it, is the sum of two: the friction of what is given
+The disk of the expansion, whose radius is that of ``e P_CN`` and of the impulse beyond it, is the sum of two: the friction of what is given
 back has a block of its own, its twin, whose normal impulse is known. So both phases are problems of `nsds.solvers.contact.signature`.
 With one e for all contacts no impact gains energy: ``E+ - E- <= e P_C W P_E - P_C W P_C / 2 - P_E W P_E / 2 <= 0``.
 

@@ -45,7 +45,7 @@ class Function:
         return _compiled[key]
 
     def _code_of(self):
-        """What `nsds._jit.callback` makes of the function, if it can."""
+        """Callback that `nsds._jit.callback` compiles of the function, if it can."""
         out = "matrix(cleared(out), (z.size, z.size))" if self._is_matrix else "cleared(out)"
         try:
             return _jit.callback(CALLBACK, self._function, "z, p, out", f"z, p, {out}" if self._with_parameters else f"z, {out}")
@@ -57,7 +57,7 @@ class Function:
         return self._callback
 
     def _call(self, *words):
-        """What kernels call: the arguments in Python, and NaN after an error."""
+        """Callback for kernels: it calls the function in Python, and writes NaN after an error."""
         z, p, out = map(_vector_at, words[::2], words[1::2])
         try:
             if self.error is None:

@@ -19,7 +19,7 @@ _LIPSCHITZ = 0.9  # the step times the change of F, of the change of z
 _GROWTH, _SHRINK = 1.3, 0.5
 _SHORTEST = 1e-14
 _RELAXED = 1.8  # of a step that would be best
-_SPACING = 10  # iterations between looks at the residual
+_SPACING = 10  # iterations between checks of the residual
 
 
 class _Scratch(NamedTuple):

@@ -37,7 +37,7 @@ _CENTRAL, _ONE_SIDED = 2.0**-17, 2.0**-26  # steps of differences, relative to 1
 
 
 class Problem(NamedTuple):
-    """What is given: addresses of F and its Jacobian (0: by differences), their parameters, inequalities, bounds, sizes of cones."""
+    """A problem: addresses of F and its Jacobian (0: by differences), their parameters, inequalities, bounds, sizes of cones."""
 
     functions: np.ndarray
     parameters: np.ndarray
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What `nsds.solvers.solver` says of a nonlinear problem; max_iter 0: the method's own."""
+    """Options of a nonlinear problem, from `nsds.solvers.solver`; max_iter 0: the method's own."""
 
     tol: float
     max_iter: float
@@ -156,7 +156,7 @@ def project(p, z):
 
 @tiny
 def mid(lower, upper, z, F):
-    """What ``z - P(z - F)`` is for one row with bounds."""
+    """``z - P(z - F)`` of one row with bounds."""
     return max(min(F, z - lower), z - upper)
 
 

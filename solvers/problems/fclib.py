@@ -37,7 +37,7 @@ class FclibSolution(NamedTuple):
 
 
 class FclibFile(NamedTuple):
-    """What a file holds: problem, solution or None, guesses, and its title, description, math_info and whole numbers."""
+    """Contents of a file: problem, solution or None, guesses, and its title, description, math_info and whole numbers."""
 
     problem: ContactProblem
     solution: object
