@@ -166,9 +166,9 @@ def first_order_linear(
     count: int | None = ...,
 ) -> dict[str, Any]: ...
 def first_order_linear_relation(
-    C: ArrayLike | Callable[..., Any],
-    B: ArrayLike | Callable[..., Any],
-    D: ArrayLike | Callable[..., Any] | None = ...,
+    C: ArrayLike | Any | Callable[..., Any],
+    B: ArrayLike | Any | Callable[..., Any],
+    D: ArrayLike | Any | Callable[..., Any] | None = ...,
     e: ArrayLike | Callable[..., Any] | None = ...,
     F: ArrayLike | Callable[..., Any] | None = ...,
     *,
@@ -231,6 +231,7 @@ def lagrangian(
     u: ArrayLike | Callable[..., Any] | None = ...,
     n_u: int | None = ...,
     count: int | None = ...,
+    jac_sparsity: ArrayLike | Any | None = ...,
 ) -> dict[str, Any]: ...
 def lagrangian_linear(
     M: ArrayLike | Any,

@@ -2,7 +2,8 @@
 
 A kernel is compiled once for all models, so that a list of what is compiled is one of what can be called: what kernels ask for by address,
 all methods, and the time loops of all schemes and analyses with the kernels that prepare them. These are made by runs of a few steps: of
-models of each kind with each scheme, of all examples, and of the examples in docstrings. The archive has what these processes have used.
+models of each kind with each scheme, of all examples, and of the examples in docstrings. The archive has all that they have compiled, in
+processes that begin from an empty cache of their own.
 """
 
 import argparse
@@ -14,22 +15,33 @@ import multiprocessing
 import os
 import pkgutil
 import sys
+import tempfile
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import nsds
+from nsds import schemes, solvers
 from nsds._jit import cache, calls, shipped
 from nsds.model.kinds import family
 from nsds.model.records import model_of
 from nsds.schemes.run import tiles
 from nsds.schemes.table import SCHEMES, is_event_driven
 from nsds.solvers import table
+from nsds.solvers.box import forms
+from nsds.solvers.box.signature import Problem
 
 _STEPS = 3
+# Options of schemes that are other code than the defaults.
+_OTHERWISE = (
+    ("moreau_jean", {"form": "global"}), ("moreau_jean", {"form": "explicit"}), ("moreau_jean", {"pre_impact": "q_star"}),
+    ("d1_minus_linear", {"level": "velocity"}), ("event_driven", {"flow": "dopri5"}), ("event_driven", {"flow": "radau"}),
+    ("euler_moreau", {"midpoint": True}),
+)  # fmt: skip
 # Kinds of systems whose steps or tangent maps are different code: linear and not, with friction in the plane and in space, with detected
 # contacts, joints and rolling friction; first-order ones linear, nonlinear and of higher relative degree.
 _OF_EACH_KIND = (
@@ -39,9 +51,11 @@ _OF_EACH_KIND = (
 
 
 def _modules():
-    """All modules of the package, imported."""
-    names = [one.name for one in pkgutil.walk_packages(nsds.__path__, "nsds.")]
-    return [importlib.import_module(name) for name in names if not name.endswith(("__main__", "build_kernels"))]
+    """All modules of the package, imported; in a checkout solvers and schemes lie beside it."""
+    found = {}
+    for package in (nsds, solvers, schemes):
+        found |= {one.name: None for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
+    return [importlib.import_module(name) for name in found if not name.endswith(("__main__", "build_kernels"))]
 
 
 def jobs():
@@ -52,26 +66,105 @@ def jobs():
     for kind in ("box", "contact"):
         for name, method in table.CLASSES[kind].methods.items():
             if isinstance(method.kernel, Dispatcher):  # the others run in Python
-                yield f"method {name} of {kind}", functools.partial(table.address, method)
-    for kernel in dict.fromkeys(one for module in modules for one in vars(module).values() if hasattr(one, "sizes")):
+                yield f"method {name} of {kind}", functools.partial(_prepare, method, (2,) if kind == "box" else (2, 3, 5))
+    for kernel in dict.fromkeys(one for module in modules for one in vars(module).values() if _is_public(one)):
         yield f"{kernel.__name__} from Python", functools.partial(kernel, *map(np.ones, kernel.sizes.values()))
     for name in _OF_EACH_KIND:
         for scheme in SCHEMES:
             yield f"{scheme} of {name}", functools.partial(_steps, nsds.examples.EXAMPLES[name], scheme)
+        for scheme, options in _OTHERWISE:
+            yield f"{scheme} of {name} with {options}", functools.partial(_steps, nsds.examples.EXAMPLES[name], scheme, **options)
     for name, example in nsds.examples.EXAMPLES.items():
         yield f"example {name}", functools.partial(_steps, example)
+        yield f"consistent {name}", lambda example=example: nsds.consistent(example.build())
     for module in modules:
         yield f"docstrings of {module.__name__}", functools.partial(doctest.testmod, module, report=False)
+    for compute in (_solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _keep_problems, _switch):
+        yield compute.__name__, compute
 
 
-def _steps(example, scheme=None):
+def _is_public(value):
+    """Whether Python may call a kernel, of which the lengths of arrays are then known."""
+    return isinstance(value, Dispatcher) and hasattr(value, "sizes")
+
+
+def _prepare(method, sizes):
+    """Code of a method, and what says how much memory it needs: of full matrices, and of diagonal ones."""
+    table.address(method)
+    for size in sizes:
+        table.scratch(method, size, 2 * np.arange(3), np.array([0, 1, 0, 1]))
+        table.scratch(method, size, np.arange(3), np.arange(2))
+
+
+def _halve(z, out):
+    for i in range(z.size):
+        out[i] = 2.0 * z[i] - 1.0
+
+
+def _solve_by_functions():
+    """Problems of functions, dense, by all methods."""
+    for method in nsds.solvers.methods("ncp"):
+        nsds.solvers.solve_ncp(_halve, np.zeros(2), method=method, on_failure="continue")
+
+
+def _solve_with_bodies():
+    """Problems of contacts between bodies by methods that do not form W."""
+    for method in ("nsgs_bodies", "newton_global"):
+        for solve, d, mu in (("solve_gfc2d", 2, [0.5]), ("solve_gfc3d", 3, [0.5]), ("solve_grfc3d", 5, [0.5, 0.2])):
+            getattr(nsds.solvers, solve)(np.eye(d), np.eye(d), -np.arange(1.0, d + 1.0), np.zeros(d), *mu, method, on_failure="continue")
+
+
+def _solve_extremes():
+    """Rows with bounds in units that no method gets along with."""
+    for size in (1e-200, 1e200):
+        nsds.solvers.solve_lcp(size * np.eye(2), -size * np.ones(2), on_failure="continue")
+    nsds.solvers.solve_fc3d(1e-200 * np.eye(3), [-1e-200, 0.0, 0.0], 0.5, on_failure="continue")
+    row, column, data, _ = forms.compressed_rows(np.eye(2))
+    forms.meets(1e-10, Problem(row, column, data, -np.ones(2), *forms.bounds("", 2, 0.0, np.inf)), np.ones(2))
+
+
+def _own_cone(rho, mu, mu_r, r, u, out):
+    for i in range(r.size):
+        out[i] = max(r[i] - rho * u[i], 0.0)
+
+
+def _use_own_law():
+    """Steps with a law of contacts that a user states."""
+    settings = {"scheme": nsds.moreau_jean(), "solver": nsds.solvers.own_law(_own_cone), "on_failure": "continue"}
+    for name in ("sliding_ball", "box_stack"):
+        nsds.simulate(nsds.examples.EXAMPLES[name].build(), t_end=0.01, h=1e-3, **settings)
+
+
+def _keep_problems():
+    """One-step problems that are kept."""
+    for name, method in (("box_stack", "auto"), ("box_stack", "bodies"), ("sliding_ball", "auto"), ("relay_oscillator", "auto")):
+        example, solver = nsds.examples.EXAMPLES[name], nsds.solvers.solver(method)
+        list(nsds.one_step_problems(example.build(), t_end=_STEPS * example.run["h"], h=example.run["h"], solver=solver))
+
+
+def _switch():
+    """A circuit with a switch that a source drives."""
+    circuit = nsds.circuit("""a switch
+        V1 in 0 12
+        S1 in out gate 0 SW
+        Vg gate 0 PULSE(0 1 0 0 0 50u 100u)
+        L1 out load 1m
+        R1 load 0 10
+        D1 0 out DI
+        .model DI D
+        .model SW SW(Vt=0.5)""")
+    for scheme in (nsds.euler_moreau(), nsds.event_driven()):
+        nsds.simulate(circuit, t_end=2e-4, h=1e-5, scheme=scheme)
+
+
+def _steps(example, scheme=None, **options):
     """A few steps of an example, of eight members too, and of its tangent map."""
     system, run = example.build(), dict(example.run)
     run |= {"t_end": float(np.max(system["t"])) + _STEPS * run["h"], "progress": False, "on_failure": "continue"}
     if scheme is not None:
         if family(model_of(system)) not in SCHEMES[scheme].modules:
             return
-        run["scheme"] = getattr(nsds, scheme)()
+        run["scheme"] = getattr(nsds, scheme)(**options)
         run.pop("solver", None)
     nsds.simulate(system, **run)
     if np.ndim(system) == 0:
@@ -81,16 +174,16 @@ def _steps(example, scheme=None):
 
 
 def _compile(number):
-    """Do the job of this number; returns its name, the names of all files that this process has used so far, and what was refused."""
+    """Do the job of this number; returns its name, its processor time (s), and what was refused."""
     name, compute = _known_jobs()[number]
-    refused = ""
+    began, refused = time.process_time(), ""
     with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         warnings.simplefilter("ignore")
         try:
             compute()
         except (ValueError, TypeError, nsds.SimulationError) as error:  # a scheme that is not for this example
             refused = f"{type(error).__name__}: {error}"
-    return name, cache.used(), refused
+    return name, time.process_time() - began, refused
 
 
 @functools.cache
@@ -101,10 +194,15 @@ def _known_jobs():
 
 def lacking(files):
     """Names of kernels of the package that have no code among these files, and whose callers do not contain them."""
-    have = {name.partition("-")[0].removesuffix("_at") for name in files}
-    kernels = {one for module in _modules() for one in vars(module).values() if isinstance(one, Dispatcher)}
-    own = [one for one in kernels if one.py_func.__module__.startswith("nsds.") and not _is_copied(one)]
-    return sorted({f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in own} - have)
+    have = {name.partition("-")[0] for name in files}
+    own = {f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in kernels() if not _is_copied(one)}
+    return sorted(own - have - {name.removesuffix("_at") for name in have})
+
+
+def kernels():
+    """All kernels of the package, but for those that are made from templates when they are asked for."""
+    found = {one for module in _modules() for one in vars(module).values() if isinstance(one, Dispatcher)}
+    return [one for one in found if one.py_func.__module__.startswith("nsds.")]
 
 
 def _is_copied(kernel):
@@ -123,22 +221,29 @@ def main(argv=None):
     os.environ |= {
         "NUMBA_CPU_NAME": shipped.BASELINE, "NUMBA_CPU_FEATURES": shipped.FEATURES, "NUMBA_DISABLE_INTEL_SVML": "1", "MPLBACKEND": "Agg",
     }  # fmt: skip
-    began, files = time.perf_counter(), set()
-    with ProcessPoolExecutor(arguments.processes, multiprocessing.get_context("spawn")) as pool:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        _build(Path(folder), arguments.processes, arguments.verbose)
+    return 0
+
+
+def _build(folder, processes, verbose):
+    """Compile all in processes that keep their code in a folder, which is empty now, and write the archive."""
+    began = time.perf_counter()
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         numbers = range(len(list(jobs())))
         running = [pool.submit(_compile, number) for number in numbers]
         for done in as_completed(running):
             if done.exception() is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
-            name, used, refused = done.result()
-            if arguments.verbose:
-                print(f"{time.perf_counter() - began:6.0f} s  {name}: {len(used - files)} files {refused[:150]}", flush=True)
-            files |= used
-    size = shipped.write(cache.CONFIGURATION.digest(), {name: (cache.FOLDER / name).read_bytes() for name in files})
+            name, spent, refused = done.result()
+            if verbose:
+                print(f"{time.perf_counter() - began:6.0f} s  {name}: {spent:.1f} s of processor time {refused[:150]}", flush=True)
+    files = {path.name: path.read_bytes() for path in folder.rglob("*.nbc")}
+    size = shipped.write(cache.CONFIGURATION.digest(), files)
     print(f"{shipped.path()}: {len(files)} kernels, {size / 1e6:.1f} MB, in {time.perf_counter() - began:.0f} s")
     for name in lacking(files):
         print(f"not among them: {name}")
-    return 0
 
 
 if __name__ == "__main__":

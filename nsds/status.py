@@ -55,7 +55,7 @@ ADVICE = {
     ACCELERATING: "no equilibrium: something keeps accelerating; look at what is to hold it, and at friction",
     NOT_CROSSED: "no impact, or crossing of the section, that is recorded: the motion does not come there, or not in so many periods",
     LEFT_BRANCH: "joints have done work: at a dead centre, where a mechanism may go on in several ways, positions that have drifted do not "
-    "tell which; take nsds.rattle() or nsds.moreau_jean_combined_projection(), or a smaller step",
+    "tell which, nor does a step that is too coarse; take a smaller step, or nsds.rattle() or nsds.moreau_jean_combined_projection()",
     IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
     STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (in time: say where with time_events; with the state: by a "
     "law, as nsds.dry_friction), slip turns too fast, or rtol is too small; nsds.event_driven(hybrid=True) goes on",

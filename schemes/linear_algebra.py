@@ -6,12 +6,14 @@ import numpy as np
 from numba import types
 
 from nsds._jit import caller, inlined, kernel, load, on_demand, put, spread, tiny, view
-from nsds.maths import cholesky, superlu
+from nsds.maths import cholesky, sparse_lu, superlu
 from nsds.maths import dense as dense_factors
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
 
-FRONTS = 3  # storage of an inverse, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`
+# storages of an inverse, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`; and a matrix of n_lower entries with factors by
+# `nsds.maths.sparse_lu` behind them, which steps may compute again
+FRONTS, PLANNED = 3, 4
 _SYMMETRIC = 1e-14  # relative to the largest entry: difference of transposed entries in a symmetric matrix
 _NO_PIVOT = 1e-13  # relative to the absolute terms of a row: a smaller pivot is rounding, which grows in elimination
 _NOT_POSITIVE = 1e-15  # relative to the diagonal entry: a smaller remainder in Cholesky's method is rounding
@@ -73,6 +75,8 @@ def solve_sparse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scra
     """`apply_inverse` with factors of a sparse matrix."""
     if kind == FRONTS:
         cholesky.solve(n, data, index, work, iwork, b, x, scratch)
+    elif kind == PLANNED:
+        sparse_lu.solve(data, data + n_lower, index, b, x, work, iwork)
     else:
         _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
 
@@ -273,12 +277,13 @@ def invert(kind, matrices):
 def inverse_of(records, part, name, terms, formula, last=()):
     """(kind, result of `invert`) of the `weighted_sum` for all elements of a part; ``formula`` names the singular matrix in an error.
 
-    ``last``: coordinates whose rows and columns of the inverse are kept, if the matrix is factorised in fronts.
+    ``last``: coordinates whose rows and columns of the inverse are kept, if the matrix is factorised in fronts; None: in rows, which takes
+    less to prepare.
     """
     records = records.reshape(records.shape[0], -1)
     kind, matrices = weighted_sum(records, part, terms)
     try:
-        fronts = _in_fronts(matrices, np.asarray(last, np.int64)) if kind == SPARSE else None
+        fronts = _in_fronts(matrices, np.asarray(last, np.int64)) if kind == SPARSE and last is not None else None
         return (kind, *invert(kind, matrices)) if fronts is None else (FRONTS, *fronts, 0, 0)
     except SingularMatrixError as error:
         member, element = error.where[:2]

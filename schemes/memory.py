@@ -57,6 +57,15 @@ def of_each_member(compiled, prepared, records, solver, solver_options):
     ]  # fmt: skip
 
 
+LARGEST_DENSE = 2**30  # bytes of what is dense where its data need not be
+
+
+def require_affordable(what, n_entries, instead):
+    """Refuse dense memory of more than a GB before it is reserved; ``instead``: what to state, or to take."""
+    if 8 * n_entries > LARGEST_DENSE:
+        raise ValueError(f"{what} would be dense, {8 * n_entries / 1e9:.3g} GB; {instead}")
+
+
 class Allocator:
     """Lays arrays behind one another in a memory of equal length for every member."""
 

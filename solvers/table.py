@@ -126,6 +126,8 @@ _CONTACT_METHODS = (
     Method("newton_fb", "contact.newton:newton_fb", "as newton_ac; no rolling friction", _NOT_ROLLING, options=("rho",)),
     Method("proximal", "contact.proximal:proximal",
            "redundant and unsymmetric too; robust; up to 8192 contacts", _CONTACT, options=("rho",)),
+    Method("least_norm", "contact.least_norm:least_norm",
+           "impulses of least norm where they are redundant; positive semidefinite; up to 8192 contacts", _CONTACT),
     Method("interior_point", "contact.interior_point:interior_point",
            "positive semidefinite, redundant too; no use for a guess; up to 8192 contacts", _CONTACT),
     Method("admm", "contact.admm:admm", "positive semidefinite, redundant too; up to 8192 contacts", _CONTACT, options=("rho",)),

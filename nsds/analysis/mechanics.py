@@ -7,8 +7,8 @@ from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, free_accelerations, list_rows, push, solve_rows
 from nsds.schemes.event_driven.state import load as load_state
 from nsds.schemes.event_driven.state import store
-from nsds.schemes.lagrangian.newton import EVERY
 from nsds.schemes.lagrangian.outputs import position, velocity
+from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.mechanics.tables import FREE, HELD, SLIP
 from nsds.schemes.problem.disks import first_of_disk
 

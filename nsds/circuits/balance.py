@@ -80,12 +80,12 @@ def energy(system, trajectory, theta=1.0):
 
 def _power(of, known):
     """Power that each element absorbs (rows, elements)."""
-    return of.voltages_across(known) * (known @ of.names["currents"].T)
+    return of.voltages_across(known) * (known @ of.currents)
 
 
 def _stored(of):
     """``sum value s_a s_b / 2`` over pairs of elements, s the voltage of a capacitor and the current of an inductor."""
-    v, i = of.voltages_across(of.known), of.known @ of.names["currents"].T
+    v, i = of.voltages_across(of.known), of.known @ of.currents
     total = np.zeros(of.trajectory.size)
     for (a, b), value in zip(of.names["stores"], of.names["stored"], strict=True):
         total += value / 2 * (v[:, a] * v[:, b] if of.element_names[a].rpartition(".")[2][0] in "cC" else i[:, a] * i[:, b])
@@ -96,7 +96,7 @@ def unbalanced(system, trajectory):
     """(largest sum of currents at a node, relative to those that cancel there; name of the node)."""
     of = Readings("report", system, trajectory)
     of.require_all_readable()
-    i, nodes = of.known @ of.names["currents"].T, of.node_names
+    i, nodes = of.known @ of.currents, of.node_names
     total, size = np.zeros((2, len(nodes), of.trajectory.size))
     for place, _ in of.distinct_elements():
         for node, sign in zip(of.names["terminals"][place], (1, -1), strict=True):

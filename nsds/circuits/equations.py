@@ -101,7 +101,8 @@ def reduced(elements, t=0.0):
     # 5. subtract outputs of op-amps that a state follows instantly, so that no rate of these is needed
     for name in kept:
         at_once = {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"}
-        solved.substitute(("x", name), {("x", name): Fraction(1)} | at_once)
+        if at_once:
+            solved.substitute(("x", name), {("x", name): Fraction(1)} | at_once)
     # 6. rows of voltages, rates and outputs
     nodes = dict.fromkeys(node for e in elements for node in e.nodes if node != "0")
     voltages = {node: solved.value(("v", node), True) for node in nodes} | {"0": {}}
@@ -172,17 +173,19 @@ def _tableau(elements, devices):
     """(rows that are zero, names of states, their initial values or None)."""
     rows, starts = [], {}
     balance = {}  # of currents at nodes
+    plus, minus = Fraction(1), Fraction(-1)
 
     def flow(key, a, b):
-        for node, sign in ((a, 1), (b, -1)):
+        for node, sign in ((a, plus), (b, minus)):
             if node != "0":
-                balance.setdefault(node, {})[key] = balance.setdefault(node, {}).get(key, 0) + Fraction(sign)
+                row = balance.setdefault(node, {})
+                row[key] = row[key] + sign if key in row else sign
 
-    def voltage(a, b, sign=1):
+    def voltage(a, b):
         row = {}
-        for node, factor in ((a, 1), (b, -1)):
+        for node, sign in ((a, plus), (b, minus)):
             if node != "0":
-                row["v", node] = row.get(("v", node), 0) + Fraction(sign * factor)
+                row["v", node] = row["v", node] + sign if ("v", node) in row else sign
         return {key: c for key, c in row.items() if c}  # of an element between a node and itself nothing
 
     # 1. equation of each element, and its current in the balances of its nodes
@@ -309,8 +312,28 @@ def _sum(*terms):
 
 
 def _substituted(row, key, value):
+    """A row with another one in place of a quantity; most factors are 1 or -1, which cost no multiplication of fractions."""
     factor = row.get(key, 0)
-    return _sum((1, {k: c for k, c in row.items() if k != key}), (factor, value)) if factor else row
+    if not factor:
+        return row
+    result = {k: c for k, c in row.items() if k != key}
+    for k, c in value.items():
+        term = c if factor == 1 else -c if factor == -1 else factor * c
+        if k in result:
+            term += result[k]
+        if term:
+            result[k] = term
+        else:
+            result.pop(k, None)
+    return result
+
+
+def _solved_for(row, key):
+    """The row that gives a quantity, from one that is zero."""
+    pivot = row[key]
+    if pivot in (1, -1):
+        return {k: -c if pivot == 1 else c for k, c in row.items() if k != key}
+    return {k: -c / pivot for k, c in row.items() if k != key}
 
 
 def _with_constants(row, waves):
@@ -417,6 +440,42 @@ def _says_something(row):
     return any(key[0] != "push" for key in row)
 
 
+class _Rows:
+    """Rows as dicts by name, in the order of their names' first use, and where each quantity occurs: a substitution visits these only."""
+
+    def __init__(self):
+        self.rows, self._where = {}, {}
+
+    def copy(self):
+        result = _Rows()
+        result.rows, result._where = dict(self.rows), {key: set(names) for key, names in self._where.items()}
+        return result
+
+    def put(self, name, row):
+        """A row in place of the one of that name, if there is one."""
+        old = self.rows.get(name, {})
+        for key in old.keys() - row.keys():
+            self._where[key].discard(name)
+        for key in row.keys() - old.keys():
+            self._where.setdefault(key, set()).add(name)
+        self.rows[name] = row
+
+    def drop(self, name):
+        for key in self.rows.pop(name):
+            self._where[key].discard(name)
+
+    def of(self, key):
+        """Names of the rows with that quantity."""
+        return list(self._where.get(key, ()))
+
+    def substitute(self, key, value):
+        """A row for a quantity, wherever it occurs; returns the names of these rows."""
+        names = self.of(key)
+        for name in names:
+            self.put(name, _substituted(self.rows[name], key, value))
+        return names
+
+
 class _System:
     """Homogeneous linear equations in fractions, rows as dicts; ``solved`` maps a column to the row that gives it.
 
@@ -426,20 +485,27 @@ class _System:
     _KNOWN = ("x", "u", "du", "one", "lam", "dlam", "push")
 
     def __init__(self):
-        self.solved, self.left, self.new = {}, [], []
+        self._solved, self._left, self.new, self._count = _Rows(), _Rows(), [], 0
+
+    @property
+    def solved(self):
+        """{column: row that gives it}."""
+        return self._solved.rows
 
     def add(self, row):
         self.new.append(row)
 
     def substitute(self, key, value):
-        """Substitutes a row for a known quantity everywhere."""
-        self.solved = {column: _substituted(row, key, value) for column, row in self.solved.items()}
-        self.left = [row for row in (_substituted(row, key, value) for row in self.left) if _says_something(row)]
+        """Substitutes a row for a quantity everywhere."""
+        self._solved.substitute(key, value)
+        for name in self._left.substitute(key, value):
+            if not _says_something(self._left.rows[name]):
+                self._left.drop(name)
 
     def solve(self):
         """Eliminates the new rows: each is solved for its first column that is neither known nor of a device; rows without one are kept."""
         # short rows first: they fill in least
-        rows, self.new, self.left = self.left + self.new, [], []
+        rows, self.new, self._left = [*self._left.rows.values(), *self.new], [], _Rows()
         rows.sort(key=len)
         for row in rows:
             for column in [key for key in row if key in self.solved]:
@@ -448,46 +514,49 @@ class _System:
             if pivot is not None:
                 self._pivot(row, pivot)
             elif _says_something(row):
-                self.left.append(row)
+                self._count += 1
+                self._left.put(self._count, row)
 
     def _pivot(self, row, pivot):
-        value = {key: -c / row[pivot] for key, c in row.items() if key != pivot}
-        self.solved = {column: _substituted(other, pivot, value) for column, other in self.solved.items()}
-        self.left = [_substituted(other, pivot, value) for other in self.left if other is not row]
-        self.left = [other for other in self.left if _says_something(other)]
-        self.solved[pivot] = value
+        value = _solved_for(row, pivot)
+        self.substitute(pivot, value)
+        self._solved.put(pivot, value)
 
     def relation(self):
         """A relation among known quantities alone that the remaining rows imply, or None."""
-        rows = [{key: c for key, c in row.items() if key[0] != "push"} for row in self.left]
-        while rows:
-            row = rows.pop()
+        rows = _Rows()
+        for name, row in self._left.rows.items():
+            rows.put(name, {key: c for key, c in row.items() if key[0] != "push"})
+        for name in reversed(list(rows.rows)):
+            row = rows.rows.get(name, {})
+            if not row:
+                continue
             pivot = next((key for key in row if key[0] in ("vd", "id")), None)
             if pivot is None:
                 return dict(row)
-            value = {key: -c / row[pivot] for key, c in row.items() if key != pivot}
-            rows = [other for other in (_substituted(other, pivot, value) for other in rows) if other]
+            rows.drop(name)
+            rows.substitute(pivot, _solved_for(row, pivot))
         return None
 
     def choose(self, devices):
         """Devices, each with either v or i solved for, and the other one known as lambda."""
         # 1. the usual choice: voltages wherever possible
-        base = dict(self.solved), list(self.left)
+        base = self._solved.copy(), self._left.copy()
         usual = self._chosen(devices, [("vd", "id")] * len(devices))
         # 2. devices in whose leak a given current would have to flow are solved for the current, so that the leak's digits are not lost
         if usual is not None:
             choice = [("id",) if self._leads_through_leak(d) else ("vd", "id") for d in usual]
             if ("id",) not in choice:
                 return usual
-            kept, (self.solved, self.left) = (self.solved, self.left), (dict(base[0]), list(base[1]))
+            kept, (self._solved, self._left) = (self._solved, self._left), (base[0].copy(), base[1].copy())
             found = self._chosen(devices, choice)
             if found is None:
-                self.solved, self.left = kept
+                self._solved, self._left = kept
             return found or usual
         # 3. all choices, if there are few enough
         choices = itertools.product((("vd",), ("id",)), repeat=len(devices)) if 2 ** len(devices) <= _MOST_CHOICES else ()
         for choice in choices:
-            self.solved, self.left = dict(base[0]), list(base[1])
+            self._solved, self._left = base[0].copy(), base[1].copy()
             found = self._chosen(devices, choice)
             if found is not None:
                 return found
@@ -506,16 +575,17 @@ class _System:
             for d, allowed in zip(devices, choice, strict=True):
                 if d.name in by_voltage or what not in allowed:
                     continue
-                row = next((row for row in self.left if (what, d.name) in row), None)
-                if row is not None:
+                found = self._left.of((what, d.name))
+                if found:
                     by_voltage[d.name] = what == "id"
+                    row = self._left.rows[min(found)]
+                    self._left.drop(min(found))
                     self._pivot(row, (what, d.name))
-        if len(by_voltage) < len(devices) or self.left:
+        if len(by_voltage) < len(devices) or self._left.rows:
             return None
         for d in devices:
             lam = ("vd" if by_voltage[d.name] else "id", d.name)
-            value = {("lam", d.name): Fraction(1)}
-            self.solved = {column: _substituted(row, lam, value) for column, row in self.solved.items()}
+            self._solved.substitute(lam, {("lam", d.name): Fraction(1)})
         return tuple(d._replace(by_voltage=by_voltage[d.name]) for d in devices)
 
     def value(self, key, may_float=False):

@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -267,26 +268,35 @@ def _note_model(number, text, scope):
 def _number(word, number, text, scope):
     """A number, a parameter, or an expression of them, with or without braces."""
     word = word.strip().strip("{}").strip()
-    # numbers become exact fractions first; the rest is parsed as a Python expression of few allowed nodes
-    plain = _DIGITS.sub(lambda match: f"({_literal(match[0], number, text)})", word)
-    try:
-        value = _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
-    except (SyntaxError, ZeroDivisionError):
-        raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
+    value = _fraction(word)
+    if value is None:
+        # numbers become exact fractions first; the rest is parsed as a Python expression of few allowed nodes
+        plain = _DIGITS.sub(lambda match: f"({_literal(match[0], number, text)})", word)
+        try:
+            value = _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
+        except (SyntaxError, ZeroDivisionError):
+            raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
     if value != 0 and not _SMALLEST <= abs(value) <= _LARGEST:
         raise _wrong(number, text, f"{_checks.shortened(word)} is too {'small' if abs(value) < 1 else 'large'}")
     return value
 
 
 def _literal(word, number, text):
-    """Fraction of digits with a factor and a unit; 4k7 is 4.7k."""
+    """`_fraction`, or an error."""
+    value = _fraction(word)
+    if value is None:
+        raise _wrong(number, text, f"'{word}' is no number; factors are {', '.join(filter(None, _FACTORS))}")
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _fraction(word):
+    """Fraction of digits with a factor and a unit, 4k7 is 4.7k; None of what is no number."""
     match = _NUMBER.fullmatch(word)
     if match and not match[4].lower().startswith(_PREFIXES):
         return Fraction(match[1]) * Fraction(10) ** int(match[2] or 0) * _FACTORS[(match[3] or "").lower()]
     match = _POINTED.fullmatch(word)
-    if not match:
-        raise _wrong(number, text, f"'{word}' is no number; factors are {', '.join(filter(None, _FACTORS))}")
-    return Fraction(f"{match[1]}.{match[3]}") * _FACTORS[match[2].lower()]
+    return Fraction(f"{match[1]}.{match[3]}") * _FACTORS[match[2].lower()] if match else None
 
 
 def _evaluated(node, number, text, scope):

@@ -9,7 +9,7 @@ from nsds.circuits.record import AMPLIFIER, NONE, ZENER
 from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, driven_rows, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
 from nsds.model.kinds import NAMES
-from nsds.model.records import model_of
+from nsds.model.records import model_of, stored_sparse
 from nsds.model.validation import valid
 from nsds.results.trajectories import left_limits, of_system, require_rows
 from nsds.status import is_event
@@ -214,6 +214,15 @@ def _of_amplifier(y, lam, lower, upper, segments):
     return np.where(np.logical_or.reduceat(is_between, segments.ravel()[:-1])[::2], 0, np.where(first <= lower + edge, -1, 1))
 
 
+def _columns(weights, n):
+    """Stored weights of n quantities (known, n); of large circuits sparse."""
+    return stored_sparse(weights, n).tocsc() if weights.dtype.names else weights.T
+
+
+def _dense_column(weights, place):
+    return weights[:, place] if isinstance(weights, np.ndarray) else weights[:, [place]].toarray()[:, 0]
+
+
 class Readings:
     """A trajectory with the maps to its voltages and currents."""
 
@@ -230,6 +239,9 @@ class Readings:
                 raise ValueError(f"{owner}: {part}.{field} was not recorded, from which voltages and currents follow")
         # 2. names, and the known quantities at each row
         self.node_names, self.element_names = (self.names[f"{what}_names"].item().decode().split() for what in ("node", "element"))
+        # weights of the known quantities in voltages and currents (known, quantities)
+        self.voltages = _columns(self.names["voltages"], len(self.node_names))
+        self.currents = _columns(self.names["currents"], len(self.element_names))
         n = self.trajectory["circuit"]["x"].shape[1]
         self.of_lambda = slice(n, n + self.trajectory["devices"]["lambda"][0].size)
         self.is_left = left_limits(self.trajectory)
@@ -285,7 +297,8 @@ class Readings:
         rows, circuit, devices = self.trajectory[segment[0] : segment[1]], self.system["circuit"], self.system["devices"]
         y, lam = (rows["devices"][field].reshape(rows.size, -1)[[0, -1]] for field in ("y", "lambda"))
         held, x, b, e = (y == 0.0).all(axis=0), rows["circuit"]["x"][0].copy(), np.zeros_like(rows["circuit"]["x"][0]), np.zeros(y.shape[1])
-        A, B, C, D = circuit["A"], devices["B"], devices["C"], devices["D"]
+        stored = (circuit["A"], x.size), (devices["B"], y.shape[1]), (devices["C"], x.size), (devices["D"], y.shape[1])
+        A, B, C, D = (stored_sparse(each, n).toarray() if each.dtype.names else each for each, n in stored)
         # 2. one matrix for all steps; the pseudo-inverse, as active rows may be linearly dependent
         h = (rows["t"][-1] - rows["t"][0]) / (2 * _STEPS)
         matrix = np.block([[np.eye(x.size) - h * A, -h * B[:, held]], [C[held], D[np.ix_(held, held)]]])
@@ -307,13 +320,13 @@ class Readings:
         """Voltage of a node relative to ground, or to a node of its part of the circuit."""
         place = self._place("node", node)
         self._require_readable("nodes", place, f"voltage of node '{node}'")
-        return self.known @ self.names["voltages"][place]
+        return self.known @ _dense_column(self.voltages, place)
 
     def current(self, element):
         """Current through an element; a closed switch takes that of a diode beside it."""
         place = self._place("element", element)
         self._require_readable("elements", place, f"current of '{element}'")
-        result, is_diode = self.known @ self.names["currents"][place], self.names["by_switch"][place][1] == 1
+        result, is_diode = self.known @ _dense_column(self.currents, place), self.names["by_switch"][place][1] == 1
         closed = self.is_closed(element, self.trajectory["t"], self.is_left)
         return result if closed is None else np.where(closed == is_diode, 0.0, result)
 
@@ -330,7 +343,7 @@ class Readings:
     def voltages_across(self, known):
         """Voltages of all elements, from their first nodes to their second, for rows of known quantities (rows, elements)."""
         first, second = self.names["terminals"].T
-        return known @ (self.names["voltages"][first] - self.names["voltages"][second]).T
+        return known @ (self.voltages[:, first] - self.voltages[:, second])
 
     def distinct_elements(self):
         """(index, name) of all elements except switches beside diodes, with which they share a current."""

@@ -16,8 +16,10 @@ from nsds.model.interactions import interaction
 from nsds.model.laws import relay
 from nsds.model.records import pack
 from nsds.model.relations_first_order import first_order_linear_relation
+from nsds.model.systems import compressed_rows
 
 _OWNER = "circuit"
+_LARGE = 120  # states and rows, above which matrices are stored in sparse form
 _READING = re.compile(r"([vi])\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)", re.IGNORECASE)
 # Kinds of devices, by which of their rows tell that they conduct; see `nsds.circuits.readings`.
 DIODE, ZENER, AMPLIFIER, NONE = range(4)
@@ -151,7 +153,8 @@ class _Rows:
                 self.first[device.name] = len(self.outputs)
                 add(device)
                 self.owners += [device.name] * (len(self.outputs) - len(self.owners))
-        # 2. switches and sources that vary
+        # 2. switches and sources that vary; whether matrices are sparse
+        self.is_large = len(equations.states) + len(self.outputs) > _LARGE
         if not self.outputs:  # a record has one row at least: this one is 0
             self._add({}, 0.0, 0.0)
         names = {d.switch for d in equations.devices if d.switch}
@@ -192,25 +195,36 @@ class _Rows:
         self._add(_scaled(row, sign), min(y0, y1), max(y0, y1))
 
     def matrices(self, rows, n):
-        """(states (rows, n), lambda, sources, their rates, constants) of rows."""
+        """(states (rows, n), lambda, sources, their rates, constants) of rows; the first two sparse in a large circuit."""
         m, k = len(self.outputs), len(self.sources)
         states = {name: j for j, name in enumerate(self.equations.states)}
-        result = np.zeros((len(rows), n)), np.zeros((len(rows), m)), np.zeros((len(rows), k)), np.zeros((len(rows), k)), np.zeros(len(rows))
+        entries, of_sources, constants = ([], []), np.zeros((2, len(rows), k)), np.zeros(len(rows))
         # coefficients by the kind of known quantity; lambda of a device may be several rows
         for i, row in enumerate(rows):
             for (what, *name), c in row.items():
                 if what == "lam":
-                    for at, factor in self.lam[name[0]]:
-                        result[1][i, at] += float(c) * factor
+                    entries[1].extend((i, at, float(c) * factor) for at, factor in self.lam[name[0]])
                 elif what == "one":
-                    result[4][i] += float(c)
+                    constants[i] += float(c)
                 elif what == "dlam":  # no row says how fast an output changes: what depends on it cannot be read
                     continue
                 elif what == "x":
-                    result[0][i, states[name[0]]] += float(c)
+                    entries[0].append((i, states[name[0]], float(c)))
                 else:
-                    result[2 if what == "u" else 3][i, self.sources[name[0]]] += float(c)
+                    of_sources[int(what == "du"), i, self.sources[name[0]]] += float(c)
                     self._require_smooth(what, name[0])
+        return *(self._matrix(each, (len(rows), size)) for each, size in zip(entries, (n, m), strict=True)), *of_sources, constants
+
+    def _matrix(self, entries, shape):
+        """Entries (row, column, number), those of one place added."""
+        row, column = (np.array([entry[axis] for entry in entries], np.int64) for axis in (0, 1))
+        numbers = np.array([entry[2] for entry in entries], np.float64)
+        if self.is_large:
+            from scipy.sparse import csr_array
+
+            return csr_array((numbers, (row, column)), shape=shape)
+        result = np.zeros(shape)
+        np.add.at(result, (row, column), numbers)
         return result
 
     def _require_smooth(self, what, name):
@@ -251,15 +265,16 @@ class _Rows:
         currents = [*e.currents.values(), *turned]
         # 2. maps from known quantities; flags where a rate of lambda is missing
         for field, of, rows in (("voltages", "nodes", list(e.voltages.values())), ("currents", "elements", currents)):
-            fields[field] = np.hstack([each if each.ndim == 2 else each[:, None] for each in self.matrices(rows, n)])
+            fields[field] = self._weights(rows, n)
             fields[f"{of}_by_rate"] = np.array([int(any(key[0] == "dlam" for key in row)) for row in rows])
         # 3. switch of each element, terminals, stores of energy
         beside = shared | {switch: switch for switch in shared.values()}
-        through = [self.switch_names.index(beside[name]) if name in beside else -1 for name in elements]
+        switch, node, place = ({name: k for k, name in enumerate(each)} for each in (self.switch_names, e.voltages, elements))
+        through = [switch[beside[name]] if name in beside else -1 for name in elements]
         fields["by_switch"] = np.array([through, [int(name in shared) for name in elements]]).T
-        fields["terminals"] = np.array([[list(e.voltages).index(node) for node in self.elements[name].nodes[:2]] for name in elements])
+        fields["terminals"] = np.array([[node[end] for end in self.elements[name].nodes[:2]] for name in elements])
         stores = self._stores()
-        fields["stores"] = np.array([[elements.index(name) for name in pair] for pair in stores] or [(0, 0)])
+        fields["stores"] = np.array([[place[name] for name in pair] for pair in stores] or [(0, 0)])
         fields["stored"] = np.array([float(value) for value in stores.values()] or [0.0])
         # 4. devices, switches, names
         devices = self._kinds()
@@ -271,6 +286,15 @@ class _Rows:
                  "device_names": devices, "row_names": self.owners, "integral_names": integrals}  # fmt: skip
         fields |= {field: " ".join(each) for field, each in words.items()}
         return {"kind": "names", "record": pack(fields, None)}
+
+    def _weights(self, rows, n):
+        """Map from the known quantities to those of rows; in a large circuit the compressed rows of its transpose."""
+        parts = [each if each.ndim == 2 else each[:, None] for each in self.matrices(rows, n)]
+        if not self.is_large:
+            return np.hstack(parts)
+        from scipy.sparse import csr_array, hstack
+
+        return compressed_rows(_OWNER, "netlist", hstack([csr_array(each) for each in parts]).T)
 
     def _stores(self):
         """{(element, element): C, L or mutual inductance}: factors of the products of voltages or currents in twice the energy."""

@@ -117,9 +117,9 @@ def driven_bounds(t, z, out):
 
 
 def edges_of(z, t, t_end, fast, most):
-    """Edges of each source with linear pieces in (t, t_end], at most ``most``: midpoints of steps, or of rises within ``fast``."""
+    """(source, its edges) of each with linear pieces in (t, t_end], at most ``most``: midpoints of steps, or of rises within ``fast``."""
     at = int(z[WAVES])
-    for _ in range(int(z[K])):
+    for source in range(int(z[K])):
         if z[at] == PIECES:
             delay, period, points = z[at + 2], z[at + 3], z[at + 4 : at + 2 + int(z[at + 1])].reshape(-1, 2)
             times, values = points.T
@@ -130,8 +130,14 @@ def edges_of(z, t, t_end, fast, most):
                 first = max(math.floor((t - delay) / period), 0)
                 count = int(min(t_end - t, most * period) // period) + 2
                 edges = (edges + (first + np.arange(count))[:, None] * period).reshape(-1)
-            yield edges[(edges > t) & (edges <= t_end)][:most]
+            yield source, edges[(edges > t) & (edges <= t_end)][:most]
         at = next_wave(at, z)
+
+
+def acts_by_rate(source, z):
+    """Whether a row depends on the rate of a source."""
+    k = int(z[K])
+    return bool(z[int(z[RATES]) :][: int(z[M]) * k].reshape(-1, k)[:, source].any())
 
 
 def packed(waves, constants, weights, rates, bounds=None, switches=()):

@@ -42,4 +42,13 @@ def sparse(rows, columns, entries):
     }
 
 
+class Pattern(dict):
+    """A nested record that may be missing: the places of the entries of a matrix, by compressed rows."""
+
+
+def pattern(rows, columns, entries):
+    """The places of the entries of a matrix, with the name of their number."""
+    return Pattern(indices=integers(entries, low=0, high=f"{columns}-1"), indptr=integers(f"{rows}+1", low=0, high=entries))
+
+
 PER_ROW = Leaf("f", "per_row", -LARGEST, LARGEST)  # a number for each constraint

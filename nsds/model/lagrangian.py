@@ -5,10 +5,12 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import function_name
 from nsds.model.records import pack
-from nsds.model.systems import control_fields, is_sparse, lagrangian_linear, mass_field, per_element
+from nsds.model.systems import control_fields, is_sparse, lagrangian_linear, mass_field, pattern_field, per_element
 
 
-def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *, q, v, z=None, T=None, u=None, n_u=None, count=None):
+def lagrangian(
+    mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *, q, v, z=None, T=None, u=None, n_u=None, count=None, jac_sparsity=None
+):
     """Lagrangian system ``M(q) v' + F_gyr(q, v) + F_int(t, q, v) = F_ext(t) + T(q) u(t, q, v) + p``, ``q' = v`` ([Notes], eq. 10.1).
 
     Parameters
@@ -36,6 +38,11 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
         Length of u, needed where T and u are both functions.
     count : int, optional
         Makes the part an array of that many systems that share one description.
+    jac_sparsity : array_like (n, n) or scipy.sparse, optional
+        Nonzero where the force of a coordinate, ``fint + fgyr - T u``, may depend on the coordinate or the velocity of a column, as of
+        `scipy.integrate.solve_ivp`. Then all matrices are sparse: derivatives are finite differences by groups of columns, and Newton's
+        matrix has sparse factors. For a mass of numbers, and without jac_q and jac_v. Where it is not given and n is above 60 it is found
+        by trial near the state at the start; a force that begins to act later, as of a contact, may need it stated.
 
     Returns
     -------
@@ -75,6 +82,11 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
     for name, function in (("fint", fint), ("fgyr", fgyr), ("jac_q", jac_q), ("jac_v", jac_v)):
         if function is not None:
             fields[name] = function_name(function, owner, name)
+    if jac_sparsity is not None:
+        for name, given in (("mass", callable(mass)), ("jac_q", jac_q is not None), ("jac_v", jac_v is not None)):
+            if given:
+                raise ValueError(f"{owner}: jac_sparsity goes without a function {name}, which writes a dense matrix")
+        fields["jac_sparsity"] = pattern_field(owner, "jac_sparsity", jac_sparsity, n, count)
     return {"kind": owner, "record": pack(fields | control_fields(owner, n, T, u, n_u, z, count), count)}
 
 

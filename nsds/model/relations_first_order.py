@@ -1,14 +1,20 @@
 """Relations of first-order systems: the output y of an interaction as a function of the state, and its input r to the system."""
 
 from nsds import _checks
-from nsds.model.fields import PER_ROW, floats
+from nsds.model.fields import PER_ROW, floats, sparse
 from nsds.model.functions import function_name
 from nsds.model.kinds import AT_T, FIRST_ORDER, relation_of
+from nsds.model.systems import compressed_rows, is_sparse
 
 _OF_X, _OF_LAMBDA = "t, x, lam, z, out", "t, lam, z, out"
 _OPERATORS = {
-    "C": floats("m", "n", required=True), "B": floats("n", "m", required=True), "D": floats("m", "m"), "e": PER_ROW, "F": floats("m", "n_z")
-}  # fmt: skip
+    "C": (floats("m", "n", required=True), sparse("m", "n", "nonzeros of C")),
+    "B": (floats("n", "m", required=True), sparse("n", "m", "nonzeros of B")),
+    "D": (floats("m", "m"), sparse("m", "m", "nonzeros of D")),
+    "e": PER_ROW,
+    "F": floats("m", "n_z"),
+}
+SPARSE_OPERATORS = "CBD"  # that may be stored by compressed rows
 
 
 @relation_of(FIRST_ORDER, role="output", functions=dict.fromkeys((*_OPERATORS, "bounds"), AT_T), fields=_OPERATORS)
@@ -17,11 +23,11 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, bounds=None, z=
 
     Parameters
     ----------
-    C : array_like (m, n) or function ``C(t, z, out)``
+    C : array_like (m, n), scipy.sparse, or function ``C(t, z, out)``
         Output of the state; between two parts the columns of the first, then those of the second.
-    B : array_like (n, m) or function ``B(t, z, out)``
+    B : array_like (n, m), scipy.sparse, or function ``B(t, z, out)``
         Input; between two parts the rows of the first, then those of the second.
-    D : array_like (m, m) or function ``D(t, z, out)``, optional
+    D : array_like (m, m), scipy.sparse, or function ``D(t, z, out)``, optional
         Feedthrough.
     e : array_like (m,) or function ``e(t, z, out)``, optional
         Source.
@@ -55,6 +61,8 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, bounds=None, z=
     for name, value in given.items():
         if callable(value):
             fields[name] = function_name(value, owner, name)
+        elif is_sparse(value) and name in SPARSE_OPERATORS:
+            fields[name] = value
         elif value is not None:
             _checks.length(owner, name, value)
             fields[name] = _checks.array(owner, name, value, at_least=1 if name == "e" else 2, n_dims=1 if name == "e" else 2)
@@ -77,6 +85,9 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, bounds=None, z=
         expected = tuple(known[which] for which in shape)
         if name in fields and not isinstance(fields[name], str) and fields[name].shape != expected:
             raise ValueError(f"{owner}: {name} must have shape {expected}, got {fields[name].shape}")
+    if 0 in (known[0], known[1]):
+        raise ValueError(f"{owner}: C must have at least one row and one column, got shape {(known[0], known[1])}")
+    fields = {name: compressed_rows(owner, name, field) if is_sparse(field) else field for name, field in fields.items()}
     if "F" in fields and z is None:
         raise ValueError(f"{owner}: F is the weight of z, which is missing")
     return {"relation": owner, "m": known[0], "n": known[1], **fields} | ({} if z is None else {"z": z})

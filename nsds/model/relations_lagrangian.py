@@ -9,12 +9,13 @@ from nsds.model.fields import LARGEST, PER_ROW, Leaf, floats, sparse
 from nsds.model.functions import function_name
 from nsds.model.kinds import AT_Q, AT_T, LAGRANGIAN, NEWTON_EULER, relation_of
 from nsds.model.relations_first_order import nonlinear
-from nsds.model.systems import is_sparse
+from nsds.model.systems import compressed_rows, is_sparse
 
+_D = floats("m", "m"), sparse("m", "m", "nonzeros of D")
 _H = floats("m", "n", required=True), sparse("m", "n", "nonzeros of H")
 
 
-@relation_of(LAGRANGIAN, role="gap", fields={"H": _H, "b": PER_ROW, "D": floats("m", "m")})
+@relation_of(LAGRANGIAN, role="gap", fields={"H": _H, "b": PER_ROW, "D": _D})
 def lagrangian_linear_relation(H, b=None, D=None):
     """Linear relation ``y = H q + b + D lambda``, ``ydot = H v + D lambda``, ``p = H^T lambda`` ([EventCapturing]; [Notes], eq. 10.7).
 
@@ -24,7 +25,7 @@ def lagrangian_linear_relation(H, b=None, D=None):
         Jacobian, one row per scalar constraint; between two parts the columns of the first, then those of the second.
     b : array_like (m,), optional
         Constant gap.
-    D : array_like (m, m), optional
+    D : array_like (m, m), or scipy.sparse, optional
         With the laws `nsds.complementarity` and `nsds.equality`, compliance: y is ``H q + b + D lambda`` with lambda a force, and the law
         holds for y. With the impact laws lambda is an impulse: D acts on ydot, and y is ``H q + b``.
 
@@ -40,16 +41,9 @@ def lagrangian_linear_relation(H, b=None, D=None):
     array([[1., 0., 0.]])
     """
     owner = "lagrangian_linear_relation"
-    # 1. H by compressed rows, without duplicates, or dense
+    # 1. H by compressed rows, or dense
     if is_sparse(H):
-        rows = H.tocsr(copy=True)
-        rows.sum_duplicates()
-        m = H.shape[0]
-        jacobian = {
-            "indptr": rows.indptr.astype(np.int64),
-            "indices": rows.indices.astype(np.int64),
-            "data": _checks.array(owner, "H", rows.data),
-        }
+        jacobian, m = compressed_rows(owner, "H", H), H.shape[0]
     else:
         jacobian = _checks.array(owner, "H", H, at_least=2)
         if jacobian.ndim != 2 or jacobian.size == 0:
@@ -59,7 +53,11 @@ def lagrangian_linear_relation(H, b=None, D=None):
     relation = {"relation": owner, "m": m, "n": H.shape[1] if is_sparse(H) else jacobian.shape[1], "H": jacobian}
     if b is not None:
         relation["b"] = _checks.array(owner, "b", b, shape=(m,), at_least=1)
-    if D is not None:
+    if is_sparse(D):
+        if D.shape != (m, m):
+            raise ValueError(f"{owner}: D must have shape {(m, m)}, got {D.shape}")
+        relation["D"] = compressed_rows(owner, "D", D)
+    elif D is not None:
         relation["D"] = _checks.array(owner, "D", D, shape=(m, m), at_least=2)
     return relation
 

@@ -195,19 +195,51 @@ def matrix_field(owner, name, matrix, n, count):
     return dense if count is None or dense.ndim == 3 else np.broadcast_to(dense, (count, *single))
 
 
+def compressed_rows(owner, name, matrix):
+    """Fields of a record for a scipy.sparse matrix: compressed rows, columns ascending, duplicates summed, entries finite.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Entries that are not real numbers, NaN or infinite.
+    """
+    rows = matrix.tocsr(copy=True)
+    rows.sum_duplicates()
+    data = _checks.floats(owner, name, rows.data)
+    if not np.isfinite(data).all():
+        k = np.flatnonzero(~np.isfinite(data))[0]
+        i = np.searchsorted(rows.indptr, k, side="right") - 1
+        raise ValueError(f"{owner}: {name} must be finite, got {data[k]} at index {[int(i), int(rows.indices[k])]}")
+    return {"indptr": rows.indptr.astype(np.int64), "indices": rows.indices.astype(np.int64), "data": data}
+
+
 def _compressed_rows(owner, name, matrix, n, count):
     if matrix.shape != (n, n):
         raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {matrix.shape}")
-    rows = matrix.tocsr(copy=True)
-    rows.sum_duplicates()
-    parts = {
-        "indptr": rows.indptr.astype(np.int64),
-        "indices": rows.indices.astype(np.int64),
-        "data": _checks.array(owner, name, rows.data),
-    }
+    parts = compressed_rows(owner, name, matrix)
     if count is not None:
         parts = {key: np.broadcast_to(value, (count, *value.shape)) for key, value in parts.items()}
     return parts
+
+
+def pattern_field(owner, name, pattern, n, count):
+    """Places of the entries of a matrix that are not zero, by compressed rows; stacked for an array part."""
+    if not is_sparse(pattern):
+        from scipy.sparse import csr_array
+
+        dense = np.asarray(pattern)
+        dense = dense.astype(np.float64) if dense.dtype.kind == "b" else _checks.array(owner, name, dense)
+        if dense.shape != (n, n):
+            raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {dense.shape}")
+        pattern = csr_array(dense)
+    entries = pattern.tocoo(copy=True)
+    entries.data = (_checks.array(owner, name, entries.data) != 0).astype(np.float64)  # duplicates must not cancel
+    rows = entries.tocsr()
+    rows.eliminate_zeros()
+    if rows.nnz == 0:
+        raise ValueError(f"{owner}: {name} must have an entry that is not zero, got none")
+    stored = _compressed_rows(owner, name, rows, n, count)
+    return {key: stored[key] for key in ("indices", "indptr")}
 
 
 def control_fields(owner, n, T, u, n_u, z, count):

@@ -17,7 +17,7 @@ from nsds.collision.groups import has_groups, kinds_that_meet
 from nsds.collision.kinds import NAMES, PLANAR, POLYHEDRA, SHAPES
 from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
-from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
+from nsds.model.fields import FUNCTION, LARGEST, Leaf, Pattern, floats, integers, pattern, sparse
 from nsds.model.functions import arguments_of
 from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS, WRITABLE, wiring
 from nsds.model.kinds import NAMES as NAMES_OF_CIRCUIT
@@ -53,6 +53,7 @@ SYSTEM_FIELDS = {
     "lagrangian": _Q
     | {"M": _matrix("M"), "mass": FUNCTION, "fext": (floats("n"), FUNCTION)}
     | dict.fromkeys(("fint", "fgyr", "jac_q", "jac_v"), FUNCTION)
+    | {"jac_sparsity": pattern("n", "n", "nonzeros of jac_sparsity")}
     | _control(T=_TEXT, u=_TEXT),
     "first_order_linear": _X
     | {"M": _matrix("M"), "A": (*_matrix("A", required=True), FUNCTION), "b": (floats("n"), FUNCTION)}
@@ -95,11 +96,12 @@ CONTROL_FIELDS = {
 }
 _NAMED = Leaf("S", required=True)
 NAMES_FIELDS = {
-    "voltages": floats("n_nodes", "n_known", required=True),
-    "currents": floats("n_elements", "n_known", required=True),
-    "by_switch": Leaf("i", ("n_elements", 2), -1, 10000, True),
     "nodes_by_rate": Leaf("i", ("n_nodes",), 0, 1, True),
     "elements_by_rate": Leaf("i", ("n_elements",), 0, 1, True),
+    # of large circuits by compressed rows of the transpose
+    "voltages": (floats("n_nodes", "n_known", required=True), sparse("n_known", "n_nodes", "nonzeros of voltages")),
+    "currents": (floats("n_elements", "n_known", required=True), sparse("n_known", "n_elements", "nonzeros of currents")),
+    "by_switch": Leaf("i", ("n_elements", 2), -1, 10000, True),
     "terminals": Leaf("i", ("n_elements", 2), 0, "n_nodes-1", True),
     "stores": Leaf("i", ("n_stores", 2), 0, "n_elements-1", True),
     "stored": floats("n_stores", required=True),
@@ -448,7 +450,7 @@ def _fields_of(line, part, sizes):
     if kind == CONTROL:
         return CONTROL_FIELDS, {}, []
     if kind == NAMES_OF_CIRCUIT:
-        return NAMES_FIELDS, {}, []
+        return NAMES_FIELDS, {}, [_sparse_check(field) for field in ("voltages", "currents") if part.base[field].names]
     # 3. collisions, with the parameters of their law
     law, *sides = others
     family = sizes[sides[0]][0]
@@ -509,8 +511,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
         checks.append(_dofs_check)
     if "geometry" in RELATIONS[kind].fields:
         checks.append(_geometry_check)
-    if "H" in part.base.names and part.base["H"].names:
-        checks.append(_sparse_check("H"))
+    checks += [_sparse_check(field) for field in "HCBD" if field in part.base.names and part.base[field].names]
     # 4. elements of array parts
     if any(sizes[side][2] is not None for side in sides):
         last = np.array([(sizes[side][2] or 1) - 1 for side in sides])
@@ -537,7 +538,7 @@ def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
         path = f"{name}.{field}" if name else field
         if field not in dtype.names:
             if any(isinstance(each, Leaf) and each.required for each in alternatives) or all(
-                isinstance(each, dict) for each in alternatives
+                isinstance(each, dict) and not isinstance(each, Pattern) for each in alternatives
             ):
                 raise ValueError(f"{path} is missing")
             continue
@@ -598,7 +599,7 @@ def _wanted(leaf, lengths):
 
 
 def _system_checks(name, kind, part, family):
-    checks = [_sparse_check(field) for field in "MKCA" if field in part.base.names and part.base[field].names]
+    checks = [_sparse_check(field) for field in (*"MKCA", "jac_sparsity") if field in part.base.names and part.base[field].names]
     if "n_u" in part.base.names:
         checks.append(_same_check("n_u"))
     if kind == "rigid_bodies":
@@ -633,7 +634,7 @@ def _same_check(field):
 
 def _sparse_check(field):
     def check(owner, name, values, n_members):
-        indptr, nonzeros = values[field]["indptr"], values[field]["data"].shape[-1]
+        indptr, nonzeros = values[field]["indptr"], values[field]["indices"].shape[-1]
         if (indptr[..., 0] != 0).any() or (indptr[..., -1] != nonzeros).any() or (np.diff(indptr) < 0).any():
             raise ValueError(f"{owner}: {name}.{field}.indptr must rise from 0 to {nonzeros}, the number of entries")
 

@@ -9,6 +9,9 @@ import numpy as np
 from nsds._jit import kernel
 
 _SAME_RATIO = 1e-3  # relative to 1 - q: by how much two ratios q of an accumulation may differ
+_STEEPEST = 1e-3  # ratio of two flights: less is the end of a pause, not a flight of a falling sequence
+_ROUNDING = 2.0**-50  # of a difference of times
+_FALLEN = 0.1  # of the longest flight of a falling sequence: those next to a row that is nearly zero are shorter
 
 
 @kernel
@@ -24,8 +27,9 @@ def forget_accumulations(p, memory):
 def follow_accumulations(t, threshold, p, memory):
     """Sum accumulations: if the same event recurs in short times that fall by one ratio q, wait at the limit until they would have ended.
 
-    The tail ``d q / (1 - q)`` is summed, and so is the remaining change of the state. In: near, 1 of rows whose y is so small between
-    their events that it will soon count as zero: flights of an accumulation with such a row are short enough.
+    The tail ``d q / (1 - q)`` is summed, and so is the remaining change of the state. Flights are short against the longest one of the
+    sequence in which each is shorter than the one before: periods that approach a limit other than zero are not. In: near, 1 of rows whose
+    y is so small between their events that it will soon count as zero: an accumulation with such a row can hardly be followed further.
     """
     work, iwork = memory.work, memory.iwork
     n = p.n
@@ -35,14 +39,16 @@ def follow_accumulations(t, threshold, p, memory):
             continue
         k = 3 * i + iwork[p.mode + i]
         d, d_1, d_2 = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
-        # short against the longest flight, or next to a row whose y is as good as zero
+        # short against the longest flight so far, or next to a row whose y is as good as zero
         is_short = d <= threshold * work[p.longest + k]
         for other in range(3 * p.m):
-            is_short |= iwork[p.near + other // 3] != 0 and work[p.last + other] >= t - d
+            is_near = iwork[p.near + other // 3] != 0 and work[p.last + other] >= t - d
+            is_short |= is_near and d <= _FALLEN * work[p.longest + k]
         falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and is_short and work[p.tail] <= t
         q = d / d_1 if falls else 1.0
-        # 2. two equal ratios: geometric series of times and states
-        if falls and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
+        # 2. two equal ratios, more than rounding of t away from 1: geometric series of times and states
+        is_known = _ROUNDING * abs(t) <= _SAME_RATIO * (1.0 - q) * d
+        if falls and is_known and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
             work[p.tail], iwork[p.frozen], iwork[p.culprit] = t + d * q / (1.0 - q), 1, i
             for j in range(n):
                 work[p.x + j] += (work[p.x + j] - work[p.x_last + k * n + j]) * q / (1.0 - q)
@@ -50,8 +56,9 @@ def follow_accumulations(t, threshold, p, memory):
             for other in range(p.m):
                 for mode in range(3):
                     iwork[p.fired + other] |= 1 if work[p.last + 3 * other + mode] >= t - d else 0
-        # 3. history
+        # 3. history; a longer flight, or one after a pause, begins another sequence
         work[p.last + k], work[p.flight + k], work[p.flight_before + k] = t, d, d_1
-        work[p.longest + k] = max(work[p.longest + k], d if d < np.inf else 0.0)
+        if not _STEEPEST * d_1 < d < d_1 < np.inf:
+            work[p.longest + k] = d if d < np.inf else 0.0
         for j in range(n):
             work[p.x_last + k * n + j] = work[p.x + j]

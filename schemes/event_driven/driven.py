@@ -28,7 +28,7 @@ from nsds.circuits.waveforms import (
 )  # fmt: skip
 from nsds.maths.times import is_later
 from nsds.model.kinds import NAMES
-from nsds.model.records import model_of
+from nsds.model.records import model_of, stored_sparse
 from nsds.schemes.first_order.functions import CONTRADICTION
 from nsds.status import IMPULSE, INFEASIBLE, advice
 
@@ -36,7 +36,7 @@ _SAMPLES = 64  # of a period of a sine, in which a control comes to its threshol
 _HALVINGS = 60
 
 
-def is_circuit(records):
+def are_circuits(records):
     """Whether records are those of circuits."""
     return any(kind == NAMES for _, kind, *_ in model_of(records))
 
@@ -49,7 +49,9 @@ def cause_in_circuit(record, row, status):
         return f"{device}: {said}: {CONTRADICTION}"
     if status != IMPULSE:
         return f"{device}: {said}"
-    jumping = [name for name, c in zip(states, record["devices"]["C"][row], strict=False) if c]
+    C = record["devices"]["C"]
+    weights = stored_sparse(C, len(states)).toarray()[row] if C.dtype.names else C[row]
+    jumping = [name for name, c in zip(states, weights, strict=False) if c]
     ways = {"C": "a capacitor is short-circuited", "L": "an inductor has no path left"}
     reasons = [ways[kind] for kind in "CL" if kind in {name.rpartition(".")[2][0].upper() for name in jumping}]
     if not reasons:

@@ -26,8 +26,8 @@ from nsds.schemes.event_driven.forces import (
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.tables import LEANS
 from nsds.schemes.lagrangian.contact_forces import push_apart
-from nsds.schemes.lagrangian.newton import EVERY
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
+from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.disks import begins_disk, first_of_disk, rolls, rows_of, unit_of

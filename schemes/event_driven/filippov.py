@@ -31,7 +31,7 @@ from nsds.schemes.event_driven.clock import (
     strikes,
     wind_up,
 )
-from nsds.schemes.event_driven.driven import is_circuit
+from nsds.schemes.event_driven.driven import are_circuits
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs, stays
 from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
@@ -86,7 +86,7 @@ def prepare(records, layout, options, h, method, work, iwork):
             f"{_OWNER}: flow='exact' is for linear systems with constant operators and sources, without normal cones; use flow='auto'"
         )
     is_driven = (layout.relations["bounds_function"] != ABSENT).any()
-    if is_driven and is_circuit(records):
+    if is_driven and are_circuits(records):
         raise ValueError(f"{_OWNER}: a circuit with driven switches moves exactly; use flow='auto' or flow='exact', and hybrid as it is")
     # 2. Newton form, then the motion behind it in the same work memory
     prepared = newton.prepare(records, layout, newton.Options(1.0, **_EXPLICIT), method, work, iwork)
@@ -99,7 +99,7 @@ def prepare(records, layout, options, h, method, work, iwork):
     relations = form.relations
     changes = [(relations[field + "_function"] != ABSENT).any() for field in ("h", "e", "C", "B", "D", "F")]
     flow["varies"], flow["is_affine"] = any(changes), (relations["h_function"] == ABSENT).all()
-    flow["is_controlled"], flow["is_circuit"] = has_controls(records), is_circuit(records)
+    flow["is_controlled"], flow["is_circuit"] = has_controls(records), are_circuits(records)
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
     numbers = numbers_of(options)

@@ -27,7 +27,7 @@ from nsds.schemes.event_driven.clock import (
     strikes,
     wind_up,
 )
-from nsds.schemes.event_driven.driven import augmented, cause_in_circuit, drive, is_circuit, set_sources
+from nsds.schemes.event_driven.driven import are_circuits, augmented, cause_in_circuit, drive, set_sources
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.modes import (
     HELD,
@@ -123,7 +123,7 @@ def prepare(records, mem, options, h, method):
     p = np.zeros(1, PLAN)
     p["n"], p["m"], p["is_controlled"] = n, m, has_controls(records)
     p["n_own"] = (layout.parts["count"] * layout.parts["n"]).sum()
-    p["is_driven"] = is_circuit(records)
+    p["is_driven"] = are_circuits(records)
     # 3. constants into the work memory, then scratch
     for name in members[0]:
         if name != "spare":
@@ -149,8 +149,8 @@ def _is_exact(records, options, layout):
     parts, relations = layout.parts, layout.relations
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
-    can = is_constant(layout) and (is_circuit(records) or not any(each.any() for each in varies))
-    is_asked = options["flow"].item() in (b"auto", b"exact") or (options["flow"].item() == b"radau" and is_circuit(records))
+    can = is_constant(records) and (are_circuits(records) or not any(each.any() for each in varies))
+    is_asked = options["flow"].item() in (b"auto", b"exact") or (options["flow"].item() == b"radau" and are_circuits(records))
     may = is_asked and options["hybrid"] != ALWAYS
     return bool(can and (layout.constraints["y"] != ABSENT).all() and may)
 
@@ -162,7 +162,7 @@ def _operators(record, layout, constants, h):
     C, A, B, D = (operator.toarray() for operator in operators(record, layout, constants))
     mass = block_diag(*inverse_masses(record, layout))
     e, constant = constants[layout.constraints["base"]], np.zeros(A.shape[0])
-    if is_circuit(record):
+    if are_circuits(record):
         C, A, B, mass, e, constant = augmented(record, C, A, B, D, mass)
     D = np.where(abs(D) < _NO_TIME * h * (abs(C) @ abs(B)), 0.0, D)
     n = A.shape[0]
@@ -171,17 +171,17 @@ def _operators(record, layout, constants, h):
     steps = [length / fastest for length in LENGTHS]
     near = np.stack([step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale for step in steps])
     result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": e, "spare": constant}
-    return result | {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
+    return result | {"lengths": np.array(steps), "near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
 
 
 def cause_of(records, prepared, m, status):
     """Reason for a failure of member m, as text; empty if the status says all."""
     if status == STEP_COLLAPSED:
         return _cause_of_short_steps(records, prepared, m)
-    if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE) and not (status == INFEASIBLE and is_circuit(records)):
+    if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE) and not (status == INFEASIBLE and are_circuits(records)):
         return ""
     row = prepared.iwork[m, prepared.tables.flow.plan[0]["culprit"]]
-    if is_circuit(records):
+    if are_circuits(records):
         return cause_in_circuit(records[m], row, status)
     name = np.repeat(prepared.layout.relation_names, prepared.layout.relations["m"])[row]
     return f"interaction '{name}': {_BELOW_ZERO if status == VIOLATED else advice(status)}"
@@ -197,7 +197,7 @@ def _cause_of_short_steps(records, prepared, m):
     values, left, right = eig(rate, left=True)
     k = abs(values).argmax()
     state = int(abs(left[:, k] * right[:, k]).argmax())  # largest participation, whatever its unit
-    if is_circuit(records):
+    if are_circuits(records):
         name = records[m]["names"]["state_names"].item().decode().split()[state]
     else:
         name = f"part '{np.repeat(prepared.layout.part_names, parts['count'] * parts['n'])[state]}'"

@@ -27,8 +27,8 @@ from nsds.schemes.event_driven.guards import first_event, least_length, note_tur
 from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.tables import SERIES_DEGREE
-from nsds.schemes.lagrangian.newton import ACTIVE
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
+from nsds.schemes.lagrangian.relations import ACTIVE
 from nsds.schemes.linear_algebra import apply_inverses, subtract_product
 from nsds.schemes.mechanics.bodies import LOST, SAME, rates, renew_contacts
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP

@@ -17,8 +17,9 @@ from nsds.schemes.event_driven.shares import find_shifts, share
 from nsds.schemes.event_driven.tables import LEANS
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.curvature import find_curvature
-from nsds.schemes.lagrangian.newton import ACTIVE, add_pushed, evaluate_forces, evaluate_masses, evaluate_relations, invert
+from nsds.schemes.lagrangian.newton import add_pushed, evaluate_forces, evaluate_masses, invert
 from nsds.schemes.lagrangian.outputs import velocity
+from nsds.schemes.lagrangian.relations import ACTIVE, evaluate_relations
 from nsds.schemes.linear_algebra import apply_inverses, invert_in_place
 from nsds.schemes.mechanics.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP

@@ -19,8 +19,8 @@ from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.forces import accelerate, slip_of
 from nsds.schemes.event_driven.state import store
 from nsds.schemes.lagrangian.curvature import coordinate
-from nsds.schemes.lagrangian.newton import INACTIVE
 from nsds.schemes.lagrangian.outputs import position
+from nsds.schemes.lagrangian.relations import INACTIVE
 from nsds.schemes.mechanics.bodies import evaluate_interactions, least_gap
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.disks import begins_disk, unit_of

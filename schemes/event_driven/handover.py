@@ -18,7 +18,8 @@ from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, fre
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.loads import forget_jumps
 from nsds.schemes.event_driven.state import add, load, store
-from nsds.schemes.lagrangian.newton import EVERY, keep_state
+from nsds.schemes.lagrangian.newton import keep_state
+from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.mechanics.tables import FREE, HELD
 from nsds.schemes.sides import open_window
 from nsds.status import CONVERGED, NON_FINITE, TIME_EVENT

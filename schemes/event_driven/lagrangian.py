@@ -13,7 +13,7 @@ from nsds.model.control import has_controls
 from nsds.model.kinds import split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
-from nsds.model.records import T, model_of
+from nsds.model.records import T, model_of, stored_sparse
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
     AT_START,
@@ -39,13 +39,14 @@ from nsds.schemes.event_driven.tables import Options, Tables, numbers_of, place_
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import EVERY, keep_state
+from nsds.schemes.lagrangian.newton import keep_state
 from nsds.schemes.lagrangian.outputs import position, update_outputs
+from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.mechanics.bodies import forget_contacts, list_contacts
 from nsds.schemes.mechanics.tables import FREE, HELD, SLIP, no_bodies, number_blocks
-from nsds.schemes.memory import Allocator
+from nsds.schemes.memory import Allocator, require_affordable
 from nsds.schemes.problem.disks import rolls, state_coefficients
 from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.sides import open_window
@@ -131,12 +132,21 @@ def _require_treated(records, layout):
         raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat a ydot that depends on lambda; use nsds.moreau_jean")
     for name, _, law, *_ in split(model_of(records))[1]:
         part = records.dtype[name].base
-        if LAWS[law].is_of_position and "D" in part.names and part["D"].base.kind == "f":
-            D = records[name]["D"]
+        if LAWS[law].is_of_position and "D" in part.names and part["D"].base.kind != "S":
+            D = _compliances(name, records[name], part)
             if (np.linalg.eigvalsh(D + np.swapaxes(D, -1, -2))[..., 0] <= 0).any():
                 raise ValueError(
                     f"{_OWNER}: interaction '{name}': D must be positive definite: what is rigid has none; else use nsds.moreau_jean"
                 )
+
+
+def _compliances(name, fields, part):
+    """D of all members and elements as dense matrices."""
+    if part["D"].names is None:
+        return fields["D"]
+    m = part["D"]["indptr"].shape[0] - 1
+    require_affordable(f"{_OWNER}: interaction '{name}': D", fields.size * m * m, "use nsds.moreau_jean")
+    return np.array([stored_sparse(each, m).toarray() for each in fields["D"].reshape(-1)])
 
 
 def _is_exact(options, layout):

@@ -45,8 +45,9 @@ _ARRAYS = {
     # 6. clock, s: next step, end of an accumulation, last event, count of steps, rest: rounding error of t; hand-over to time stepping
     "step": "", "tail": "", "event": "",
     "mark": "", "counted": "", "reached": "", "stride": "", "rest": "", "handed": "", "handed_to": "", "corner": "",
-    # 7. chosen: lambda of the last choice; hidden: held rows without lambda, which x obeys
-    "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
+    # 7. lengths: steps by which modes may be chosen, s; ahead: the one that was; chosen: lambda of the last choice; hidden: held rows
+    # without lambda, which x obeys
+    "lengths": "", "ahead": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
     # 8. long steps by collocation: length, length whose matrix is inverted, matrix of the stages
     "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
 }  # fmt: skip
@@ -82,6 +83,7 @@ _ON_IT = 1e-12  # relative to the largest terms of y: smaller values are zero
 _NEAR_IT = 16.0 * _ON_IT  # nearly zero, when events follow each other closely
 _NO_VALUE = 1e-13  # relative to the terms of a guard: smaller values start from zero
 _ROUNDED = 1e-10  # likewise: smaller negative values are rounding of a choice of modes, and start from zero, too
+_AHEAD = 4.0  # steps of a choice in which a guard may be below zero
 _NO_SLOPE = 1e-9  # relative to the terms of its derivatives
 _NO_CHANGE, _MOST_CHANGE = 1e-14, 1e-9  # of its terms, where nothing moves: what it changes by less in a step; ten times as much each time
 _ENOUGH = 1e-8  # residual at which modes are tried if rounding of W decides between them; wrong ones end at once, and others are tried
@@ -116,7 +118,7 @@ def place_arrays(p, n, m, work, iwork):
     iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1), stage_pivots=sizes["t"])
 
 
-STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s", "near_lam")
+STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s", "near_lam", "lengths")
 
 
 @tiny
@@ -171,6 +173,7 @@ def choose_modes(is_afresh, flow, calls, memory):
     exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
     # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
     for length in range(min(iwork[p.n_still], longest), longest + 1):
+        work[p.ahead] = work[p.lengths + length]
         _state_choice(length, is_afresh, p, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
         status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact, memory)
@@ -411,7 +414,7 @@ def _breaks_law(i, share, p, memory):
         off = max(work[p.bounds_lower + i] - value, value - work[p.bounds_upper + i])
     else:
         off = -value if mode == LOWER else value
-    return off > share * terms
+    return off > share * terms and off > share * _unit(matrix, p, work)
 
 
 @kernel
@@ -692,7 +695,7 @@ def move(h_most, flow, memory):
         h = _short_step(h_most, p, work)
     # 2. first root of the guards
     end = min(h_most / h, 1.0) if is_long else 1.0
-    theta = _first_event(end, p, memory)
+    theta = _first_event(end, h, p, memory)
     is_event = theta != NO_ROOT
     if not is_event:
         theta = end
@@ -753,8 +756,8 @@ def _series(h, p, work):
 
 
 @kernel
-def _first_event(end, p, memory):
-    """First theta, up to end, at which a guard comes to zero, or NO_ROOT. Out: the guards that do, in iwork[p.fired:]."""
+def _first_event(end, h, p, memory):
+    """First theta, up to end, at which a guard comes to zero, or NO_ROOT; h: step of the series. Out: those guards, in iwork[p.fired:]."""
     work, iwork = memory.work, memory.iwork
     best, no_change = NO_ROOT, min(_NO_CHANGE * 10.0 ** iwork[p.n_still], _MOST_CHANGE) if iwork[p.n_still] > 0 else 0.0
     for i in range(p.m):
@@ -765,15 +768,15 @@ def _first_event(end, p, memory):
             continue
         # a row at a bound: y
         if mode != HELD:
-            work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, end, no_change, p, work)
+            work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, end, no_change, h, p, memory)
             best = min(best, work[p.w + i])
             continue
         # a held row: lambda at either bound
         at, lower, upper = p.L + i * p.n, work[p.bounds_lower + i], work[p.bounds_upper + i]
         if lower > -math.inf:
-            work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, end, no_change, p, work)
+            work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, end, no_change, h, p, memory)
         if upper < math.inf:
-            work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, end, no_change, p, work))
+            work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, end, no_change, h, p, memory))
         best = min(best, work[p.w + i])
     # guards that come to zero together are one event
     for i in range(p.m):
@@ -782,12 +785,12 @@ def _first_event(end, p, memory):
 
 
 @kernel
-def _root(row, sign, constant, bound, end, no_change, p, work):
+def _root(row, sign, constant, bound, end, no_change, h, p, memory):
     """First root of ``sign (row x + constant - bound)`` along the motion; initial coefficients that are rounding count as zero.
 
     A guard that has just fired is zero by rounding only: its leading coefficients are dropped, so that it does not fire again.
     """
-    zeros, is_start, size = 0, True, 0.0
+    work, zeros, is_start, size = memory.work, 0, True, 0.0
     for j in range(SERIES_DEGREE + 1):
         g = constant - bound if j == 0 else 0.0
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
@@ -806,7 +809,52 @@ def _root(row, sign, constant, bound, end, no_change, p, work):
             is_start &= abs(g) <= max(_NO_SLOPE * terms, NOISE * reach, no_change * size)
         zeros += 1 if is_start else 0
         work[p.guard + j] = g
-    return first_root(SERIES_DEGREE, p.guard, zeros, 0.0, end, work)
+    return first_root(SERIES_DEGREE, p.guard, _without_dips(row, zeros, size, h, p, memory), 0.0, end, work)
+
+
+@kernel
+def _without_dips(row, zeros, size, h, p, memory):
+    """Number of leading coefficients of a guard that count as zero, where the next one is negative and would be an event at once.
+
+    A guard that comes back from less than rounding has not been below zero; rounding of the value is that of a choice of modes, and more
+    where it is back before the end of the step by which they were chosen. Where no longer step leads to other modes, a guard of a circuit
+    may go below zero by rounding: it is raised by that. size: terms of the guard; h: step of the series.
+    """
+    work, first = memory.work, p.guard + zeros
+    if zeros > SERIES_DEGREE or work[first] >= 0.0:
+        return zeros
+    # 1. the first coefficient that leads back
+    k = zeros
+    while k <= SERIES_DEGREE and work[p.guard + k] <= 0.0:
+        k += 1
+    # 2. depth, and time until it is back: an equal part of that coefficient against each before it
+    depth, back = 0.0, math.inf if k > SERIES_DEGREE else 0.0
+    for j in range(zeros, k if k <= SERIES_DEGREE else zeros):
+        ratio = -work[p.guard + j] / work[p.guard + k] * (k - zeros)
+        depth -= work[p.guard + j] * (ratio * j / k) ** (j / (k - j)) * (1.0 - j / k)
+        back = max(back, ratio ** (1.0 / (k - j)) * h)
+    unit = max(size, _unit(row, p, work))
+    limit = _MOST_CHANGE if back <= _AHEAD * work[p.ahead] else _ROUNDED if zeros == 0 else _NO_VALUE
+    if back < math.inf and depth <= limit * unit:
+        return k
+    # 3. no choice of modes keeps it from falling
+    if zeros > 0 and memory.iwork[p.n_still] >= len(LENGTHS):
+        work[p.guard] += _NO_VALUE * unit
+        return 0
+    return zeros
+
+
+@kernel
+def _unit(row, p, work):
+    """Largest terms of y, or of lambda, over all rows of a circuit, in which they have one unit; 0 of other systems. row: one of Y or L."""
+    is_lambda, largest = p.L <= row < p.L + p.m * p.n, 0.0
+    matrix, constant = (p.L, p.l) if is_lambda else (p.Y, p.y0)
+    for i in range(p.m if p.is_driven != 0 else 0):
+        terms = abs(work[constant + i])
+        for j in range(p.n):
+            terms += abs(work[matrix + i * p.n + j]) * work[p.x_size + j]
+        largest = max(largest, terms if is_lambda else max(terms, output(i, p, work)[1]))
+    return largest
 
 
 @kernel

@@ -10,7 +10,7 @@ from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, st
 from nsds.schemes.event_driven.tables import place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.mechanics.bodies import STATE
-from nsds.schemes.mechanics.body_rows import newton_form, state
+from nsds.schemes.mechanics.body_rows import newton_form, state_bodies
 from nsds.schemes.mechanics.tables import number_blocks
 from nsds.schemes.memory import Allocator
 from nsds.schemes.rigid.interactions import blame  # noqa: F401
@@ -25,7 +25,7 @@ def prepare(records, mem, options, h, method):
     if options["flow"].item() == b"exact":
         raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
     work, iwork, words = Allocator(records.size), Allocator(records.size), newton.Options(h, **EXPLICIT)
-    stated = state(_OWNER, records, work, iwork)
+    stated = state_bodies(_OWNER, records, work, iwork)
     n = stated.rigid.bodies.size
     flow = place_flow(6 * n, STATE * n, stated.layout.constraints.size, options["flow"].item() == b"radau", work, iwork)
     prepared = newton_form(stated, records, words, method, work, iwork)

@@ -75,8 +75,8 @@ def prepare(records, mem, options, h, method):
     """Directions of jumps, propagation of x and s by a step, and the matrix of the LCP, dense and for all members."""
     # 1. model, and the matrices of each member
     owner, work, iwork = "higher_order_sweeping", Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work)
-    _require_complementarity(owner, layout)
+    layout = layout_of(records, work, evaluated=False)
+    _require_complementarity(owner, records, layout)
     constants, c = work.array(), layout.constraints
     members = [_matrices(owner, records[m : m + 1], layout, constants[m], h) for m in range(records.size)]
     if len({member.degree for member in members}) > 1:
@@ -157,12 +157,12 @@ def _matrices(owner, record, layout, constants, h):
     return Matrices(degree, implicit, from_s, Z, Z_s, Z @ implicit, Z @ from_s, base, unit, jump, correction, rate, W)
 
 
-def _require_complementarity(owner, layout):
+def _require_complementarity(owner, records, layout):
     """Refuse operators and bounds that change, and rows of other laws."""
     for name, row in zip(layout.relation_names, layout.relations, strict=True):
         if row["bounds_function"] != ABSENT:
             raise ValueError(f"{owner}: interaction '{name}' has bounds that are a function of time: take another scheme")
-    if not is_constant(layout) or (layout.relations["e_function"] != ABSENT).any():
+    if not is_constant(records) or (layout.relations["e_function"] != ABSENT).any():
         raise ValueError(f"{owner}: A, the relations and their e must be linear and constant in time")
     rows = layout.constraints["y"] != ABSENT
     other = ~rows | (layout.lower != 0).any(axis=0) | np.isfinite(layout.upper).any(axis=0)

@@ -22,12 +22,13 @@ from nsds.model.records import STEP
 from nsds.schemes.first_order import tiles  # noqa: F401
 from nsds.schemes.first_order.functions import blame, cause_of, evaluate_bounds, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
-from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
-from nsds.schemes.memory import Prepared
+from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product, weighted_sum
+from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, note_unstable, place_branches, solve_near
-from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store_inverse
+from nsds.schemes.problem.mixed import MIXED, SMALLEST, VECTORS, equations, is_cheaper, place_mixed, solve_mixed
+from nsds.schemes.problem.tables import as_they_are, bodies_of, number_of_pairs, ordered, place_problem, place_vectors, store_inverse
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -38,13 +39,17 @@ PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver",
     # scratch of one body; x_old: states at the start; driven: bounds are functions of time; rounding: of q
     "rhs", "solution", "scratch", "x_old", "driven", "rounding", "dofs",
-    # timed: outputs depend on time; controlled: controls are present; n_cone: multipliers of cones
-    "timed", "controlled", "n_cone",
+    # timed: outputs depend on time; controlled: controls are present; n_cone: multipliers of cones; mixed: W is not formed
+    "timed", "controlled", "n_cone", "mixed",
     # basis of the last step, see `nsds.schemes.first_order.last_basis`
     "S", "s", "inverse", "side", "pivots", "keeps_basis",
     *COLUMNS,
 )  # fmt: skip
 _LARGEST_PRODUCT = 64
+_INSTEAD = (
+    "give A, M, C, B and D in sparse form, and take nsds.euler_moreau and its own choice of a solver, which needs no matrix; "
+    "or make what is independent a part of its own"
+)
 
 
 class Options(NamedTuple):
@@ -70,12 +75,13 @@ class Tables(NamedTuple):
     plan: np.ndarray  # PLAN, one row
     W_row: np.ndarray  # pattern of W, by rows
     W_column: np.ndarray
+    mixed: np.ndarray  # MIXED, one row where W is not formed
 
 
-def prepare(records, layout, inverses, options, method, work, iwork):
-    """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
+def prepare(records, layout, inverses, options, method, work, iwork, terms=None):
+    """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members, or its mixed equations.
 
-    inverses: for each part, (kind, result of `invert`) of G.
+    inverses: for each part, (kind, result of `invert`) of G; terms: of the `weighted_sum` whose inverse G is, None if it is none.
     """
     parts = layout.parts
     # 1. G, G A, and memory for sources
@@ -86,9 +92,13 @@ def prepare(records, layout, inverses, options, method, work, iwork):
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
     # 2. one-step problem
     bodies = bodies_of(parts, operators)
-    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
+    mixed = _mixed(records, layout, bodies, options, method, work, iwork, terms)
+    tables = layout.constraints, layout.entries, layout.inputs, layout.couplings
+    unknowns = ordered(*tables, bodies["kind"]) if mixed.size == 0 else as_they_are(layout.constraints, layout.couplings)
     constraints, order = unknowns.constraints, unknowns.order
-    plan = _plan(parts, unknowns, method, work, iwork)
+    plan = _plan(parts, unknowns, method if mixed.size == 0 else None, work, iwork)
+    for vector in VECTORS if mixed.size else ():
+        mixed[vector] = plan[vector]
     plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
     # 3. flags; u may be changed by a controller, or between steps
     changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [parts["u"] != ABSENT]
@@ -99,18 +109,56 @@ def prepare(records, layout, inverses, options, method, work, iwork):
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     s = Tables(parts, operators, layout.relations, constraints, layout.entries, layout.inputs, unknowns.couplings, plan, unknowns.row,
-               unknowns.column)  # fmt: skip
+               unknowns.column, mixed)  # fmt: skip
     scale = options.input_weight * options.output_weight
-    for member in range(records.size):
+    for member in range(records.size if mixed.size == 0 else 0):
         assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column, unknowns.transpose,
                  scale, 0, work[member], iwork[member])  # fmt: skip
     return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
+def _mixed(records, layout, bodies, options, method, work, iwork, terms):
+    """Table `MIXED`, without a row where the matrix of the one-step problem is the cheaper form, or a solver was chosen that wants it."""
+    n, tables = layout.constraints.size, (layout.constraints, layout.entries, layout.inputs, layout.couplings)
+    n_pairs = number_of_pairs(*tables, bodies["kind"])
+    may_be_mixed = terms is not None and n > SMALLEST and method is find("auto", "relay")
+    if may_be_mixed and n_pairs > n + layout.entries.size + layout.inputs.size + layout.couplings.size:
+        planned = equations(*_matrices(records, layout, options, work, terms))
+        if is_cheaper(planned, n_pairs):
+            return place_mixed(planned, work, iwork)
+    require_affordable("the matrix of the one-step problem, all rows of which act on one system,", n_pairs, _INSTEAD)
+    return np.zeros(0, MIXED)
+
+
+def _matrices(records, layout, options, work, terms):
+    """Sparse M_hat, B, C, D of all members in the numbers of their tables; B with the weights of the step."""
+    from scipy.sparse import block_diag, csr_array, diags_array
+
+    n, N, values = layout.constraints.size, int((layout.parts["count"] * layout.parts["n"]).sum()), work.array()
+    owner = {column: np.repeat(np.arange(n), layout.constraints[column + "_end"] - layout.constraints[column])
+             for column in ("entry", "input", "coupling")}  # fmt: skip
+    sums = [weighted_sum(records[name].reshape(records.size, -1), part, terms)
+            for name, part in zip(layout.part_names, layout.parts, strict=True)]  # fmt: skip
+    A, B, C, D = [], [], [], []
+    for member in range(records.size):
+        blocks = [diags_array(each) if kind == DIAGONAL else each for kind, of_part in sums for each in of_part[member]]
+        A.append(block_diag(blocks, format="csr"))
+        scaled = options.input_weight * options.output_weight * values[member, layout.inputs["coefficient"]]
+        B.append(csr_array((scaled, (layout.inputs["dof"], owner["input"])), shape=(N, n)))
+        C.append(csr_array((values[member, layout.entries["coefficient"]], (owner["entry"], layout.entries["dof"])), shape=(n, N)))
+        coupled = layout.couplings["sign"] * values[member, layout.couplings["coefficient"]]
+        D.append(csr_array((coupled, (owner["coupling"], layout.couplings["constraint"])), shape=(n, n)))
+    return A, B, C, D
+
+
+def terms_of(h, theta):
+    """Terms of the iteration matrix ``M/h - theta A``, for `nsds.schemes.linear_algebra.weighted_sum`."""
+    return [(1.0 / h, "M"), (-theta, "A")]
+
+
 def inverse_of_part(records, part, name, h, theta):
     """(kind, result of `invert`) of ``(M/h - theta A)^-1`` for the elements of a linear part."""
-    terms = [(1.0 / h, "M"), (-theta, "A")]
-    return inverse_of(records, part, name, terms, f"M - h theta A is singular (h = {h:g}, theta = {theta:g})")
+    return inverse_of(records, part, name, terms_of(h, theta), f"M - h theta A is singular (h = {h:g}, theta = {theta:g})")
 
 
 def _product(records, part, kind, data, work):
@@ -127,11 +175,18 @@ def _product(records, part, kind, data, work):
 
 
 def _plan(parts, unknowns, method, work, iwork):
-    """Reserve the arrays of the one-step problem, the scratch of one body, and room for the set of the last step where it is kept."""
+    """Reserve the arrays of the one-step problem, the scratch of one body, and room for the set of the last step where it is kept.
+
+    method: None where W is not formed.
+    """
     n = unknowns.constraints.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    place_problem(plan, unknowns, method, work, iwork)
+    if method is None:
+        place_vectors(plan, n, work)
+        plan["mixed"] = 1
+    else:
+        place_problem(plan, unknowns, method, work, iwork)
     place_branches(plan, n, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
     if method is find("auto", "relay") and 0 < n <= LARGEST:
@@ -168,7 +223,8 @@ def start(t, s, functions, options, memory):
             mem[c.y] = y
     # 3. whether the problem may have several solutions; basis by lambda of the record, unless it is an unstable one
     iwork[p.open] = -1
-    note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, memory)
+    if p.mixed == 0:
+        note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, memory)
     if p.keeps_basis != 0:
         for i in range(constraints.size):
             work[p.z + i] = mem[constraints[i].lam]
@@ -222,7 +278,10 @@ def step(t_new, s, calls, options, memory):
             work[p.rounding] = rounding_of(_largest_terms(output_weight, constraints, entries, p, memory))
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)
+            if p.mixed != 0:
+                status = solve_mixed(s.mixed, calls.solver_options, memory)
+            else:
+                status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         # 4. multipliers, outputs and input
         if p.n_cone > 0:

@@ -54,8 +54,8 @@ def relative_degree(system):
     if family(model_of(records)) != FIRST_ORDER:
         raise ValueError("relative_degree: expected a record of first-order systems")
     work = Allocator(1)
-    layout = layout_of(records, work)
-    if not is_constant(layout) or layout.constraints.size == 0:
+    layout = layout_of(records, work, evaluated=False)
+    if not is_constant(records) or layout.constraints.size == 0:
         raise ValueError("relative_degree: expected linear systems with constant operators and at least one interaction")
     return degrees(*operators(records, layout, work.first()))
 
@@ -65,7 +65,7 @@ def require_low_degree(owner, records, layout, work):
     # 1. one-sided rows without D and C B: the only candidates
     c = layout.constraints
     unilateral = (np.isfinite(layout.lower[0]) != np.isfinite(layout.upper[0])) & (c["y"] != ABSENT)
-    if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(layout):
+    if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(records):
         return
     C, A, B, D = operators(records, layout, work.first())
     rows = c["y"] != ABSENT

@@ -11,7 +11,9 @@ from nsds.model.kinds import RELATIONS, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
-from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
+from nsds.model.relations_first_order import SPARSE_OPERATORS
+from nsds.schemes.memory import require_affordable
+from nsds.schemes.problem.lines import interaction, parts_of, relation_rows, stored_pattern
 
 # One row per system; element e of an array part is stride * e entries further; the input r = q + n.
 PART = table(
@@ -33,8 +35,8 @@ RELATION = table(
     "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second",
     # z (n_z): parameters; work memory: arguments x (n), lam (m); values h (m), g (n); base (m): constant part of h
     "z", "n_z", "x", "lam", "h", "g", "base",
-    # operators C (m, n), B (n, m), D (m, m), ABSENT if h does not depend on lambda, K (n, n), ABSENT if g does not depend on x, F;
-    # bounds (2 m)
+    # operators C (m, n), B (n, m), D (m, m), ABSENT if h does not depend on lambda, K (n, n), ABSENT if g does not depend on x, F; of
+    # sparse ones their stored entries where `layout_of` was not told that they are evaluated; bounds (2 m)
     "C", "B", "D", "K", "F", "bounds",
     # slots of user functions
     "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function", "bounds_function",
@@ -57,13 +59,17 @@ class Layout(NamedTuple):
     relation_names: tuple  # interaction of each row
 
 
-def layout_of(records, work):
-    """`Layout` of a record or ensemble; constants are stored in the work memory by its allocator."""
+def layout_of(records, work, evaluated=True):
+    """`Layout` of a record or ensemble; constants are stored in the work memory by its allocator.
+
+    evaluated: kernels multiply by whole operators, as `nsds.schemes.first_order.functions.relation_values` does, so that sparse ones become
+    dense; else they read entries only, as steps of constant operators.
+    """
     systems, interactions, _ = split(model_of(records))
     functions = FunctionSlots(records)
     parts = parts_of(records, systems, functions, work, PART, ("b", "u"), ("M", "A"))
     index = {name: i for i, (name, _) in enumerate(systems)}
-    pieces = [_pieces(records, parts, interaction(records, index, line), functions, work) for line in interactions]
+    pieces = [_pieces(records, parts, interaction(records, index, line), functions, work, evaluated) for line in interactions]
     constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     none = np.zeros((records.size, 0))
     lower, upper = (np.concatenate([none, *(piece[key] for piece in pieces)], axis=1) for key in ("lower", "upper"))
@@ -72,12 +78,12 @@ def layout_of(records, work):
     return Layout(parts, relations, constraints, entries, inputs, couplings, functions.addresses, lower, upper, tuple(index), names)
 
 
-def _pieces(records, parts, line, functions, work):
+def _pieces(records, parts, line, functions, work, evaluated):
     """Relations, constraints, entries of C, B and D, bounds and constants of one interaction; constraints are numbered from 0."""
     values, m, at = line.values, line.m, line.at
     count = values.shape[1]
     k = values.dtype["mu"].shape[0] if "mu" in at else 0
-    rows = _relation_rows(line, parts, functions, work)
+    rows = _relation_rows(line, parts, functions, work, evaluated)
     # 1. unknowns: m rows, and k multipliers of a cone
     constraints = np.zeros((count, m + k), CONSTRAINT)
     constraints["y"][:, :m], constraints["y"][:, m:] = at["y"] + np.arange(m), ABSENT
@@ -104,16 +110,24 @@ def _pieces(records, parts, line, functions, work):
     result = {"relations": rows, "number": number, "constraints": constraints.reshape(-1)}
     result |= {key: value.reshape(records.size, -1) for key, value in (("lower", lower), ("upper", upper))}
     n = rows["n"][0]
-    row, column = np.divmod(np.arange(m * n), n)
-    C, B = (rows[field][:, None] + np.arange(m * n) for field in "CB")
+    row, column, C = _places(line, "C", rows, (m, n), evaluated)
     result["entries"] = _kept(values, "C", entries_at(parts, line.sides, line.elements, row, column, C, number))
-    row, column = np.divmod(np.arange(n * m), m)
+    row, column, B = _places(line, "B", rows, (n, m), evaluated)
     result["inputs"] = _kept(values, "B", entries_at(parts, line.sides, line.elements, column, row, B, number))
-    result["couplings"] = _couplings(values, rows, number, k, work)
+    result["couplings"] = _couplings(line, rows, number, k, work, evaluated)
     return result
 
 
-def _relation_rows(line, parts, functions, work):
+def _places(line, field, rows, shape, evaluated):
+    """(row, column) of the entries of an operator that are stored, and where they lie in the work memory (elements, entries)."""
+    if not _is_sparse(line.values, field):
+        row, column = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
+        return row, column, rows[field][:, None] + np.arange(row.size)
+    row, column = stored_pattern(line, field)
+    return row, column, rows[field][:, None] + (row * shape[1] + column if evaluated else np.arange(row.size))
+
+
+def _relation_rows(line, parts, functions, work, evaluated):
     """Rows of `relation_rows`, and where arguments, values and operators lie in the work memory."""
     rows, values, of_users = relation_rows(line, parts, functions, RELATION), line.values, RELATIONS[line.kind].functions
     n_members, count = values.shape
@@ -123,15 +137,33 @@ def _relation_rows(line, parts, functions, work):
         if field in "DK" and field not in of_users:
             rows[field] = ABSENT
             continue
-        numeric = _is_numeric(values, field)
-        data = np.broadcast_to(values[field], values.shape + values.dtype[field].shape) if numeric else None
-        rows[field] = (work.store(data.reshape(n_members, -1)) if numeric else work.reserve(count * size)) + size * np.arange(count)
+        if _is_sparse(values, field):
+            data = _dense(line, field, size) if evaluated else values[field]["data"]
+            size = data.shape[-1]
+        else:
+            data = values[field] if _is_numeric(values, field) else None
+        rows[field] = (work.reserve(count * size) if data is None else work.store(data.reshape(n_members, -1))) + size * np.arange(count)
     return rows
 
 
 def _is_numeric(values, field):
     """Whether an interaction has the field, in numbers."""
     return field in values.dtype.names and values.dtype[field].base.kind == "f"
+
+
+def _is_sparse(values, field):
+    """Whether an interaction has the operator by compressed rows."""
+    return field in SPARSE_OPERATORS and field in values.dtype.names and values.dtype[field].names is not None
+
+
+def _dense(line, field, size):
+    """A sparse operator with all of its entries, (members, elements, size)."""
+    instead = "nsds.euler_moreau keeps it sparse where systems and relations are linear and A, C, B, D, F constant in time"
+    require_affordable(f"interaction '{line.name}': {field}", line.values.size * size, instead)
+    row, column = stored_pattern(line, field)
+    result = np.zeros((*line.values.shape, size))
+    np.add.at(result, (..., row * (line.m if field in "BD" else size // line.m) + column), line.values[field]["data"])
+    return result
 
 
 def _constant_output(values, m):
@@ -147,15 +179,16 @@ def _constant_output(values, m):
 def _kept(values, field, entries):
     """Without the entries whose coefficient is a number that is 0 in every member and element."""
     rows, owner = entries
-    if _is_numeric(values, field):
-        kept = (values[field].reshape(*values.shape, -1) != 0).any(axis=0)
+    if _is_sparse(values, field) or _is_numeric(values, field):
+        numbers = values[field]["data"] if _is_sparse(values, field) else values[field]
+        kept = (numbers.reshape(*values.shape, -1) != 0).any(axis=0)
         return rows[kept], owner[kept]
     return rows.reshape(-1), owner.reshape(-1)
 
 
-def _couplings(values, rows, number, k, work):
+def _couplings(line, rows, number, k, work, evaluated):
     """Entries of D, and of the skew pair ``-G^T``, ``G`` of a cone: (table, owners)."""
-    names, m, pieces = values.dtype.names, rows["m"][0], [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
+    values, m, pieces = line.values, line.m, [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
 
     def add(coefficient, owner, partner, sign, kept):
         shape = np.broadcast_shapes(coefficient.shape, owner.shape, partner.shape)
@@ -166,7 +199,10 @@ def _couplings(values, rows, number, k, work):
 
     has_function = rows["D_function"][0] != ABSENT or (rows["h_function"][0] != ABSENT and rows["D"][0] != ABSENT)
     # 1. D
-    if "D" in names or has_function:
+    if _is_sparse(values, "D") and not has_function:
+        row, column, where = _places(line, "D", rows, (m, m), evaluated)
+        add(where, number[:, row], number[:, column], 1, (values["D"]["data"] != 0).any(axis=0))
+    elif "D" in values.dtype.names or has_function:
         where = rows["D"][:, None, None] + np.arange(m * m).reshape(m, m)
         kept = np.True_ if has_function else (values["D"].reshape(*values.shape, m, m) != 0).any(axis=0)
         add(where, number[:, :m, None], number[:, None, :m], 1, kept)
@@ -182,9 +218,8 @@ def _couplings(values, rows, number, k, work):
     return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))
 
 
-def is_constant(layout):
+def is_constant(records):
     """True when all is linear and only b, T, u and e depend on time: the form of a step that is prepared once."""
-    parts, relations = layout.parts, layout.relations
-    nothing = (parts["f_function"] == ABSENT) & (parts["A_function"] == ABSENT)
-    fixed = [(relations[field + "_function"] == ABSENT).all() for field in ("h", "C", "B", "D", "F")]
-    return bool(nothing.all() and all(fixed))
+    systems, interactions, _ = split(model_of(records))
+    fields = [(name, field) for name, *_ in systems for field in "fA"] + [(name, field) for name, *_ in interactions for field in "hCBDF"]
+    return not any(field in records.dtype[name].base.names and records.dtype[name].base[field].kind == "S" for name, field in fields)

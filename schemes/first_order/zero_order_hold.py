@@ -11,14 +11,14 @@ from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes.first_order import linear
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
-from nsds.schemes.memory import Allocator
+from nsds.schemes.memory import Allocator, require_affordable
 
 
 def prepare(records, mem, options, h, method):
     """Exponentials, tables, and the matrices of the one-step problem of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work)
-    if not is_constant(layout):
+    layout = layout_of(records, work, evaluated=False)
+    if not is_constant(records):
         raise ValueError("zero_order_hold: A and the relations must be linear and constant in time; use nsds.euler_moreau")
     inverses = [_integral(records[name], part, name, h) for name, part in zip(layout.part_names, layout.parts, strict=True)]
     return linear.prepare(records, layout, inverses, linear.Options(h, 1.0, 0.0, 1.0, 1.0), method, work, iwork)
@@ -36,6 +36,7 @@ def _integral(records, part, name, h):
         exponent = h * records["A"]
         small = exponent == 0
         return DIAGONAL, h * np.where(small, 1.0, np.expm1(exponent) / np.where(small, 1.0, exponent)), no_index, 0, 0
+    require_affordable(f"zero_order_hold: the exponential of part '{name}'", records.size * 4 * n**2, "nsds.euler_moreau keeps A sparse")
     try:
         M_inverse = np.linalg.inv(dense(records, part, "M"))
     except np.linalg.LinAlgError:

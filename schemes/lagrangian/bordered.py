@@ -60,7 +60,7 @@ def prepare(records, layout, options, method, work, iwork):
     single = np.arange(constraints.size + 1)
     plan = linear.reserve(layout, unknowns._replace(row=single, column=single[:-1]), method, work, iwork)  # no W: no room for it
     # 2. entries of the matrix: M_hat, and its border by H, B and D
-    rows, columns, values = _iteration_matrices(records, layout, h, theta)
+    rows, columns, values = iteration_matrices(records, layout, h, theta)
     n = (layout.parts["count"] * layout.parts["n"]).sum()
     kinds = "entry", "input", "coupling"
     owner = {kind: np.repeat(np.arange(constraints.size), constraints[f"{kind}_end"] - constraints[kind]) for kind in kinds}
@@ -128,7 +128,7 @@ def prepare(records, layout, options, method, work, iwork):
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
-def _iteration_matrices(records, layout, h, theta):
+def iteration_matrices(records, layout, h, theta):
     """(rows, columns, values (members, entries)) of M_hat of all bodies."""
     rows, columns, values = [], [], []
     for name, part in zip(layout.part_names, layout.parts, strict=True):

@@ -20,20 +20,12 @@ from typing import NamedTuple
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian.branches import judge, keep_start, press, work_of_pressed
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import (
-    EVERY,
-    add_jump,
-    evaluate_forces,
-    evaluate_masses,
-    evaluate_relations,
-    invert,
-    keep_state,
-    old_velocity,
-    state_pull,
-)
+from nsds.schemes.lagrangian.newton import add_jump, evaluate_forces, evaluate_masses, invert, keep_state, old_velocity, state_pull
 from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
@@ -89,17 +81,23 @@ def step(t_new, s, calls, options, memory):
     parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
     # 1. start: accelerations and contact forces
     keep_state(parts, elements, p, memory)
+    if p.jointed != 0:
+        keep_start(parts, elements, s.entries, p, memory)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.a_old, p.scratch, memory)
     evaluate_curvature(t, h, p.a_old, s.relations, p, functions, memory)
     status, n_iter, residual = add_contact(AT_START, p.a_old, s, calls, options, memory)
+    if p.jointed != 0:
+        press(1.0, constraints, s.entries, p, work)
     # 2. predicted end: positions, operators, forces
     _move(h, parts, elements, p, memory)
     definite = evaluate_masses(1.0, parts, elements, p, functions, memory)
     regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, memory)
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
+    if p.jointed != 0:
+        press(-1.0, constraints, s.entries, p, work)
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.bodies, p.f, p.dv, p.scratch, memory)
     evaluate_curvature(t_new, h, p.dv, s.relations, p, functions, memory)
@@ -119,7 +117,26 @@ def step(t_new, s, calls, options, memory):
         status = SINGULAR_STEP if definite else NOT_DEFINITE
     elif not finite:
         status = NON_FINITE
-    return status, n_iter + n_2 + n_3, max(residual, residual_2, residual_3)
+    residual = max(residual, residual_2, residual_3)
+    # 6. work of joints, and what forces do on the way, which is that of v*, more than on the velocities
+    if p.jointed != 0:
+        press(1.0, constraints, s.entries, p, work)
+        done = work_of_pressed(parts, elements, p, memory) + _missing_work(h, parts, elements, p, memory)
+        status, residual = judge(status, residual, done, 0.0, False, t_new, s, options.newton, functions, memory)
+    return status, n_iter + n_2 + n_3, residual
+
+
+@tiny
+def _missing_work(h, parts, elements, p, memory):
+    """``h f . (v - v*) / 2``: the work of forces on velocities that the way has not."""
+    work, missing = memory.work, 0.0
+    for k in range(elements.size):
+        el = elements[k]
+        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
+        for i in range(parts[el.part].n):
+            at = el.dof + i
+            missing += 0.5 * h * work[p.f + at] * (memory.mem[v + i] - work[p.v_old + at] - h * work[p.a_old + at])
+    return missing
 
 
 @inlined

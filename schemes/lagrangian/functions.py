@@ -135,19 +135,19 @@ def _add_tangent(t, part, e, q, v, variable, jacobian, factor, spare, functions,
             return
     # 2. finite differences of the rest, away from 0, so that signs of coordinates do not change
     at, base, size, moved = spare, spare + n, spare + 2 * n, spare + 3 * n
-    _part_of_force(t, part, e, q, v, jacobian, at, functions, memory, base, size)
+    part_of_force(t, part, e, q, v, jacobian, at, functions, memory, base, size)
     for j in range(n):
         x_j = work[variable + j]
         work[variable + j] = x_j + math.copysign(FORWARD_STEP * max(1.0, abs(x_j)), x_j)
         step = work[variable + j] - x_j
-        _part_of_force(t, part, e, q, v, jacobian, at, functions, memory, moved, size)
+        part_of_force(t, part, e, q, v, jacobian, at, functions, memory, moved, size)
         work[variable + j] = x_j
         for i in range(n):
             work[out + i * n + j] -= factor * (work[moved + i] - work[base + i]) / step
 
 
 @kernel
-def _part_of_force(t, part, e, q, v, jacobian, spare, functions, memory, out, size):
+def part_of_force(t, part, e, q, v, jacobian, spare, functions, memory, out, size):
     """Part of the force that is differentiated numerically: all but F_ext, or the control only if a Jacobian is given."""
     for i in range(part.n):
         memory.work[out + i] = 0.0

@@ -23,19 +23,13 @@ import numpy as np
 from nsds._jit import by_reference, inlined, kernel, tiny
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import newton, projection
+from nsds.schemes.lagrangian.branches import gain_of_energy, judge, keep_start
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import (
-    EVERY,
-    add_jump,
-    evaluate_forces,
-    evaluate_masses,
-    evaluate_relations,
-    iterate,
-    keep_state,
-)
+from nsds.schemes.lagrangian.newton import add_jump, evaluate_forces, evaluate_masses, iterate, keep_state
 from nsds.schemes.lagrangian.outputs import gap_slack, position, update_outputs, velocity
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
+from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
@@ -43,8 +37,8 @@ from nsds.schemes.problem.box import rounding_of, worse
 from nsds.status import CONVERGED, INEXACT
 
 IS_ONE_STEP = False  # accelerations are carried from one step to the next
-# In the work memory: the controls of the last step, part by part.
-PLACES = table("held")
+# In the work memory: the controls of the last step, part by part; forces at its end, of each coordinate, where joints are watched.
+PLACES = table("held", "force")
 
 
 @by_reference
@@ -92,10 +86,14 @@ def prepare(records, mem, options, h, method):
         h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
     )
     places = np.zeros(1, PLACES)
-    work.place(places, held=int((layout.parts["count"] * layout.parts["n_u"]).sum()))
+    dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
+    work.place(places, held=int((layout.parts["count"] * layout.parts["n_u"]).sum()), force=dofs)
     positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=max_rounds, every_contact=1.0)
     prepared = prepare_with_positions(records, layout, smooth, "mass", method, work, iwork)
     options = Options(h, positions, alpha_m, alpha_f, beta, gamma)
+    # 4. work of joints is known by the energy where masses are constant
+    form = prepared.tables.newton
+    form.plan["jointed"] &= not (layout.parts["mass_function"] != ABSENT).any()
     tables = Tables(prepared.tables, _without_friction(prepared.tables), places)
     return prepared._replace(tables=tables, options=options, stepper=sys.modules[__name__])
 
@@ -125,12 +123,16 @@ def step(t_new, s, calls, options, memory):
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h, smooth = form.plan[0], options.h, options.positions.newton
     started = CONVERGED
+    if p.jointed != 0:
+        keep_start(parts, elements, entries, p, memory)
     # 1. accelerations at the start, after a restart or a jump of the controls
     if p.controlled != 0 and _hold(parts, s.places[0].held, memory):
         iwork[p.fresh] = 1
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
         started = _start_accelerations(t_new - h, s, calls, options, memory)
+        for i in range(p.n_dofs):
+            work[s.places[0].force + i] = work[p.f + i]
     # 2. smooth motion: predictors, then Newton's iteration with the bilateral constraints
     for i in range(constraints.size):
         work[p.total + i] = 0.0
@@ -168,7 +170,31 @@ def step(t_new, s, calls, options, memory):
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
     update_outputs(h, 1.0, constraints, entries, form.couplings, memory)
+    if p.jointed != 0:
+        done, slack = _work_of_joints(h, form, s.places[0], memory)
+        status, residual = judge(status, residual, done, slack, False, t_new, form, smooth, functions, memory)
     return status, n_iter, residual
+
+
+@tiny
+def _work_of_joints(h, s, places, memory):
+    """(Change of the kinetic energy that forces of both ends do not explain, what their change in the step may do). In/out: force."""
+    work, p = memory.work, s.plan[0]
+    done, slack = gain_of_energy(s, memory), 0.0
+    for k in range(s.elements.size):
+        el = s.elements[k]
+        v = s.parts[el.part].q + el.e * s.parts[el.part].stride + s.parts[el.part].n
+        for i in range(s.parts[el.part].n):
+            f_old, f, v_old, v_new = (
+                work[places.force + el.dof + i],
+                work[p.f + el.dof + i],
+                work[p.v_begun + el.dof + i],
+                memory.mem[v + i],
+            )
+            done -= 0.5 * h * (f_old * v_old + f * v_new)
+            slack += 0.5 * h * abs(f - f_old) * (abs(v_old) + abs(v_new))
+            work[places.force + el.dof + i] = f
+    return done, slack
 
 
 @tiny

@@ -112,12 +112,13 @@ def terms_of(h, theta):
     return [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
 
 
-def inverse_operators(records, layout, h, theta, work, iwork):
-    """Table of the parts' operators, their inverse iteration matrices stored."""
+def inverse_operators(records, layout, h, theta, work, iwork, keeps_columns=True):
+    """Table of the parts' operators, their inverse iteration matrices stored; keeps_columns: those of the inverse that W is made of."""
     operators = np.zeros(layout.parts.size, OPERATOR)
     for part, operator, name in zip(layout.parts, operators, layout.part_names, strict=True):
         formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
-        inverse = inverse_of(records[name], part, name, terms_of(h, theta), formula, _in_contact(layout, part))
+        last = _in_contact(layout, part) if keeps_columns else None
+        inverse = inverse_of(records[name], part, name, terms_of(h, theta), formula, last)
         store_inverse(operator, inverse, work, iwork)
         operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
         operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
@@ -163,7 +164,7 @@ def start(t, s, functions, options, memory):
         prescribe(t, s.relations[k], functions, memory)
     state_pulls(p.pull, s.constraints, s.entries, work)
     update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, memory)
-    _heed_impulses(h, s.constraints, p, memory)
+    heed_impulses(h, s.constraints, p, memory)
     return CONVERGED
 
 
@@ -191,7 +192,7 @@ def step(t_new, s, calls, options, memory):
             if p.impact_law != 0:
                 row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
                 impact = state_impact(p, n, p.sub_W, row, column, s.constraints, s.entries, memory)
-            _state_problem(n, h, theta, s.constraints, s.entries, p, memory)
+            state_problem(n, h, theta, s.constraints, s.entries, p, memory)
             status, n_iter, residual = solve_active(
                 p, s.blocks, n, h, h, calls.solver, s.constraints, s.inputs, calls.solver_options, memory
             )
@@ -199,14 +200,14 @@ def step(t_new, s, calls, options, memory):
         # 4. end of the step
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, memory)
     update_outputs(h, theta, s.constraints, s.entries, s.couplings, memory)
-    _heed_impulses(h, s.constraints, p, memory)
+    heed_impulses(h, s.constraints, p, memory)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @tiny
-def _heed_impulses(h, constraints, p, memory):
+def heed_impulses(h, constraints, p, memory):
     """Add the velocity change by contact impulses to `gap_slack`, too: a node of a mesh may feel no other force."""
     for i in range(constraints.size):
         c = constraints[i]
@@ -215,7 +216,7 @@ def _heed_impulses(h, constraints, p, memory):
 
 
 @inlined
-def _state_problem(n, h, theta, constraints, entries, p, memory):
+def state_problem(n, h, theta, constraints, entries, p, memory):
     """Vector q of the one-step problem: ``H v_free + e ydot_k``, or ``y / (h theta)`` of the free motion at position level.
 
     v in mem is v_free, q is q_k.

@@ -3,9 +3,10 @@
 Linear systems with linear relations use the linear form, with everything prepared; all others iterate (the Newton form).
 """
 
-from nsds.schemes.lagrangian import bordered, linear, newton
+from nsds.schemes.lagrangian import bordered, linear, mixed, mixed_friction, newton
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.tables import has_friction
 
 
 def prepare(records, mem, options, h, method):
@@ -20,6 +21,10 @@ def prepare(records, mem, options, h, method):
             raise ValueError("moreau_jean: form='global' is for linear systems with linear relations")
         return bordered.prepare(records, layout, constant, method, work, iwork)
     if is_linear(layout):
+        plans = mixed.planned(records, layout, constant, method, work)
+        if plans is not None:
+            stepper = mixed_friction if has_friction(layout.constraints) else mixed
+            return mixed.prepare(records, layout, constant, method, plans, stepper, work, iwork)
         return linear.prepare(records, layout, constant, method, work, iwork)
     words = newton.options_of(h, options)._replace(sees_q_star=float(options["pre_impact"] == b"q_star"))
     return newton.prepare(records, layout, words, method, work, iwork)

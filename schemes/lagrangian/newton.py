@@ -17,13 +17,19 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
+from nsds.maths import patterns, sparse_lu
 from nsds.model.control import has_controls
-from nsds.model.layout import ABSENT, DENSE, table
+from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
+from nsds.model.records import stored_sparse
 from nsds.schemes.derivatives import derivative
-from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
+from nsds.schemes.lagrangian import compressed
+from nsds.schemes.lagrangian.branches import are_bent, judge, keep_start, take_impulses, work_of_pressed
+from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass  # noqa: F401
 from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.relations import ACTIVE, EVERY, INACTIVE, KEPT, evaluate_relations, is_active
 from nsds.schemes.lagrangian.tables import change
 from nsds.schemes.linear_algebra import (
+    PLANNED,
     apply_inverse,
     apply_inverses,
     dense,
@@ -32,7 +38,7 @@ from nsds.schemes.linear_algebra import (
     is_positive_definite,
     subtract_product,
 )
-from nsds.schemes.memory import Prepared
+from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.active import choose_active, extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
@@ -45,7 +51,8 @@ from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SI
 
 _ROUNDING = 1e-4  # velocities below this times |q| / h times the tolerance are lost in the rounding of q
 _LEAST_CHANGE = 2e-15  # change of velocities by an iteration, relative to them and to q / h, that is all rounding
-EVERY, ACTIVE, INACTIVE, KEPT = range(4)
+_DENSE_COPIES = 3  # of a dense M_hat of functions: its mass, its inverse, and its derivatives
+_STATE_PATTERN = "state which coordinates act on which forces as jac_sparsity of nsds.lagrangian"
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
 _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
 _PATIENCE = 5  # iterations in which the residual must halve; else every other correction is halved
@@ -63,6 +70,9 @@ ELEMENT = table(
     # mass: offset of M, ABSENT if M_hat is constant; diagonal, diagonal_step: of its diagonal; stiff: offset of a constant M_hat of an
     # element on which curved relations act, else ABSENT
     "mass", "diagonal", "diagonal_step", "stiff",
+    # a sparse M_hat of n_entries, 0 without one, see `nsds.schemes.lagrangian.compressed`; integers: groups of coordinates of both
+    # derivatives of the force; mass_map: number of entries of M, their places in its field, and those in M_hat
+    "n_entries", "groups_q", "groups_v", "mass_map",
 )  # fmt: skip
 # Extents: N coordinates of all elements, n of the largest one, m constraints.
 PLAN = table(
@@ -84,6 +94,9 @@ PLAN = table(
     "constant", "known", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
     # 7. equations, see `nsds.schemes.lagrangian.equations`; empty unless a family of systems reserves them
     "most", "dense", "scale", "scaled", "weight", "null", "gram", "trace", "component", "number", "block",
+    # 8. work of joints, see `nsds.schemes.lagrangian.branches`: jointed: there are joints whose rows turn; at the start of the step: state
+    # (N) and coefficients of all entries of H; pressed, q_ended (N): impulses of joints, state of the end
+    "jointed", "q_begun", "v_begun", "H_begun", "pressed", "q_ended",
 )  # fmt: skip
 
 
@@ -184,14 +197,17 @@ def _elements(records, layout, options, work, iwork):
         bodies["n"][mine] = n
         elements["mass"][mine] = ABSENT
         functions = [part[f"{field}_function"] != ABSENT for field in ("mass", "fint", "fgyr", "T", "u")]
-        if any(functions):
+        pattern = compressed.pattern_of(records, part, name, layout.functions) if any(functions) else None
+        if pattern is not None and part["mass_function"] == ABSENT:
+            _place_sparse(elements[mine], bodies[mine], records, part, name, pattern, work, iwork)
+        elif any(functions):
+            require_affordable(f"part '{name}': the iteration matrix", _DENSE_COPIES * n * n, _STATE_PATTERN)
             bodies["kind"][mine] = DENSE
             bodies["data"][mine] = work.reserve(part["count"] * n * n) + n * n * each
             elements["mass"][mine] = elements["diagonal"][mine] = work.reserve(part["count"] * n * n) + n * n * each
             elements["diagonal_step"][mine] = n + 1
         else:
-            diagonal = np.diagonal(dense(records[name].reshape(records.size, -1), part, "M"), axis1=-2, axis2=-1)
-            elements["diagonal"][mine], elements["diagonal_step"][mine] = work.store(diagonal) + n * each, 1
+            _store_diagonal(elements[mine], records, part, name, work)
             inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
             store_inverses(bodies[mine], inverse, work, iwork)
     # 3. constant M_hat with curvature: a copy to which it is added, unless the element is too large
@@ -199,7 +215,7 @@ def _elements(records, layout, options, work, iwork):
     elements["stiff"] = ABSENT
     for name, part in zip(layout.part_names, parts, strict=True):
         mine = slice(part["body"], part["body"] + part["count"])
-        n, which = int(part["n"]), np.flatnonzero(curved[mine] & (elements["mass"][mine] == ABSENT))
+        n, which = int(part["n"]), np.flatnonzero(curved[mine] & (elements["mass"][mine] == ABSENT) & (elements["n_entries"][mine] == 0))
         if which.size and n <= _LARGEST_BENT:
             fields = records[name].reshape(records.size, -1)[:, which]
             matrices = sum(factor * dense(fields, part, field) for factor, field in terms if field == "M" or part[field] != ABSENT)
@@ -209,12 +225,48 @@ def _elements(records, layout, options, work, iwork):
     return elements, bodies, bent
 
 
+def _is_constant(elements):
+    """Which elements have a constant M_hat."""
+    return (elements["mass"] == ABSENT) & (elements["n_entries"] == 0)
+
+
+def _store_diagonal(elements, records, part, name, work):
+    """Store the diagonal of a mass of numbers of the elements of one part."""
+    fields, n = records[name].reshape(records.size, -1), int(part["n"])
+    if part["M"] == ABSENT or part["M_kind"] == DENSE:
+        diagonal = np.diagonal(dense(fields, part, "M"), axis1=-2, axis2=-1)
+    elif part["M_kind"] == DIAGONAL:
+        diagonal = fields["M"]
+    else:
+        diagonal = np.array([[stored_sparse(each, n).diagonal() for each in member] for member in fields["M"]])
+    elements["diagonal"], elements["diagonal_step"] = work.store(diagonal) + n * np.arange(elements.size), 1
+
+
+def _place_sparse(elements, bodies, records, part, name, pattern, work, iwork):
+    """Room for sparse M_hat and their factors, of one plan, of the elements of one part."""
+    rows, each, n_members = compressed.matrix_pattern(records, part, name, pattern), np.arange(elements.size), records.size
+    planned = sparse_lu.plan(rows)
+    # 1. entries, and factors behind them; kernels change the index, so each element has its own
+    size = planned.nnz + planned.size
+    bodies["kind"], bodies["n_lower"], bodies["data"] = PLANNED, planned.nnz, work.reserve(size * elements.size) + size * each
+    index = np.tile(planned.index, elements.size)
+    bodies["index"] = iwork.store(np.broadcast_to(index, (n_members, index.size))) + planned.index.size * each
+    # 2. where the entries of M and those of the derivatives lie in it
+    i, j, field = compressed.mass_entries(records, part, name)
+    mass_map = np.concatenate([[i.size], field, patterns.places(rows.indptr, rows.indices, i, j)]).astype(np.int64)
+    elements["mass_map"] = iwork.store(np.broadcast_to(mass_map, (n_members, mass_map.size)))
+    elements["groups_q"] = compressed.store_groups(pattern.by_q, rows, iwork)
+    elements["groups_v"] = compressed.store_groups(pattern.by_v, rows, iwork)
+    elements["n_entries"], elements["mass"] = planned.nnz, ABSENT
+    _store_diagonal(elements, records, part, name, work)
+
+
 def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     # 1. sizes: of the largest element, and of functions of relations
     body, dofs = int(bodies["n"].max()), bodies["n"].sum()
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
-    spare = varying**2 + 4 * body + 3 * max(layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
+    spare = varying**2 + compressed.scratch_of(body) + 3 * max(layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
     # 2. one-step problem and active set
     place_problem(plan, unknowns, method, work, iwork, d)
@@ -232,9 +284,13 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
         H_moved=(layout.relations["m"] * layout.relations["n"]).max(initial=0),
         known=(layout.relations["m"] * (2 * layout.relations["n"] + layout.relations["m"])).sum(),
     )
-    # 4. integers
+    # 4. joints whose work is watched
+    plan["jointed"] = are_bent(unknowns.constraints).any()
+    if plan["jointed"][0]:
+        work.place(plan, **dict.fromkeys(("q_begun", "v_begun", "pressed", "q_ended"), dofs), H_begun=layout.entries.size)
+    # 5. integers
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
-    plan["n_dofs"], plan["controlled"], plan["constant"] = dofs, has_controls(records), (elements["mass"] == ABSENT).all()
+    plan["n_dofs"], plan["controlled"], plan["constant"] = dofs, has_controls(records), _is_constant(elements).all()
     return plan
 
 
@@ -267,10 +323,16 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     p = s.plan[0]
     begin(t_new, options, s.parts, s.elements, p, calls.functions, memory)
+    if p.jointed != 0:
+        keep_start(s.parts, s.elements, s.entries, p, memory)
     n = choose_active(p, s.constraints, options.gamma * options.h, options.h, memory)
     status, n_iter, residual = iterate(t_new, n, s, calls, options, memory)
     if not finish(t_new, n == 0, s, options, calls.functions, memory):
         status = NON_FINITE
+    if p.jointed != 0:
+        take_impulses(s.parts, s.elements, p, memory)
+        done = work_of_pressed(s.parts, s.elements, p, memory)
+        status, residual = judge(status, residual, done, 0.0, True, t_new, s, options, calls.functions, memory)
     return status, n_iter, residual
 
 
@@ -393,7 +455,7 @@ def _have_changed(relations, p, memory):
     for k in range(relations.size):
         r = relations[k]
         n_H, n_B, n_D = r.m * r.n, 0 if r.g_function == ABSENT else r.m * r.n, 0 if r.D == ABSENT else r.m * r.m
-        if _is_active(r, memory.imem):
+        if is_active(r, memory.imem):
             changed |= _note(n_H, r.H, known, work)
             changed |= _note(n_B, r.B, known + n_H, work)
             changed |= _note(n_D, r.D, known + n_H + n_B, work)
@@ -493,51 +555,6 @@ def evaluate_masses(q_star, parts, elements, p, functions, memory):
             mass(part, el.e, p.at_q, functions, memory, el.mass)
             definite &= part.mass_function == ABSENT or is_positive_definite(part.n, el.mass, p.spare, work)
     return definite
-
-
-@kernel
-def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, memory):
-    """h, g, H, B, D and rate of relations, chosen by whether they have an active constraint, at q* (q_{k+1} at position level).
-
-    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``. KEPT: of the active ones, but derivatives by finite differences
-    are not updated. INACTIVE: also those for which this may be so.
-    """
-    work = memory.work
-    for k in range(relations.size):
-        r = relations[k]
-        if which == EVERY or _is_active(r, memory.imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
-            # 1. point of evaluation
-            e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
-            at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
-            for j in range(r.n):
-                q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-                dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
-                before = work[p.q_old + dof] - (options.h * work[p.v_old + dof] if paoli != 0.0 else 0.0)
-                work[r.x + j] = at * memory.mem[q] + (1.0 - at) * before
-            for i in range(r.m):
-                work[r.lam + i] = memory.mem[r.multiplier + i]
-            relation_output(t, r, functions, memory)
-            # 2. values, and operators, at position level in the units of a velocity
-            scale = 1.0 / (options.h * options.h * options.a) if r.level == POSITION else 1.0
-            relation_operators(t, options.h, r, which != KEPT, scale, p.spare, functions, memory)
-
-
-@tiny
-def _has_differences(r):
-    """Whether ydot depends on derivatives by finite differences."""
-    return (
-        r.H_function == ABSENT
-        or (r.rate != ABSENT and r.h_t_function == ABSENT)
-        or (r.D != ABSENT and r.D_function == ABSENT and r.level != POSITION)
-    )
-
-
-@tiny
-def _is_active(r, imem):
-    active = False
-    for i in range(r.m):
-        active |= imem[r.active + i] != 0
-    return active
 
 
 @inlined
@@ -713,7 +730,27 @@ def invert(t, options, parts, elements, bodies, p, functions, memory):
         if el.mass != ABSENT:
             _iteration_matrix(t, factor_q, factor_v, options, part, el, bodies[k].data, p, functions, memory)
             regular &= _invert_dense(part.n, bodies[k].data, p, memory)
+        elif el.n_entries > 0:
+            regular &= _factorise_sparse(t, factor_q, factor_v, options, part, el, bodies[k], p, functions, memory)
     return regular
+
+
+@kernel
+def _factorise_sparse(t, factor_q, factor_v, options, part, el, body, p, functions, memory):
+    """A sparse ``M_hat`` and its factors; False where it is singular."""
+    work, iwork, values = memory.work, memory.iwork, body.data
+    # 1. M
+    for k in range(el.n_entries):
+        work[values + k] = 0.0
+    n_mass, mass = iwork[el.mass_map], part.M + el.e * part.stride
+    for k in range(n_mass):
+        work[values + iwork[el.mass_map + 1 + n_mass + k]] = memory.mem[mass + iwork[el.mass_map + 1 + k]]
+    # 2. derivatives of the force
+    if factor_q != 0.0 or factor_v != 0.0:
+        _force_arguments(options, part, el, p, memory)
+        compressed.add_compressed_tangents(t, part, el.e, el.groups_q, el.groups_v, values, p.at_q, p.at_v, p.spare, factor_q, factor_v,
+                                           functions, memory)  # fmt: skip
+    return sparse_lu.factorise(values, values + el.n_entries, body.index, work, iwork) == 0
 
 
 @kernel
@@ -721,6 +758,7 @@ def invert_bent(t, t_new, which, s, options, functions, memory):
     """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False at a singular one."""
     parts, elements, bent, relations, p = s.parts, s.elements, s.bent, s.relations, s.plan[0]
     # 1. M_hat of each such element
+    regular = True
     factor_v = options.h * options.weight * options.at_v
     factor_q = options.h * options.weight * options.at_q * options.h * options.a
     for k in range(elements.size):
@@ -731,11 +769,12 @@ def invert_bent(t, t_new, which, s, options, functions, memory):
         elif el.stiff != ABSENT:
             for i in range(part.n * part.n):
                 memory.work[bent[k].data + i] = memory.work[el.stiff + i]
+        elif el.n_entries > 0:  # without the curvature, as large constant ones
+            regular &= _factorise_sparse(t, factor_q, factor_v, options, part, el, bent[k], p, functions, memory)
     # 2. minus the curvature of each relation on it
     for k in range(relations.size):
         bend(t_new, which, options, relations[k], elements, bent, p, functions, memory)
     # 3. invert
-    regular = True
     for k in range(elements.size):
         if elements[k].mass != ABSENT or elements[k].stiff != ABSENT:
             regular &= _invert_dense(parts[elements[k].part].n, bent[k].data, p, memory)
@@ -757,7 +796,7 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
     for i in range(m * n if changes else 0):
         work[r.H + p.shift + i] = work[r.H + i]
     is_kept = which == KEPT and r.H_function == ABSENT  # then H does not change
-    if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not _is_active(r, memory.imem):
+    if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not is_active(r, memory.imem):
         return
     # 2. derivative of ydot along the motion, by one difference in its direction
     if r.level != POSITION:
@@ -814,6 +853,8 @@ def _are_finite(parts, elements, bodies, work):
             n = parts[elements[k].part].n
             for i in range(n * n):
                 zero += 0.0 * work[bodies[k].data + i]
+        for i in range(elements[k].n_entries):
+            zero += 0.0 * work[bodies[k].data + i]
     return zero == 0.0
 
 

@@ -13,9 +13,11 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian.branches import judge, keep_start, take_impulses, work_of_pressed
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import EVERY, begin, evaluate_forces, evaluate_masses, evaluate_relations, hand_over, iterate
+from nsds.schemes.lagrangian.newton import begin, evaluate_forces, evaluate_masses, hand_over, iterate
 from nsds.schemes.lagrangian.outputs import lengths, position
+from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
 from nsds.schemes.memory import Allocator
@@ -131,6 +133,8 @@ def step(t_new, s, calls, options, memory):
     h, gamma = options.h, options.newton.gamma
     # 1. forces at the start, and the active set
     begin(t_new, options.newton, form.parts, form.elements, p, functions, memory)
+    if p.jointed != 0:
+        keep_start(form.parts, form.elements, form.entries, p, memory)
     n = choose_active(p, constraints, gamma * h, h, memory)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
@@ -159,6 +163,10 @@ def step(t_new, s, calls, options, memory):
     # 4. multipliers and outputs
     if not hand_over(options.newton, constraints, form.entries, form.couplings, p, memory):
         status = NON_FINITE
+    if p.jointed != 0:
+        take_impulses(form.parts, form.elements, p, memory)
+        done, words = work_of_pressed(form.parts, form.elements, p, memory), options.newton
+        status, residual = judge(status, residual, done, 0.0, True, t_new, form, words, functions, memory)
     return status, total, residual
 
 

@@ -13,8 +13,9 @@ from nsds.model.kinds import RELATIONS, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT, COUPLING, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
+from nsds.schemes.memory import require_affordable
 from nsds.schemes.problem.kinds import components
-from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
+from nsds.schemes.problem.lines import interaction, parts_of, relation_rows, stored_pattern
 from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, IMPACTS, POSITION, VELOCITY
 
 # One row per system; element e of an array part is stride * e entries further; v = q + n, p = q + 2 n.
@@ -45,6 +46,7 @@ RELATION = table(
     # slots of user functions
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
+_SPARSE_H = "state it in several interactions, or as nsds.lagrangian_linear_relation with an H of scipy.sparse"
 TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
 TANGENTS |= {(form, size): size - 1 for form in ("friction", "poisson", "multiple_impact") for size in (2, 3)}
 CURVATURE = 4  # entries a row: curvature, its error, its value by other points, and of a relation the distance of these
@@ -267,6 +269,8 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
     # 1. constant H, if it is known before the first step
     each = np.arange(count)[:, None]
     is_sparse = "H" in fields and values.dtype["H"].names is not None
+    if not is_sparse:
+        require_affordable(f"interaction '{line.name}': H", count * int(m) * int(n), _SPARSE_H)
     if "dofs" in fields:
         H = np.zeros((*values.shape, m, n))
         np.put_along_axis(H, values["dofs"].reshape(*values.shape, m, 1), 1.0, axis=-1)
@@ -276,7 +280,8 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
         H = None
     # 2. entries: zeros of a constant H are dropped, those that a function fills are all kept
     if is_sparse:
-        row, column, data = _pattern(values, m, line.name)
+        row, column = stored_pattern(line, "H")
+        data = values["H"]["data"]
         coefficient = work.store(data.reshape(n_members, -1)) + row.size * each + np.arange(row.size)
         kept = (data != 0).any(axis=0)
     else:
@@ -299,15 +304,6 @@ def _chosen(entries, kept):
     return rows[kept], owner[kept]
 
 
-def _pattern(values, m, name):
-    """(row, column, data) of a sparse H, whose pattern is that of the first member and element."""
-    pattern = values["H"]
-    indptr, indices = (pattern[key].reshape(-1, pattern[key].shape[-1]) for key in ("indptr", "indices"))
-    if (indptr != indptr[0]).any() or (indices != indices[0]).any():
-        raise ValueError(f"interaction '{name}': a sparse H must have the same pattern in all members and elements")
-    return np.repeat(np.arange(m), np.diff(indptr[0])), indices[0], pattern["data"]
-
-
 def _couplings(line, relations, number, work, position_scale):
     """Entries of D: (table, owners)."""
     values = line.values
@@ -316,6 +312,13 @@ def _couplings(line, relations, number, work, position_scale):
     if "D" not in values.dtype.names and "D" not in RELATIONS[line.kind].functions:
         return np.zeros(0, COUPLING), np.zeros(0, np.int64)
     scale = position_scale if level == POSITION else 1.0
+    if "D" in values.dtype.names and values.dtype["D"].names:
+        row, column = stored_pattern(line, "D")
+        entries = np.zeros((count, row.size), COUPLING)
+        scaled = work.store(scale * values["D"]["data"].reshape(n_members, -1))
+        entries["coefficient"] = scaled + np.arange(count * row.size).reshape(count, row.size)
+        entries["constraint"], entries["sign"] = number[:, column], 1
+        return entries.reshape(-1), number[:, row].reshape(-1)
     is_number = "D" in values.dtype.names and values.dtype["D"].base.kind == "f"
     size = count * m * m
     relations["D"] = work.reserve(size) + m * m * np.arange(count)

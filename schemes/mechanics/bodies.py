@@ -22,7 +22,7 @@ from nsds.maths import rotations
 from nsds.maths.vectors import dot, norm, times_transposed
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
-from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
+from nsds.schemes.lagrangian.relations import ACTIVE, EVERY
 from nsds.schemes.mechanics.tables import FREE, Rigid, no_bodies
 from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move

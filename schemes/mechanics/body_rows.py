@@ -63,7 +63,7 @@ class Stated(NamedTuple):
     d: int
 
 
-def state(owner, records, work, iwork):
+def state_bodies(owner, records, work, iwork):
     """`Stated` of a record or ensemble, for the scheme that is the owner; the work memory is reserved.
 
     Raises

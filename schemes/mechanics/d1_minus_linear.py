@@ -19,8 +19,9 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, EXPLICIT, IMPACT, Options, add_contact, end_smooth_motion
-from nsds.schemes.lagrangian.newton import EVERY, add_jump, keep_state
+from nsds.schemes.lagrangian.newton import add_jump, keep_state
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
+from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.mechanics.bodies import (
     SAME,
@@ -31,7 +32,7 @@ from nsds.schemes.mechanics.bodies import (
     renew_contacts,
     write_contacts,
 )
-from nsds.schemes.mechanics.body_rows import newton_form, state
+from nsds.schemes.mechanics.body_rows import newton_form, state_bodies
 from nsds.schemes.mechanics.tables import Rigid
 from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import worse
@@ -68,7 +69,7 @@ class Tables(NamedTuple):
 def prepare(records, mem, options, h, method):
     """Tables of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    stated = state(_OWNER, records, work, iwork)
+    stated = state_bodies(_OWNER, records, work, iwork)
     kept = np.zeros(1, KEPT)
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
     words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))

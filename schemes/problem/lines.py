@@ -87,6 +87,14 @@ def interaction(records, index, line):
     return Interaction(name, kind, law, [index[side] for side in sides], elements, records[name].reshape(records.size, count), m, at)
 
 
+def stored_pattern(line, field):
+    """(row, column) of the entries of an operator by compressed rows, which is the same in all members and elements."""
+    indptr, indices = (line.values[field][key].reshape(-1, line.values[field][key].shape[-1]) for key in ("indptr", "indices"))
+    if (indptr != indptr[0]).any() or (indices != indices[0]).any():
+        raise ValueError(f"interaction '{line.name}': a sparse {field} must have the same pattern in all members and elements")
+    return np.repeat(np.arange(indptr.shape[1] - 1), np.diff(indptr[0])), indices[0]
+
+
 def relation_rows(line, parts, functions, columns):
     """One row for each element of an interaction: its states, constants z, and functions."""
     count, at, z = line.values.shape[1], line.at, line.values.dtype.fields.get("z")

@@ -10,8 +10,14 @@ import numpy as np
 from nsds.model.kinds import RELATIONS
 from nsds.model.layout import DIAGONAL, table
 from nsds.model.records import model_of, words
+from nsds.schemes.memory import require_affordable
 from nsds.solvers.box.forms import narrow_order
 
+_ARRAYS = 4  # as long as W: its entries, those of the active rows, and both patterns
+_INSTEAD = (
+    "rows that act on one body have an entry with each other; linear systems with matrices and relations in a form of scipy.sparse do "
+    "without it, by their default scheme and solver"
+)
 # One row per matrix that `solve_with` inverts, that is per body: offsets of its inverse.
 BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
 
@@ -50,25 +56,38 @@ def linked_pairs(constraints, entries, inputs, couplings, kinds):
     ``kinds``: storage of the iteration matrix of each body.
     """
     n = constraints.size
-    # 1. constraints by node: a body, or a single coordinate if its iteration matrix is diagonal
-    size = [constraints[column + "_end"] - constraints[column] for column in ("entry", "input", "coupling")]
-    owner = np.concatenate([np.repeat(np.arange(n), size[0]), np.repeat(np.arange(n), size[1])])
+    # 1. pairs that share a node
+    owner, first, shared = _by_nodes(constraints, entries, inputs, kinds)
+    row = np.repeat(owner, shared)
+    column = owner[np.repeat(first, shared) + np.arange(shared.sum()) - np.repeat(np.cumsum(shared) - shared, shared)]
+    # 2. couplings by D, and the diagonal
+    coupled = np.repeat(np.arange(n), constraints["coupling_end"] - constraints["coupling"])
+    partner = couplings["constraint"]
+    every = np.arange(n)
+    pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
+    return np.divmod(pairs, n) if n else (pairs, pairs)
+
+
+def _by_nodes(constraints, entries, inputs, kinds):
+    """(constraint, place of the first one there, their number) of each constraint at each node, sorted by nodes.
+
+    A node is a body, or a single coordinate if its iteration matrix is diagonal.
+    """
+    every = np.arange(constraints.size)
+    size = [constraints[column + "_end"] - constraints[column] for column in ("entry", "input")]
+    owner = np.concatenate([np.repeat(every, size[0]), np.repeat(every, size[1])])
     dof, body = (np.concatenate([entries[column], inputs[column]]).astype(np.int64) for column in ("dof", "body"))
     node = np.where(np.asarray(kinds)[body] == DIAGONAL, dof, dof.max(initial=0) + 1 + body)
     owner, node = np.divmod(np.unique(owner * (node.max(initial=0) + 1) + node), node.max(initial=0) + 1)
     order = np.argsort(node, kind="stable")
     owner, node = owner[order], node[order]
-    # 2. pairs that share a node
     first = np.searchsorted(node, node, side="left")
-    shared = np.searchsorted(node, node, side="right") - first
-    row = np.repeat(owner, shared)
-    column = owner[np.repeat(first, shared) + np.arange(shared.sum()) - np.repeat(np.cumsum(shared) - shared, shared)]
-    # 3. couplings by D, and the diagonal
-    coupled = np.repeat(np.arange(n), size[2])
-    partner = couplings["constraint"]
-    every = np.arange(n)
-    pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
-    return np.divmod(pairs, n) if n else (pairs, pairs)
+    return owner, first, np.searchsorted(node, node, side="right") - first
+
+
+def number_of_pairs(constraints, entries, inputs, couplings, kinds):
+    """At least as many entries as `linked_pairs` has, counted without them: several nodes of two constraints count several times."""
+    return int(_by_nodes(constraints, entries, inputs, kinds)[2].sum()) + 2 * couplings.size + constraints.size
 
 
 class Unknowns(NamedTuple):
@@ -85,8 +104,10 @@ class Unknowns(NamedTuple):
 
 def ordered(constraints, entries, inputs, couplings, kinds):
     """`Unknowns` of the one-step problem; for the arguments see `linked_pairs`."""
-    row, column = linked_pairs(constraints, entries, inputs, couplings, kinds)
     n = constraints.size
+    n_pairs = number_of_pairs(constraints, entries, inputs, couplings, kinds)
+    require_affordable(f"the matrix of the one-step problem of {n} rows, with its pattern,", _ARRAYS * n_pairs, _INSTEAD)
+    row, column = linked_pairs(constraints, entries, inputs, couplings, kinds)
     order = np.arange(n) if has_friction(constraints) else narrow_order(row, column, n)  # contacts stay together
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
@@ -96,6 +117,12 @@ def ordered(constraints, entries, inputs, couplings, kinds):
         row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
     constraints = constraints[order]
     return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
+
+
+def as_they_are(constraints, couplings):
+    """`Unknowns` in their own order, without a pattern of W."""
+    every = np.arange(constraints.size)
+    return Unknowns(every, every, constraints, couplings, np.zeros(constraints.size + 1, np.int64), every[:0], every[:0])
 
 
 def has_friction(constraints):
@@ -115,9 +142,15 @@ def place_problem(plan, unknowns, method, work, iwork, d=None):
     """
     n, d = unknowns.constraints.size, has_friction(unknowns.constraints) if d is None else d
     n_work, n_iwork = (0, 1) if d else method.work_size(n, unknowns.row, unknowns.column)
-    work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1, solver=n_work)
+    place_vectors(plan, n, work)
+    work.place(plan, W=unknowns.column.size, solver=n_work)
     iwork.place(plan, isolver=max(n_iwork, 1))
     plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)
+
+
+def place_vectors(plan, n, work):
+    """Reserve the vectors of a one-step problem, without its matrix."""
+    work.place(plan, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1)
 
 
 def place_active(plan, unknowns, work, iwork):

@@ -10,15 +10,14 @@ import math
 from nsds._jit import kernel, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
+from nsds.schemes.problem.smooth_work import HELD, of_smooth
 from nsds.schemes.rigid import problem
 from nsds.schemes.rigid.bodies import kinetic_energy
 from nsds.schemes.rigid.interactions import row_velocity
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 
 _LITTLE = 1e-3  # of the kinetic energy: work of joints explained by the curvature of an ordinary motion, also in short steps
-_SMOOTH, _OF_TURN = 0.01, 0.25  # of kinetic energies, and of them times the square of the turn: work of joints in a smooth step
 _ROUNDING = 2.0**-48  # relative to the terms of a state: negligible velocities
-_HELD = 1e-6  # relative to the velocities that cancel: joints that hold; above it, and above a turn in a step, they are being closed
 
 
 @kernel
@@ -36,7 +35,7 @@ def are_held(h, w, interactions, work):
                 if body != ABSENT:
                     size += norm(view(work, row, 3)) * norm(view(w, 6 * body, 3))
                     size += norm(view(work, row + 3, 3)) * norm(view(w, 6 * body + 3, 3))
-            if abs(row_velocity(0.0, it, i, w, work)) > max(_HELD, share) * size:
+            if abs(row_velocity(0.0, it, i, w, work)) > max(HELD, share) * size:
                 return False
     return True
 
@@ -77,16 +76,6 @@ def measure(h, size, v_old, v, bodies, memory):
         energy += kinetic_energy(body, v_old + at, memory) + kinetic_energy(body, v + at, memory)
         expected = max(expected, begun + h * (0.5 * push * math.sqrt(m / inertia) + spin))
     return energy, min(expected, turn), turn
-
-
-@tiny
-def of_smooth(expected, energy):
-    """Work of joints that a smooth step explains, see `measure`: nothing but joints and forces acts, and joints hold at its start.
-
-    Impulses of ``h omega`` of the momenta act along rows that turn by ``h omega`` in the step. What a step makes of a turn explains
-    nothing: a mechanism that leaves its branch flies apart.
-    """
-    return (_SMOOTH + _OF_TURN * expected * expected) * energy
 
 
 @kernel

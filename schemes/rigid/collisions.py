@@ -29,6 +29,7 @@ from nsds.schemes.rigid.tables import INERTIA, MASS
 _MANY = 2000  # shapes from which all cores detect contacts
 DEEPEST = 0.01  # of the size of a body: by no more is it pushed out of another in a step
 WAY = 0.1  # of the displacement that forces cause in a step: contacts with smaller gaps are active
+_REBOUND = 1e-6  # of the velocities that cancel: slower ones are residuals of a contact that persists
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
@@ -162,13 +163,27 @@ def rebounds(c, mem):
 
 @kernel
 def note_approach(h, c, q, w, gain, memory):
-    """Share of a step h after which contacts of the record close, see `time_to_close`; gain: velocity change by forces. Out: before."""
+    """Share of a step h after which contacts of the record close, see `time_to_close`; gain: velocity change by forces. Out: before, last.
+
+    A contact that has rebounded is not persistent any more, see `has_rebounded`.
+    """
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
     for i in range(memory.imem[c.n] if rebounds(c, memory.mem) else 0):
         a, b = locate(c, i, q, memory, frame, lever)
         relative_velocity(1, a, b, frame, lever, w, u)
         relative_velocity(1, a, b, frame, lever, gain, more)
         memory.work[c.before + i] = time_to_close(h, memory.mem[c.y + i], u[0], more[0])
+        if has_rebounded(u[0], more[0], norm(view(w, 6 * a, 3)) + (norm(view(w, 6 * b, 3)) if b != WORLD else 0.0)):
+            memory.work[c.last + c.each * i] = 0.0
+
+
+@tiny
+def has_rebounded(ydot, gain, speed):
+    """Whether a contact moves faster than forces change it in a step, by gain, and than residuals, relative to the speed of its bodies.
+
+    u^- of its next impact is this velocity, and not the 0 of a contact that persists.
+    """
+    return abs(ydot) > abs(gain) + _REBOUND * speed
 
 
 @tiny
@@ -265,11 +280,13 @@ def _size(bodies, body, lever, normal, mem):
 
 
 @kernel
-def aim_at_velocities(c, q, w_old, gain, w, memory):
+def aim_at_velocities(c, q, w_old, gain, memory):
     """Velocity before the impact that restitution of contacts of the record refers to. Out: aim (each), grip, which is all of it.
 
-    That of the start, with the change by forces until the gap is closed; w for contacts without impulse so far, and 0 for those that
-    carried in the last step, too.
+    That of the start, with the change by forces until the gap is closed; 0 for contacts that persist. It has the sign that it has: as
+    ``P . (u + e u^-) = 0`` and P is ``W^-1`` of the jump, ``P . u^- <= 0`` over all contacts, so that one e for all takes the energy
+    ``-(1 - e) P . u^- / 2``. If e counted for approach alone, a contact that opens, and is struck through others, would be stopped by
+    an impulse that does the work ``P u^- / 2 > 0``.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
@@ -280,17 +297,14 @@ def aim_at_velocities(c, q, w_old, gain, w, memory):
         work[c.grip + i] = 1.0
     # 2. contacts that rebound
     for i in range(imem[c.n] if rebounds(c, mem) else 0):
-        carries = mem[c.lam + c.each * i] != 0.0
         # a persistent contact does not impact
-        if carries and work[c.new_last + c.each * i] > 0.0:
+        if mem[c.lam + c.each * i] != 0.0 and work[c.new_last + c.each * i] > 0.0:
             continue
         a, b = locate(c, i, q, memory, frame, lever)
-        relative_velocity(c.each, a, b, frame, lever, w_old if carries else w, u)
+        relative_velocity(c.each, a, b, frame, lever, w_old, u)
         relative_velocity(c.each, a, b, frame, lever, gain, more)
-        # restitution along the normal refers to approach only, along tangents to slip either way
         for k in range(min(c.each, 3)):
-            speed = u[k] + (work[c.new_before + i] * more[k] if carries else 0.0)
-            work[c.aim + c.each * i + k] = restitution(c, k, mem) * (min(speed, 0.0) if k == 0 else speed)
+            work[c.aim + c.each * i + k] = restitution(c, k, mem) * (u[k] + work[c.new_before + i] * more[k])
 
 
 @kernel

@@ -30,6 +30,7 @@ from nsds.model.layout import table
 from nsds.schemes.lagrangian.generalised_alpha import Options, weights_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
+from nsds.schemes.problem.smooth_work import of_smooth
 from nsds.schemes.rigid import blocks, branches, forces, passing, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
@@ -211,7 +212,7 @@ def _work_beyond_reason(n_contacts, h, s, memory):
             work[places.force + k] = work[p.f + k]
         done += kinetic_energy(body, p.w_end + at, memory) - kinetic_energy(body, p.w_free + at, memory)
     energy, expected, turn = branches.measure(h, p.size, p.w_free, p.w_end, form.bodies, memory)
-    bound += branches.of_smooth(expected, energy) if is_smooth else (_LOST + _OF_TURN * turn) * energy
+    bound += of_smooth(expected, energy) if is_smooth else (_LOST + _OF_TURN * turn) * energy
     return abs(done) / energy if abs(done) > bound else 0.0
 
 

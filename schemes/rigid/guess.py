@@ -14,16 +14,16 @@ from nsds.schemes.rigid import collisions as contacts
 from nsds.solvers.contact.signature import EQUATION, Cone, law_error, most_hidden
 
 _LEAST = 2.0**-400  # of the sum of squares of q: below it squares of residuals may be subnormal
-_STEADY = 0.1  # of the tolerance: change of velocity in a step of contacts among which many impulses are solutions
+STEADY = 0.1  # of the tolerance: change of velocity in a step of contacts among which many impulses are solutions
 
 
 @kernel
 def error(aim, n, collisions, p, memory):
-    """(At least the `merit` of n contacts with impulses r, whose sum is p, infinity where rounding may hide more than aim; is_steady).
+    """(At least the `merit` of n contacts with impulses r, whose sum is p, infinity where rounding may hide more than aim; change).
 
-    u is that of ``w_free + M_hat^-1 p``, and scales are bounded by norms, ``|W_ij| <= ||H_i|| ||M_hat^-1|| ||H_j||``. is_steady: whether
-    velocities of closed contacts change by at most a share of aim. Impulses that have corrected a velocity in the last step would
-    change it again. Out: u. Work: w_end, rhs.
+    u is that of ``w_free + M_hat^-1 p``, and scales are bounded by norms, ``|W_ij| <= ||H_i|| ||M_hat^-1|| ||H_j||``. change: of the
+    normal velocities of closed contacts, relative likewise. Impulses that have corrected a velocity in the last step would change it
+    again: those are kept whose change is at most `STEADY` of the tolerance. Out: u, rhs. Work: w_end.
     """
     work, iwork = memory.work, memory.iwork
     d, m, s, size, scale, change, has_equations = p.d, p.n_bodies, 0.0, 0.0, 0.0, 0.0, False
@@ -69,8 +69,8 @@ def error(aim, n, collisions, p, memory):
         scale = max(scale, of_point, of_turn)
     # 3. equations and tiny velocities need the accurate residual of the matrix
     if has_equations or not size > _LEAST:
-        return math.inf, False
-    is_steady, size = change <= (_STEADY * aim) ** 2 * size, math.sqrt(size)
+        return math.inf, math.inf
+    size = math.sqrt(size)
     # a residual that rounding may hide is not trusted
     is_sound = most_hidden(1.0 / size, mu, scale, q, r) <= aim
-    return math.sqrt(s) / size if is_sound else math.inf, is_steady
+    return math.sqrt(s) / size if is_sound else math.inf, math.sqrt(change) / size

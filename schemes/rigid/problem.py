@@ -28,10 +28,9 @@ from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
-from nsds.solvers.bodies import rigid, slabs
+from nsds.solvers.bodies import newton, rigid, slabs
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
-from nsds.solvers.contact.auto import address_of_newton_ac as address_of_newton
-from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit, problem_of
+from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, largest, merit, problem_of
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
 # Offsets into the work memory of a member, and sizes. Extents: n bodies, c contacts that there is room for, N blocks, d components of a
@@ -56,10 +55,10 @@ PLAN = table(
     "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs",
     # 5. solvers. W (d d per block of the pattern): the Delassus matrix; info: (iterations, residual, ...); scratch and its sizes of the
     # method with a matrix and of the sweeps
-    "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
+    "W", "info", "solver", "n_solver", "sweeper", "n_sweeper", "newton", "n_newton",
     # 6. structure (integers). body (2 N): bodies of a block; disk (N): number of tangents; begin: first block of an interaction, or -1;
     # first (n + 1), linked (2 N): blocks of each body; row, column: pattern of W; scratch of solvers and its sizes
-    "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
+    "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper", "inewton", "n_inewton",
     # which (2 c): number of a contact in its collisions, and these; pair (2 c): its bodies; place (c): order in which contacts are swept;
     # slab (n), counts, groups: contacts that can be swept at the same time
     "which", "pair", "place", "slab", "counts", "groups",
@@ -100,6 +99,10 @@ class Options(NamedTuple):
     is_half: float  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
 
 
+_STEPS = 100.0  # of Newton's method on the graph of the bodies, and its work in sweeps over all contacts: where sweeps fail,
+_BUDGET, _BRIEF_BUDGET, _DEARER = 1000.0, 300.0, 4.0  # and after these; and how much more a sweep takes with rolling friction
+_HELD, _HOLDS, _COLD = 1e-6, 1e-3, 0.5  # residuals, relative likewise, of impulses that are kept, that nearly hold, and of none at rest
+_FILL = 64  # blocks of factors on the graph of the bodies, for each body
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
@@ -111,7 +114,7 @@ _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the
 _OWED = 1e-2  # residual of sweeps without a requested tolerance, relative to the velocities of contacts without impulses,
 _QUICK = 10.0  # and sweeps within which they must reach a hundredth of it to continue
 _TRIED = 60.0  # sweeps before a method with a matrix, if there is room for one
-_AT_REST, _SETTLING = 1e-2, 25.0  # velocities of contacts, relative likewise, of bodies at rest, and Newton's iterations for these
+_AT_REST = 1e-2  # velocities of contacts, relative likewise, of bodies at rest
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and number of chunks
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
 # Problems nearly solved, up to so many times the tolerance, are solved to a share of it, if sweeps halve the residual in so many of them:
@@ -140,8 +143,11 @@ def reserve(lists, options, method, work, iwork, n_members):
     n_rows = max(limit, n_blocks)
     work.place(plan, lost=1, h_size=2 * n, worth=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
-    work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
-    work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size, kept=2 * limit)
+    # rows of contacts are needed by methods with a matrix alone, that of Delassus or that of the bodies
+    on_graph = n_contacts > 0 and _is_graph_kept(name, stride, n_contacts + n_blocks, d, n, n_members)
+    n_stated = max(n_rows, n_contacts) if on_graph else n_rows
+    work.place(plan, H=12 * d * n_stated, G=12 * d * n_rows, diagonal=d * n_stated, rhs=d * n_stated)
+    work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), W=d * d * column.size, kept=2 * limit)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     # without turning equations E and H are the same rows; v_mid is v_k unless a scheme has a better value
     work.place(plan, solver=floats)
@@ -171,6 +177,11 @@ def reserve(lists, options, method, work, iwork, n_members):
         work.place(plan, sweeper=floats)
         iwork.place(plan, isweeper=integers)
         plan["n_sweeper"], plan["n_isweeper"] = floats, integers
+    if on_graph:
+        floats, integers = newton.work_size(d, n_contacts + n_blocks, n, _most_fill(n))
+        work.place(plan, newton=floats)
+        iwork.place(plan, inewton=integers)
+        plan["n_newton"], plan["n_inewton"] = floats, integers
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
     passing.reserve(lists, plan, work, iwork, n_members)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
@@ -197,6 +208,18 @@ def _limit(name, n_blocks, n_contacts, d, n_members):
         return 0 if name == "bodies" else n_blocks
     dense = max(_FEW, min(_DENSE, int(np.sqrt(_WORDS / (4 * d * d * n_members)))))
     return n_blocks + min(n_contacts, dense - n_blocks) if n_blocks < dense else 0
+
+
+def _most_fill(n_bodies):
+    """Blocks above the diagonal of factors of the graph of the bodies, for which there is room."""
+    return min(n_bodies * (n_bodies - 1) // 2, _FILL * n_bodies)
+
+
+def _is_graph_kept(name, stride, n_stated, d, n_bodies, n_members):
+    """Whether there is room for Newton's method on the graph of the bodies, of the default and many contacts."""
+    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEW:
+        return False
+    return n_members * (newton.work_size(d, n_stated, n_bodies, _most_fill(n_bodies))[0] + 12 * d * n_stated) <= _WORDS
 
 
 def _is_linear(lists, options):
@@ -717,53 +740,40 @@ def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, want
 
 @kernel
 def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
-    """`solve_blocks` of many contacts without a requested tolerance: sweeps to `_OWED`; bodies at rest by Newton's method if possible.
-
-    Work: W.
-    """
+    """`solve_blocks` of many contacts without a requested tolerance: sweeps to `_OWED`; bodies at rest by Newton's method if possible."""
     work = memory.work
     p = s.plan[0]
-    # 1. the guess is kept: Newton's method at rest starts from it, not from what sweeps have made of it
-    has_room, speed, quick = n <= p.limit, contact_speed(p.w, n, p, memory), _QUICK if is_new else 0.0
-    r, guess = view(work, p.r, p.d * n), view(work, p.W, p.d * n if has_room else 0)
-    for i in range(guess.size):
-        guess[i] = r[i]
-    # 2. sweeps; few of them if a matrix can take over, since hard problems cost many
-    few = changed(options, options.tol, _TRIED if has_room and options.max_iter == 0.0 else options.max_iter, 0.0)
-    status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, memory)
-    # 3. sweeps have failed: matrix
-    if has_room and can_go_on(status):
-        note_lost(p, options, work)
-        return solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)
-    # 4. at rest: residuals of the sweeps add up from step to step, so that a pile would creep
-    if has_room and status == CONVERGED and work[p.info + 1] > options.enough and speed <= _AT_REST * work[p.info + 2]:
-        _settle(n, s, options, guess, memory)
-    return status
-
-
-@kernel
-def _settle(n, s, options, guess, memory):
-    """Contacts of bodies at rest by Newton's method, from the guess, so that they stay in place; r is restored if it is no better.
-
-    In/out: r, p, info. Work: sweeper.
-    """
-    work = memory.work
-    p, solver = s.plan[0], address_of_newton()
-    if solver == 0:
-        return
-    r, kept, left, lost = view(work, p.r, p.d * n), view(work, p.sweeper, p.d * n), work[p.info + 1], work[p.lost]
-    # swap in the guess, and keep the answer of the sweeps
-    for i in range(r.size):
-        kept[i], r[i] = r[i], guess[i]
-    brief = changed(options, options.tol, _SETTLING, 0.0)
-    solve_with_matrix(True, options.tol, n, 0, s, solver, brief, math.inf, 1.0, memory)
-    work[p.lost] = lost
-    # no better, or NaN: restore
-    if not work[p.info + 1] <= left:
-        for i in range(r.size):
-            r[i] = kept[i]
-        work[p.info + 1] = left
+    speed, scale = contact_speed(p.w, n, p, memory), contact_speed(p.w_free, n, p, memory)
+    is_at_rest, has_tried, status, left = speed <= _AT_REST * scale, p.n_newton == 0, UNSUITED, math.inf
+    # 1. at rest the impulses of the last step, without any matrix
+    if is_at_rest:
         total_impulse(n, 0, p, memory)
+        left, change = guess.error(options.enough, n, s.collisions, p, memory)
+        work[p.info], work[p.info + 1] = 0.0, left
+        if left <= _HELD and change <= guess.STEADY * _HELD:
+            return CONVERGED
+    # 2. rest that few contacts carry, or that these nearly hold, or that has none yet; and rolling friction, over which sweeps take long
+    is_cold = is_at_rest and left >= _COLD and largest(view(work, p.r, p.d * n)) == 0.0
+    if not has_tried and ((is_at_rest and n <= p.limit) or left <= _HOLDS or is_cold or p.d == 5):
+        tol, held = (options.tol, _SHARE * _HELD) if is_at_rest else (options.enough, _OWED)
+        has_tried, status = True, _solve_on_graph(n, tol, held, _BUDGET, s, memory)
+    # 3. sweeps, few of them if another method can take over, since hard problems cost many
+    is_last, quick = options.max_iter != 0.0 or (has_tried and n > p.limit), _QUICK if is_new else 0.0
+    if status != CONVERGED:
+        few = changed(options, options.tol, options.max_iter if is_last else _TRIED, 0.0)
+        status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, memory)
+        # their residuals would add up from step to step at rest, so that a pile would creep
+        if is_at_rest and not has_tried and status == CONVERGED and work[p.info + 1] > options.enough:
+            _solve_on_graph(n, options.tol, _SHARE * _HELD, _BRIEF_BUDGET, s, memory)
+    # 4. methods with a matrix, or all sweeps
+    if can_go_on(status) and not has_tried and _solve_on_graph(n, options.enough, _OWED, _BUDGET, s, memory) == CONVERGED:
+        status = CONVERGED
+    if can_go_on(status) and n <= p.limit:
+        note_lost(p, options, work)
+        status = solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)
+    elif can_go_on(status) and not is_last:
+        status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, memory)
+    return status
 
 
 @kernel
@@ -784,13 +794,13 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
 
     aim: the tolerance requested of the method, unless equations want less.
     """
-    p, left, is_steady = s.plan[0], math.inf, False
+    p, left, change = s.plan[0], math.inf, math.inf
     # the residual at the guess is found without the matrix; at rest, most steps end here
     if n_blocks == 0 and p.at_once != 0 and p.bounded == 0:
         total_impulse(n_contacts, 0, p, memory)
-        left, is_steady = guess.error(aim, n_contacts, s.collisions, p, memory)
+        left, change = guess.error(aim, n_contacts, s.collisions, p, memory)
         memory.work[p.info], memory.work[p.info + 1] = 0.0, left
-    if left <= aim and is_steady:
+    if left <= aim and change <= guess.STEADY * aim:
         return CONVERGED
     is_near = left <= _NEARBY * aim
     return _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
@@ -803,24 +813,10 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
-    stated = blocks.Blocks(
-        view(work, p.H, 12 * d * n),
-        view(work, p.E, 12 * d * n),
-        view(work, p.diagonal, d * n),
-        view(iwork, p.body, 2 * n),
-        view(iwork, p.disk, n),
-        view(work, p.mu, 2 * n),
-        view(work, p.b, d * n),
-        view(work, p.r, d * n),
-    )
+    stated = _stated_rows(n, p, memory)
     disk, mu, r = stated.disk, stated.mu, stated.r
     # 1. rows of detected contacts, which the sweeps do without
-    for i in range(n_contacts):
-        each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
-        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
-        H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
-        contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
-        blocks.copy_rows(p, i, 1, stated)
+    _rows_of_contacts(n_contacts, s.collisions, p, stated, memory)
     # 2. scaling by M_hat, and free velocities q
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
@@ -841,7 +837,14 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         redundancy.make_consistent(n_equations, rank, p, q, memory)
     # 4. proximal term: methods for contacts want a regular matrix
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
-    # 5. pattern of W, if it is not the full one, then its blocks
+    # 5. many contacts beside equations on the graph of the bodies, where these need not be solved as finely as those
+    if p.n_newton > 0 and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0:
+        fine = max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))
+        own = newton.Options(aim, aim, fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
+        if _newton_on_graph(own, stated, q, p, memory) == CONVERGED:
+            total_impulse(n_contacts, n_blocks, p, memory)
+            return CONVERGED
+    # 6. pattern of W, if it is not the full one, then its blocks
     if row[n] == 0 and not blocks.full_pattern(n, stated.body, s.bodies, row, view(iwork, p.column, p.room)):
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
         blocks.link(n, stated.body, m, s.bodies, first, linked)
@@ -850,10 +853,10 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     blocks.assemble(d, stated, G, row, column, W)
     problem = problem_of((disk, mu, row, column, W, q))
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
-    # 6. accuracy: the tighter of contacts and equations, but not below rounding
+    # 7. accuracy: the tighter of contacts and equations, but not below rounding
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, problem, r, u)), _CLOSEST)
-    # 7. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
+    # 8. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
     status = UNSUITED
@@ -865,11 +868,71 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         status = call_solver(solver, (problem, own, r, u, info, spare, ispare))
     if info[1] > options.enough and info[1] * size_of(q) <= blocks.rounding(d, stated, view(work, p.w_free, 6 * m), _ULPS):
         info[1] = options.tol  # nothing moves against anything, and q is what rounding left
-    # 8. impulses: of sticking contacts that are linearly dependent those of the last step are kept
+    # 9. impulses: of sticking contacts that are linearly dependent those of the last step are kept
     note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     total_impulse(n_contacts, n_blocks, p, memory)
     return CONVERGED if info[1] <= options.enough else status
+
+
+@tiny
+def _rows_of_contacts(n, collisions, p, stated, memory):
+    """Rows of the n detected contacts. Out: H, E, diagonal of stated."""
+    work, d = memory.work, p.d
+    for i in range(n):
+        each = collisions[memory.iwork[p.which + p.n_contacts + memory.iwork[p.place + i]]].each
+        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
+        H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), stated.disk[i] == EQUATION
+        contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
+        blocks.copy_rows(p, i, 1, stated)
+
+
+@tiny
+def _stated_rows(n, p, memory):
+    """The n contacts and blocks of a problem with rows of all."""
+    work, d = memory.work, p.d
+    return blocks.Blocks(
+        view(work, p.H, 12 * d * n),
+        view(work, p.E, 12 * d * n),
+        view(work, p.diagonal, d * n),
+        view(memory.iwork, p.body, 2 * n),
+        view(memory.iwork, p.disk, n),
+        view(work, p.mu, 2 * n),
+        view(work, p.b, d * n),
+        view(work, p.r, d * n),
+    )
+
+
+@kernel
+def _solve_on_graph(n, tol, enough, budget, s, memory):
+    """`solve` of n contacts by Newton's method on the graph of the bodies, to tol, or to enough where steps get no closer. In/out: r.
+
+    Returns its status: UNSUITED where the graph is too dense. Out: p, u, info.
+    """
+    work, p = memory.work, s.plan[0]
+    stated, q = _stated_rows(n, p, memory), view(work, p.rhs, p.d * n)
+    _rows_of_contacts(n, s.collisions, p, stated, memory)
+    for i in range(p.d * n):
+        stated.diagonal[i] = 0.0  # padding of contacts is 0 by their law
+    blocks.velocities(p.d, stated, view(work, p.w_free, 6 * p.n_bodies), q)
+    status = _newton_on_graph(
+        newton.Options(tol, enough, math.inf, _STEPS, budget * n * (1.0 if p.d == 3 else _DEARER)), stated, q, p, memory
+    )
+    total_impulse(n, 0, p, memory)
+    return CONVERGED if status != UNSUITED and work[p.info + 1] <= enough else status
+
+
+@kernel
+def _newton_on_graph(options, stated, q, p, memory):
+    """Status of `newton.newton` on a problem whose rows and free velocities are stated. In/out: r. Out: u, info."""
+    work = memory.work
+    inverse = view(work, p.inverse, p.stride * p.n_bodies)
+    given = newton.Problem(
+        int64(p.d), stated.disk, stated.mu, stated.body, stated.H, stated.E, stated.diagonal, q, int64(p.stride), inverse
+    )
+    u, info = view(work, p.u, q.size), view(work, p.info, N_INFO)
+    spare, ispare = view(work, p.newton, p.n_newton), view(memory.iwork, p.inewton, p.n_inewton)
+    return newton.call_newton(newton.address_of_newton(), (given, options, stated.r, u, info, spare, ispare))
 
 
 @tiny

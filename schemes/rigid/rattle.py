@@ -45,6 +45,7 @@ from nsds.model.joints import POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
+from nsds.schemes.problem.smooth_work import of_smooth
 from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
@@ -76,7 +77,7 @@ _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: negligible overlap, if c
 _OPEN = 1e-8  # of the coordinates: largest gap of joints at rest
 _PUSHED = 0.5  # of the friction of a contact: with less in the first half, separation dominates its impulse there
 _FAR_MORE = 10.0  # times the kinetic energy: no valid step adds so much
-_GAIN, _LEAST_GAIN = 0.1, 0.01  # of the kinetic energy: largest increase by joints and contacts in a step, and in one whose joints yield
+_GAIN = 0.01  # of the kinetic energy: largest increase by joints and contacts in a step
 _MORE = 1.01  # times the energy of rotation without contacts: less is the error of a step, which has both signs
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: smaller gaps count as closed
 
@@ -172,7 +173,7 @@ def step(t_new, s, calls, options, memory):
     if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
     # 4. middle: contacts and outputs at the new positions; impulses of contacts are set aside
-    is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, (_GAIN if way == p.v else _LEAST_GAIN) * before
+    is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, _GAIN * before
     was_closed = was_closed and way == p.v
     if was_closed:
         done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
@@ -549,7 +550,7 @@ def _beyond_reason(done, h, s, memory):
     """Work of joints in both halves, of the kinetic energy, where it is more than that of a smooth step on its branch; else 0."""
     form, p = s.motion, s.motion.plan[0]
     energy, expected, _ = branches.measure(h, p.size, s.plan[0].v_old, p.v, form.bodies, memory)
-    return abs(done) / energy if abs(done) > branches.of_smooth(expected, energy) else 0.0
+    return abs(done) / energy if abs(done) > of_smooth(expected, energy) else 0.0
 
 
 @kernel
@@ -614,7 +615,8 @@ def _does_anything_drive(s, memory):
 def _is_driven(h, gain, n_contacts, n_blocks, s, memory):
     """Whether joints and contacts have added that kinetic energy in the step: what both have done at its start turns with the bodies.
 
-    It is what forces and drives do not explain. p.v_old: velocities of the middle.
+    It is what forces and drives do not explain. Forces act on the velocities before an impact and after it for shares of the step that
+    nobody knows. p.v_old: velocities of the middle.
     """
     work = memory.work
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
@@ -630,10 +632,10 @@ def _is_driven(h, gain, n_contacts, n_blocks, s, memory):
         done += kinetic_energy(body, p.v + at, memory) - kinetic_energy(body, places.v_old + at, memory)
         _gyroscopic_moment(body, p.v_old + at, memory, kept, moment)
         for k in range(6):
-            given = h * work[p.f + at + k] + driven[at + k] + work[places.driven + at + k]
-            if k >= 3:
-                given -= h * moment[k - 3]  # which does no work
-            done -= 0.5 * given * (work[p.v + at + k] + work[places.v_old + at + k])
+            v, v_k = work[p.v + at + k], work[places.v_old + at + k]
+            pressed = h * (work[p.f + at + k] - (moment[k - 3] if k >= 3 else 0.0))  # the gyroscopic moment does no work
+            done -= 0.5 * (pressed + driven[at + k] + work[places.driven + at + k]) * (v + v_k)
+            gain += 0.5 * abs(pressed * (v - v_k))
     return done > gain
 
 
@@ -928,7 +930,11 @@ def _note_approach(t, s, options, functions, memory):
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            work[it.before + i] = contacts.time_to_close(h, mem[it.y + i], mem[it.ydot + i], row_velocity(0.0, it, i, gain, work))
+            u, more, speed = mem[it.ydot + i], row_velocity(0.0, it, i, gain, work), norm(view(w, 6 * it.a, 3))
+            speed += norm(view(w, 6 * it.b, 3)) if it.b != ABSENT else 0.0
+            work[it.before + i] = contacts.time_to_close(h, mem[it.y + i], u, more)
+            if blocks.first_row(it, i) == i and contacts.has_rebounded(u, more, speed):
+                work[it.last + i] = 0.0
     for k in range(form.collisions.size):
         contacts.note_approach(h, form.collisions[k], q, w, gain, memory)
 
@@ -1008,21 +1014,18 @@ def _aim_at_velocities(s, memory):
     work = memory.work
     form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
-    w, w_old, gain = view(work, p.w, 6 * m), view(work, s.plan[0].w_old, 6 * m), view(work, s.plan[0].gain, 6 * m)
+    w_old, gain = view(work, s.plan[0].w_old, 6 * m), view(work, s.plan[0].gain, 6 * m)
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            first = blocks.first_row(it, i)
-            carries, u = memory.mem[it.lam + first] != 0.0, 0.0
-            # velocity before the impact: of free contacts now; of impacting ones at the closing of the gap; 0 of persistent ones
-            if not carries:
-                u = row_velocity(work[it.rate + i], it, i, w, work)
-            elif not work[it.last + first] > 0.0:
+            first, u = blocks.first_row(it, i), 0.0
+            # velocity before the impact: at the closing of the gap, 0 of persistent contacts
+            if memory.mem[it.lam + first] == 0.0 or not work[it.last + first] > 0.0:
                 u = row_velocity(work[it.rate + i], it, i, w_old, work) + work[it.before + first] * row_velocity(0.0, it, i, gain, work)
-            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, memory.mem) * (min(u, 0.0) if i == first else u)
+            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, memory.mem) * u
             work[it.grip + i] = 1.0
     for k in range(form.collisions.size):
-        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w, memory)
+        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, memory)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Contacts, stops and friction in a tree of joints: its one-step problem in the generalised velocities of the joints.
 
-With ``theta = A^-1 (g - S^T H^T r)``, g of `schemes.rigid.trees`, and velocities ``w - D theta``, the laws are stated for
+With ``A theta = S^T (z - H^T r)``, z the balance of the bodies without laws, and velocities ``w - D theta``, the laws are stated for
 
-    u = W r + q,    W = H D A^-1 S^T H^T,    q = H (w - D A^-1 g) + b
+    u = W r + q,    W = H D A^-1 S^T H^T,    q = H (w - D A^-1 S^T z) + b
 
 in blocks of d components, as in `schemes.rigid.blocks`; all blocks act on each other. Equations of joints are none of them.
 """
@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from nsds._jit import kernel, tiny, view
+from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.vectors import dot, dot_6
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem import friction
-from nsds.schemes.rigid import blocks, problem
+from nsds.schemes.rigid import articulated, blocks, problem
 from nsds.schemes.rigid.collisions import rows_of_contact
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
@@ -23,19 +23,19 @@ from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, change
 
 # n: unknowns; d: components of a block.
 PLAN = table(
-    # most: blocks that there is room for; left, right (n a component): H S and H D; response (n a component): A^-1 S^T H^T
-    "most", "left", "right", "response",
+    # most: blocks that there is room for; left, right (n a component): their rows in the joints, see `articulated.add_left`
+    "most", "left", "right",
     # W (d most, d most): Delassus matrix, in blocks; rhs: q; scratch of the solver, its pattern
     "W", "rhs", "solver", "n_solver", "row", "column",
     # group (2 a block): of both sides, ABSENT for an immovable side, and for the second one if both agree; kept: see
     # `nsds.schemes.problem.friction`
     "group", "isolver", "n_isolver", "kept",
 )  # fmt: skip
-GROUP = table("origin", "size")  # unknowns connected by joints and forces: the first one, their number
+# Connected by joints and forces: unknowns, the first one and their number, and links.
+GROUP = table("origin", "size", "link", "links")
 _MOST = 24
 _MANY = 3  # blocks from which some may carry the load of others
 _LEVELS, _LEVEL = 200, 1e-5  # rounds of `_level`, and change, relative to the largest impulse, at which it has converged
-_PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
 _HELD = 1e-9  # relative to the largest entry of a block without joints: smaller ones are blocked by joints, but for rounding
 
 
@@ -50,7 +50,7 @@ def reserve(lists, method, n, work, iwork):
         floats, integers = method.work_size(d, np.arange(most + 1) * most, np.tile(np.arange(most), most))
         work.place(
             plan,
-            **dict.fromkeys(("left", "right", "response"), d * most * n),
+            **dict.fromkeys(("left", "right"), d * most * n),
             W=(d * most) ** 2,
             rhs=d * most,
             solver=floats,
@@ -99,37 +99,31 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, memory):
 
 @kernel
 def respond(is_start, n_contacts, n_laws, s, tree, memory):
-    """Response to impulses of laws, A factorised: with columns S, at the start of a half, or D. Out: left, right, response, W, diagonal.
+    """Delassus matrix of the laws, A factorised: with columns S, at the start of a half, or D. Out: W, diagonal, group.
 
     Tangents along which joints allow no motion become padding, as that out of the plane of planar bodies. False if this applies to a
     normal, whose impulse joints may carry or not.
     """
     work, iwork = memory.work, memory.iwork
-    p, plan, n = s.plan[0], tree.contacts[0], tree.plan[0].n
-    # 1. rows in the unknowns of the joints
-    count, d, A = n_contacts + n_laws, s.plan[0].d, view(work, tree.plan[0].A, n * n)
-    right, W = plan.left if is_start else plan.right, plan.W
+    p, plan, n, d, count, W = s.plan[0], tree.contacts[0], tree.plan[0].n, s.plan[0].d, n_contacts + n_laws, tree.contacts[0].W
+    # 1. rows in the joints, and W: only rows that share a group are coupled; padding acts on nothing
     _find_groups(count, p, tree, iwork)
-    _project(True, count, p, tree, plan.left, memory)
-    if not is_start:
-        _project(False, count, p, tree, plan.right, memory)
-    # 2. W, column by column: A^-1 by groups, and only rows that share a group are coupled
+    for a in range(d * count):
+        _state_row(is_start, a, view(work, plan.left + n * a, n), view(work, plan.right + n * a, n), p, tree, memory)
     for i in range((d * count) ** 2):
         work[W + i] = 0.0
     for b in range(d * count):
-        for side in range(2):
+        for side in range(2 if not work[p.diagonal + b] > 0.0 else 0):
             k = iwork[plan.group + 2 * (b // d) + side]
-            if k == ABSENT:
-                continue
-            first, size = tree.groups[k].origin, tree.groups[k].size
-            _substitute_group(n, first, size, A, view(work, plan.left + n * b, n), view(work, plan.response + n * b, n))
-            response = view(work, plan.response + n * b + first, size)
-            for i in range(count):
+            for i in range(count if k != ABSENT else 0):
                 if iwork[plan.group + 2 * i] == k or iwork[plan.group + 2 * i + 1] == k:
-                    for a in range(d):
-                        to = W + ((i * count + b // d) * d + a) * d + b % d
-                        work[to] += _dot(size, view(work, right + n * (d * i + a) + first, size), response)
-    # 3. padding, by comparison with the response of the bodies without joints
+                    first = tree.groups[k].origin
+                    response = view(work, plan.left + n * b + first, tree.groups[k].size)
+                    for a in range(d * i, d * i + d):
+                        work[W + ((i * count + b // d) * d + a % d) * d + b % d] += _dot(response, work, plan.right + n * a + first)
+    if tree.plan[0].n_apart > 0 and not is_start:
+        articulated.correct_by_forces_apart(d * count, plan.left, plan.right, d, W, tree, memory)
+    # 2. padding, by comparison with the response of the bodies without joints
     is_free = True
     for k in range(count):
         own, largest = W + (k * count + k) * d * d, 0.0
@@ -142,16 +136,60 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
     return is_free
 
 
+@tiny
+def _state_row(is_start, row, left, right, p, tree, memory):
+    """A row of H in the joints, 0 of padding. Without motion A is symmetric, and right is what acts on the joints."""
+    x = stack(6)
+    for c in range(left.size):
+        left[c] = right[c] = 0.0
+    for side in range(2 if not memory.work[p.diagonal + row] > 0.0 else 0):
+        at, H = _link_of(memory.iwork[p.body + 2 * (row // p.d) + side], tree, memory.iwork), p.H + 12 * row + 6 * side
+        if at == ABSENT:
+            continue
+        if not is_start:
+            for l in range(6):
+                x[l] = memory.work[H + l]
+            articulated.add_right(at, x, right, tree, memory)
+        for l in range(6):
+            x[l] = memory.work[H + l]
+        articulated.add_left(at, x, right if is_start else view(memory.work, tree.plan[0].theta, left.size), left, tree, memory)
+
+
+@tiny
+def _dot(x, work, y):
+    """``x . work[y:]``."""
+    total = 0.0
+    for c in range(x.size):
+        total += x[c] * work[y + c]
+    return total
+
+
+@tiny
+def _along(row, p, tree, memory):
+    """``H D theta`` of one row."""
+    total = 0.0
+    for side in range(2):
+        at = _link_of(memory.iwork[p.body + 2 * (row // p.d) + side], tree, memory.iwork)
+        if at != ABSENT:
+            total += dot_6(view(memory.work, p.H + 12 * row + 6 * side, 6), view(memory.work, tree.links[at].motion, 6))
+    return total
+
+
+@tiny
+def _link_of(body, tree, iwork):
+    """Link of a body, ABSENT of one that nothing moves."""
+    return iwork[tree.plan[0].row_of + body] if body >= 0 else ABSENT
+
+
 @kernel
 def is_contradicted(n_contacts, n_laws, scale, bearable, s, tree, memory):
     """Whether a contact that is to separate, b < 0, cannot move along its normal, after a `respond` with D that is False.
 
     Neither impulses nor joints change its velocity ``H w + b`` to first order, which is below 0 by most of b, and by more than the
-    share ``bearable`` of the velocities present, whose energy is half of scale. Work: theta.
+    share ``bearable`` of the velocities present, whose energy is half of scale.
     """
     work, iwork = memory.work, memory.iwork
-    p, plan, n, count = s.plan[0], tree.contacts[0], tree.plan[0].n, n_contacts + n_laws
-    A, x, least, total = view(work, tree.plan[0].A, n * n), view(work, tree.plan[0].theta, n), 0.0, 0.0
+    p, plan, n, count, least, total = s.plan[0], tree.contacts[0], tree.plan[0].n, n_contacts + n_laws, 0.0, 0.0
     H, w = view(work, p.H, 12 * p.d * count), view(work, p.w, 6 * p.n_bodies)
     for k in range(n_contacts):
         # scale of motion, by all contacts
@@ -163,8 +201,9 @@ def is_contradicted(n_contacts, n_laws, scale, bearable, s, tree, memory):
         for side in range(2):
             group = iwork[plan.group + 2 * k + side]
             if group != ABSENT:
-                first, right = tree.groups[group].origin, view(work, plan.right + n * row, n)
-                moves += abs(_substitute_group(n, first, tree.groups[group].size, A, right, x))
+                first = tree.groups[group].origin
+                motion = _dot(view(work, plan.left + n * row + first, tree.groups[group].size), work, plan.right + n * row + first)
+                moves += abs(motion)
         u = blocks.velocity(work[p.b + row], row, iwork[p.body + 2 * k], iwork[p.body + 2 * k + 1], H, w)
         if moves <= _HELD * size and u < 0.5 * work[p.b + row] < 0.0:
             least = min(least, u)
@@ -177,19 +216,9 @@ def _find_groups(count, p, tree, iwork):
     plan = tree.contacts[0]
     for k in range(count):
         for side in range(2):
-            body = iwork[p.body + 2 * k + side]
-            at = iwork[tree.plan[0].row_of + body] if body >= 0 else ABSENT
+            at = _link_of(iwork[p.body + 2 * k + side], tree, iwork)
             group = tree.links[at].group if at != ABSENT else ABSENT
             iwork[plan.group + 2 * k + side] = ABSENT if side == 1 and group == iwork[plan.group + 2 * k] else group
-
-
-@tiny
-def _dot(n, x, y):
-    """``x . y`` of n numbers."""
-    s = 0.0
-    for i in range(n):
-        s += x[i] * y[i]
-    return s
 
 
 @tiny
@@ -207,37 +236,19 @@ def _without_joints(k, a, s, memory):
 
 
 @kernel
-def _project(is_left, count, p, tree, out, memory):
-    """``H S``, or ``H D``, by components."""
-    work, iwork = memory.work, memory.iwork
-    n, d = tree.plan[0].n, p.d
-    for a in range(d * count):
-        for c in range(n):
-            work[out + n * a + c] = 0.0
-        for side in range(2):
-            body = iwork[p.body + 2 * (a // d) + side]
-            at = iwork[tree.plan[0].row_of + body] if body >= 0 else ABSENT
-            link, H = tree.links[max(at, 0)], view(work, p.H + 12 * a + 6 * side, 6)
-            for c in range(link.columns if at != ABSENT else 0):
-                column = view(work, (link.S if is_left else link.D) + 6 * c, 6)
-                work[out + n * a + iwork[link.path + c]] += dot_6(H, column)
-
-
-@kernel
 def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memory):
-    """``theta = A^-1 g`` with impulses by the laws, and g minus their effect. Returns (status, ``g . theta``).
+    """``A theta = S^T z`` with impulses by the laws, and z minus these. Returns (status, ``z . S theta``).
 
-    is_start: w is 0, and its columns are S; is_first: r is that of the last step. Out: r, theta, info. In/out: g.
+    is_start: w is 0, and its columns are S; is_first: r is that of the last step. Out: r, theta, motion, info. In/out: z.
     """
     work, iwork = memory.work, memory.iwork
-    p, plan, n, d, count = s.plan[0], tree.contacts[0], tree.plan[0].n, s.plan[0].d, n_contacts + n_laws
-    A, g, theta = view(work, tree.plan[0].A, n * n), view(work, tree.plan[0].g, n), view(work, tree.plan[0].theta, n)
+    p, plan, d, count = s.plan[0], tree.contacts[0], s.plan[0].d, n_contacts + n_laws
     q, r, u = view(work, plan.rhs, d * count), view(work, p.r, d * count), view(work, p.u, d * count)
     row, column, W = view(iwork, plan.row, count + 1), view(iwork, plan.column, count**2), view(work, plan.W, (d * count) ** 2)
     disk, mu, body = view(iwork, p.disk, count), view(work, p.mu, 2 * count), view(iwork, p.body, 2 * count)
-    H, w, right = view(work, p.H, 12 * d * count), view(work, p.w, 6 * p.n_bodies), plan.left if is_start else plan.right
+    H, w = view(work, p.H, 12 * d * count), view(work, p.w, 6 * p.n_bodies)
     # 1. motion without laws, and q of each component by it
-    substitute(n, tree.groups, A, g, theta)
+    articulated.solve_all(is_start, tree, memory)
     for k in range(count):
         row[k + 1] = count * (k + 1)
         for j in range(count):
@@ -245,11 +256,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
         for a in range(d * k, d * k + d):
             share = W[(k * count + k) * d * d + a % d * (d + 1)] if work[p.diagonal + a] > 0.0 else 1.0
             q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of padding is in units of r
-            for side in range(2):
-                group = iwork[plan.group + 2 * k + side]
-                if group != ABSENT:
-                    first, size = tree.groups[group].origin, tree.groups[group].size
-                    q[a] -= _dot(size, view(work, right + n * a + first, size), view(theta, first, size))
+            q[a] -= _along(a, p, tree, memory)
     row[0] = 0
     # 2. guess: of several contacts that could carry the same load, all do
     kept = view(work, plan.kept, 2 * count)
@@ -269,19 +276,13 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
         if work[p.diagonal + d * k] == 0.0 and not r[d * k] * own > u[d * k]:
             for a in range(d * k, d * k + d):
                 r[a] = 0.0
-    # 5. theta and g with the impulses
+    # 5. motion with the impulses
     for a in range(d * count):
         for side in range(2):
-            group = iwork[plan.group + 2 * (a // d) + side]
-            first = tree.groups[group].origin if group != ABSENT else 0
-            for c in range(first, first + (tree.groups[group].size if group != ABSENT else 0)):
-                theta[c] -= work[plan.response + n * a + c] * r[a]
-                g[c] -= work[plan.left + n * a + c] * r[a]
-    # 6. energy of the correction
-    energy = 0.0
-    for c in range(n):
-        energy += g[c] * theta[c]
-    return status, energy
+            at = _link_of(body[2 * (a // d) + side], tree, iwork)
+            for l in range(6 if at != ABSENT else 0):
+                work[tree.links[at].z + l] -= work[p.H + 12 * a + 6 * side + l] * r[a]
+    return status, articulated.solve_all(is_start, tree, memory)
 
 
 @kernel
@@ -322,49 +323,3 @@ def _stay_in_cone(is_given, mu, r, change):
     size = math.sqrt(x * x + y * y)
     share = limit / size if size > limit else 1.0
     change[1], change[2] = share * x - r[1], share * y - r[2]
-
-
-@kernel
-def factorise(n, groups, A):
-    """``A <- L U`` without pivoting, by groups, nearly symmetric and positive definite; False at a pivot that is rounding.
-
-    In/out: A (n, n), of which only entries within a group count; of U 1 / pivots.
-    """
-    for which in range(groups.size):
-        first, end = groups[which].origin, groups[which].origin + groups[which].size
-        for k in range(first, end):
-            least = _PIVOT * abs(A[n * k + k])
-            for j in range(first, k):
-                factor = A[n * k + j] * A[n * j + j]
-                A[n * k + j] = factor
-                for i in range(j + 1, end if factor != 0.0 else 0):
-                    A[n * k + i] -= factor * A[n * j + i]
-            if not A[n * k + k] > least:
-                return False
-            A[n * k + k] = 1.0 / A[n * k + k]
-    return True
-
-
-@kernel
-def substitute(n, groups, A, g, x):
-    """``x = (L U)^-1 g``; returns ``g . x``."""
-    energy = 0.0
-    for which in range(groups.size):
-        energy += _substitute_group(n, groups[which].origin, groups[which].size, A, g, x)
-    return energy
-
-
-@tiny
-def _substitute_group(n, first, size, A, g, x):
-    """`substitute` for the unknowns of a group."""
-    energy = 0.0
-    for k in range(first, first + size):
-        x[k] = g[k]
-        for j in range(first, k):
-            x[k] -= A[n * k + j] * x[j]
-    for k in range(first + size - 1, first - 1, -1):
-        for j in range(k + 1, first + size):
-            x[k] -= A[n * k + j] * x[j]
-        x[k] *= A[n * k + k]
-        energy += g[k] * x[k]
-    return energy

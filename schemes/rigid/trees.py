@@ -10,7 +10,8 @@ and few unknowns are left, and no equations. In the first half Newton's iteratio
 
 vanishes, by ``-h theta`` at a time. From the world on, joints give the rotation Q of a body in the step, ``Q_i = Q_parent E``, and its
 displacement; these give its velocities, ``h omega = log(Q)``. So ``D = dw/d(joints)`` are the columns of S at the new places, their
-rotations times ``dexp^-1(h omega)``. All is in inertial axes, relative to q_k: nothing cancels in a short step.
+rotations times ``dexp^-1(h omega)``. All is in inertial axes, relative to q_k: nothing cancels in a short step. A is factorised body by
+body (`nsds.schemes.rigid.articulated`): a step takes a time in proportion to their number.
 
 Impulses of joints on a body are the residual of its balance, minus what the bodies beyond it transmit. Rows of a joint split it by
 projection, as its directions are orthogonal.
@@ -27,7 +28,7 @@ from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
-from nsds.schemes.rigid import forces, loads, problem
+from nsds.schemes.rigid import articulated, forces, loads, problem
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid import tree_contacts as laws
 from nsds.schemes.rigid.bodies import rotational_matrix, subtract_turning, turn_block
@@ -35,18 +36,21 @@ from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.status import CONVERGED, INFEASIBLE, NEWTON
 
-# One row per movable body, none before its parent; links and joints as in Featherstone. k: unknowns on the path from the world.
+# One row per movable body, none before its parent, those of a group together; links and joints as in Featherstone.
 LINK = table(
     # body; parent: another body, above: its row, both ABSENT for the world, above also if the parent is fixed; joint: an interaction,
     # ABSENT for a free body; is_b: the body is B of its joint, along whose axes the point of the other one slides
     "body", "parent", "above", "joint", "is_b",
     # points: rows of the joint that hold a point, which come first; slides, turns: free translations and rotations; planar: in z = 0
     "points", "slides", "turns", "planar",
-    # first: first unknown of the joint; columns: number k of unknowns that move the body; path (k, integers): these; group: component of
-    # the graph of joints and forces
-    "first", "columns", "path", "group",
-    # work memory, inertial axes at q_k: S, D (6 k), columns of the motion at the start and at the iterate
-    "S", "D",
+    # first: first of the k unknowns of the joint; group: component of the graph of joints and forces; force: first interaction that is
+    # one between the body and its parent, ABSENT if none is
+    "first", "k", "group", "force",
+    # work memory, see `nsds.schemes.rigid.articulated`, inertial axes: S, D (6 k) and carry_S, carry_D (3), m, motion by the joint and with
+    # the parent at the start and at the iterate; T (9): dexp^-1 of the rotation of the step; P (6, 6), U, V (6 k), E (k, k): factors
+    "S", "D", "carry_S", "carry_D", "T", "P", "U", "V", "E",
+    # z, y (6): impulse on the body, and with what the bodies beyond hand on; u, motion (6): its motion, and its velocity by that
+    "z", "y", "u", "motion",
     # arm, lever (3), m: the point of the joint from the parent and from the body; axis (3, 3): of translations; pin (3): of the rotation;
     # shift (3), m, spin (3), rad: displacement and rotation that close the joint
     "arm", "lever", "axis", "pin", "shift", "spin",
@@ -55,16 +59,20 @@ LINK = table(
 )  # fmt: skip
 # Of all links, in the work memory.
 PLAN = table(
-    # n: unknowns; moved (n): displacement of the joints in the step, m or rad; A (n, n): factorised, regular: whether it is
-    "n", "moved", "A", "regular",
-    # g, theta (n): residual and correction; wrench (6), rotary (3, 3) of each body: impulse of joints and inertia; row (2 n): of a force
-    "g", "theta", "wrench", "rotary", "row",
-    # integers: joins: whether an interaction is a joint of the tree; row_of: link of each body
-    "joins", "row_of",
+    # n: unknowns; moved (n): displacement of the joints in the step, m or rad; regular: whether A has a factor
+    "n", "moved", "regular",
+    # theta (n): correction; wrench (6), rotary (3, 3) of each body: impulse of joints and inertia
+    "theta", "wrench", "rotary",
+    # integers: joins: whether an interaction is a joint of the tree; row_of: link of each body; next: of each interaction that is a force
+    # between a body and its parent, the next one of these bodies
+    "joins", "row_of", "next",
+    # forces between bodies that no joint connects: their number and that m of their rows; apart: which, apart_links (2 m): bodies of rows
+    "apart_forces", "n_apart", "apart", "apart_links",
+    # work memory: rows (12 m), left, right (n m), C (m, m) and share (2 m), see `nsds.schemes.rigid.articulated`
+    "rows", "left", "right", "C", "share",
 )  # fmt: skip
 
-_WORTH = 50  # squares of columns, summed over bodies with joints, for each equation: up to here trees are faster than equations
-_MOST = 200  # unknowns
+_APART = 12  # rows of forces between bodies that no joint connects: up to here trees are faster than equations
 _FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, the largest rotation of a body in a step
 _DRIVEN = 0.1  # of the energy present, which joints and laws may add: that of rotation in a step is a few hundredths
 _PATIENCE = 10  # Newton's iterations
@@ -78,7 +86,7 @@ _ORTHOGONAL = 1e-10  # by which products of directions may differ from 0 and 1
 
 @by_reference
 class Tables(NamedTuple):
-    """A tree; no links where joints form none, or one that is too large."""
+    """A tree; no links where joints form none."""
 
     links: np.ndarray
     plan: np.ndarray
@@ -93,38 +101,56 @@ def plant(lists, joints, method, work, iwork):
     """`Tables` of the tree of joints, see `joints_of`, for the default method; its work memory is reserved."""
     is_for_it = method.name == "auto" and not lists.bodies["coupled"].any()
     order, plan = _order(lists, joints if is_for_it else {}), np.zeros(1, PLAN)
-    # 1. links in the order of the groups: A is block-diagonal by group
+    # 1. links in the order of the groups
     group_of = _groups(lists, order)
     order.sort(key=lambda line: group_of[line[0]])
-    links, paths, n = np.zeros(len(order), LINK), [], 0
+    links, n = np.zeros(len(order), LINK), 0
     row_of, groups = np.full(lists.bodies.size, ABSENT), np.zeros(max(group_of.values(), default=-1) + 1, laws.GROUP)
-    # 2. columns of each link: those of its parent, then its own joint's
-    for link, (body, parent, joint, is_b, slides, turns) in zip(links, order, strict=True):
+    # 2. unknowns of each joint
+    for at, (body, parent, joint, is_b, slides, turns) in enumerate(order):
+        link, group = links[at], groups[group_of[body]]
         above = row_of[parent] if parent != ABSENT else ABSENT
-        paths.append([*(paths[above] if above != ABSENT else ()), *range(n, n + slides + turns)])
         link["body"], link["parent"], link["above"], link["joint"], link["is_b"] = body, parent, above, joint, is_b
-        link["slides"], link["turns"], link["first"], link["columns"] = slides, turns, n, len(paths[-1])
+        link["slides"], link["turns"], link["first"], link["k"], link["group"] = slides, turns, n, slides + turns, group_of[body]
         link["planar"] = lists.bodies["planar"][body]
         link["points"] = (2 if link["planar"] else 3) - slides
-        row_of[body], n = len(paths) - 1, n + slides + turns
-        link["group"] = group_of[body]
-        groups["size"][group_of[body]] += slides + turns
-    groups["origin"] = np.cumsum(groups["size"]) - groups["size"]
-    has_joint = links["joint"] != ABSENT
-    # 3. small trees only: A is dense within a group
-    n_equations = lists.interactions["m"][links["joint"][has_joint]].sum()
-    if not (0 < n <= _MOST and (links["columns"][has_joint] ** 2).sum() <= _WORTH * n_equations):
+        row_of[body], n = at, n + slides + turns
+        group["size"], group["links"] = group["size"] + slides + turns, group["links"] + 1
+    groups["origin"], groups["link"] = np.cumsum(groups["size"]) - groups["size"], np.cumsum(groups["links"]) - groups["links"]
+    # 3. forces: between a body and its parent, or apart
+    chain, apart, sides = _forces_of(lists, links, row_of)
+    if n == 0 or len(sides) > 2 * _APART:
         return Tables(np.zeros(0, LINK), plan, groups[:0], np.zeros(1, laws.PLAN))
     # 4. work memory
     sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "shift": 3, "spin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
-    for link, path in zip(links, paths, strict=True):
-        link["path"] = _store(iwork, path)
-        for name, size in ({"S": 6 * len(path), "D": 6 * len(path)} | sizes).items():
+    sizes |= {"carry_S": 3, "carry_D": 3, "T": 9, "P": 36, "z": 6, "y": 6, "u": 6, "motion": 6}
+    for link in links:
+        k = int(link["k"])
+        for name, size in (sizes | dict.fromkeys(("S", "D", "U", "V"), 6 * k) | {"E": k * k}).items():
             link[name] = work.reserve(size)
-    work.place(plan, moved=n, A=n * n, regular=1, g=n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
-    plan["n"], plan["row_of"] = n, _store(iwork, row_of)
+    m = len(sides) // 2
+    work.place(plan, moved=n, regular=1, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size)
+    work.place(plan, rows=12 * m, left=n * m, right=n * m, C=m * m, share=2 * m)
+    plan["n"], plan["row_of"], plan["next"] = n, _store(iwork, row_of), _store(iwork, chain)
+    plan["apart_forces"], plan["n_apart"], plan["apart"], plan["apart_links"] = len(apart), m, _store(iwork, apart), _store(iwork, sides)
     plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
     return Tables(links, plan, groups, laws.reserve(lists, method, n, work, iwork))
+
+
+def _forces_of(lists, links, row_of):
+    """(next of each interaction, interactions that are forces apart, links on both sides of each of their rows). Out: force."""
+    chain, apart, sides = np.full(lists.interactions.size, ABSENT), [], []
+    links["force"] = ABSENT
+    for number in np.flatnonzero(lists.interactions["law"] == FORCE):
+        it = lists.interactions[number]
+        ends = [row_of[it[side]] if it[side] != ABSENT else ABSENT for side in "ab"]
+        at = next((a for a, b in (ends, ends[::-1]) if a != ABSENT and links["above"][a] == b), ABSENT)
+        if at != ABSENT:
+            chain[number], links["force"][at] = links["force"][at], number
+        elif ends[0] != ends[1]:
+            apart.append(number)
+            sides += ends * int(it["m"])
+    return chain, apart, sides
 
 
 def _store(iwork, numbers):
@@ -272,7 +298,7 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, memory)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
-    _state_columns(True, tree.links, work)
+    articulated.state_columns(True, tree.links, work)
     _close(s, tree, memory)
     _guess(h, tree, work, w)
     # 2. Newton's iteration in the joints: places, forces, residual
@@ -324,7 +350,7 @@ def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, calls.functions, memory)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
-    _state_columns(True, tree.links, work)
+    articulated.state_columns(True, tree.links, work)
     scale = _energy_at_hand(options.h, s, tree, memory)
     # 2. residual of bodies at rest: theta is the whole velocity, so the problem is linear
     for i in range(6 * m):
@@ -336,7 +362,8 @@ def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     # 3. velocities, impulses of joints, residual
     for at in range(tree.links.size):
         link = tree.links[at]
-        _subtract_motion(link, link.S, plan, view(w, 6 * link.body, 6), memory)
+        for l in range(6):
+            w[6 * link.body + l] -= work[link.motion + l]
     plain.to_body(m, R, w, v)
     plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
     residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
@@ -526,74 +553,6 @@ def _add_turned(Q, a, sign, out):
         out[l] += 2.0 * sign * (Q[0] * once[l] + twice[l])
 
 
-# ------------------------------------------------------------------------------------------------------------------ unknowns
-
-
-@kernel
-def _state_columns(is_start, links, work):
-    """Velocities of the bodies by each unknown, at q_k or at the current configuration. Out: S, or D."""
-    for at in range(links.size):
-        link = links[at]
-        n_shared, columns = link.columns - link.slides - link.turns, view(work, link.S if is_start else link.D, 6 * link.columns)
-        # 1. arms at this configuration; the point slides along axes of B
-        Q, arm, lever, axis, turn = view(work, link.Q, 4), stack(3), stack(3), stack(3), stack(3)
-        above = links[link.above] if link.above != ABSENT else link
-        Q_above = view(work, above.Q, 4)
-        slides_on = Q if link.is_b != 0 else Q_above
-        slid = 0.0 if is_start else 1.0
-        for l in range(3):
-            lever[l] = work[link.lever + l] + (slid * work[link.slide + l] if link.is_b != 0 else 0.0)
-            arm[l] = work[link.arm + l] + (slid * work[link.slide + l] if link.is_b == 0 else 0.0)
-        if not is_start:
-            rotations.rotate(Q, lever, lever)
-            if link.above != ABSENT:
-                rotations.rotate(Q_above, arm, arm)
-        # 2. unknowns of the parent: carried over to the point of the joint and on to the centre
-        for c in range(n_shared):
-            column, given = view(columns, 6 * c, 6), view(work, (above.S if is_start else above.D) + 6 * c, 6)
-            cross(view(given, 3, 3), arm, turn)
-            for l in range(3):
-                column[l], column[3 + l] = given[l] + turn[l], given[3 + l] if link.turns < 3 else 0.0
-            cross(view(column, 3, 3), lever, turn)
-            for l in range(3):
-                column[l] -= turn[l]
-        # 3. translations of the joint
-        for c in range(link.slides):
-            column = view(columns, 6 * (n_shared + c), 6)
-            for l in range(3):
-                axis[l] = work[link.axis + 3 * c + l]
-                column[3 + l] = 0.0
-            if not is_start and (link.above != ABSENT or link.is_b != 0):
-                rotations.rotate(slides_on, axis, axis)
-            for l in range(3):
-                column[l] = axis[l] if link.is_b == 0 else -axis[l]
-        # 4. rotations of the joint, about its point
-        for c in range(link.turns):
-            column = view(columns, 6 * (n_shared + link.slides + c), 6)
-            for l in range(3):
-                axis[l] = work[link.pin + l] if link.turns == 1 else 1.0 if l == c else 0.0
-            if not is_start and link.turns == 1:
-                rotations.rotate(Q, axis, axis)
-            for l in range(3):
-                column[3 + l] = axis[l]
-            cross(lever, axis, column)
-
-
-@kernel
-def _project(tree, p, memory):
-    """``g = S^T (R_free - known)``."""
-    work = memory.work
-    left, g = stack(6), view(work, tree.plan[0].g, tree.plan[0].n)
-    for c in range(g.size):
-        g[c] = 0.0
-    for at in range(tree.links.size):
-        link = tree.links[at]
-        for l in range(6):
-            left[l] = work[p.R_free + 6 * link.body + l] - (work[p.known + 6 * link.body + l] if p.bounded != 0 else 0.0)
-        for c in range(link.columns):
-            g[memory.iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), left)
-
-
 @kernel
 def _find_inertias(t, options, s, tree, functions, memory):
     """3 × 3 of rotation in inertial axes, with derivatives of moments by velocities and rotations, of joints, too. Out: rotary."""
@@ -609,83 +568,17 @@ def _find_inertias(t, options, s, tree, functions, memory):
 
 
 @kernel
-def _sum_inertias(moves, h, s, tree, memory):
-    """``A = S^T M_hat D``, with the stiffness of forces between bodies; without motion D is S. In/out: D, of velocities then. Out: A."""
-    work, iwork = memory.work, memory.iwork
-    n, p, plan = tree.plan[0].n, s.plan[0], tree.plan[0]
-    A, y, turn, T = view(work, plan.A, n * n), stack(6), stack(3), stack(9)
-    # 1. clear the blocks of the groups
-    for k in range(tree.groups.size):
-        group = tree.groups[k]
-        for c in range(group.origin, group.origin + group.size):
-            for b in range(group.origin, group.origin + group.size):
-                A[n * c + b] = 0.0
-    # 2. bodies: S^T times mass and inertia times D, whose rotations get dexp^-1
-    for at in range(tree.links.size):
-        link = tree.links[at]
-        i, mass, J = 6 * link.body, memory.mem[s.bodies[link.body].q + MASS], view(work, plan.rotary + 9 * link.body, 9)
-        for l in range(3):
-            turn[l] = h * work[p.w + i + 3 + l]
-        if moves:
-            rotations.dexp_inverse(turn, T)
-        for b in range(link.columns):
-            D = view(work, (link.D if moves else link.S) + 6 * b, 6)
-            if moves:
-                times(T, view(D, 3, 3), view(D, 3, 3))
-            for l in range(3):
-                y[l] = mass * D[l]
-            times(J, view(D, 3, 3), view(y, 3, 3))
-            column = iwork[link.path + b]
-            for a in range(link.columns):
-                A[n * iwork[link.path + a] + column] += dot_6(view(work, link.S + 6 * a, 6), y)
-    # 3. forces between bodies
-    for k in range(s.interactions.size if moves and p.forces != 0 else 0):
-        if s.interactions[k].law == FORCE and iwork[p.begin + k] >= 0:
-            _add_force(s.interactions[k], tree, A, memory)
-
-
-@kernel
-def _add_force(it, tree, A, memory):
-    """``A += S^T H^T L L^T H D`` of a force whose stiffness is ``L L^T``, see `schemes.rigid.forces`."""
-    work, iwork = memory.work, memory.iwork
-    n, plan, row = tree.plan[0].n, tree.plan[0], stack(12)
-    left, right = view(work, plan.row, n), view(work, plan.row + n, n)
-    # one column of the factor at a time
-    for j in range(it.m):
-        for l in range(12):
-            row[l] = 0.0
-            for i in range(j, it.m):
-                row[l] += work[it.root + it.m * i + j] * work[it.H + 12 * i + l]
-        for c in range(n):
-            left[c], right[c] = 0.0, 0.0
-        group = tree.groups[0]
-        # its action on the unknowns of both bodies, by S for the impulse and by D for the motion
-        for side in range(2):
-            body = it.a if side == 0 else it.b
-            at = iwork[plan.row_of + body] if body != ABSENT else ABSENT
-            link = tree.links[max(at, 0)]
-            group = tree.groups[link.group] if at != ABSENT else group
-            for c in range(link.columns if at != ABSENT else 0):
-                left[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), view(row, 6 * side, 6))
-                right[iwork[link.path + c]] += dot_6(view(work, link.D + 6 * c, 6), view(row, 6 * side, 6))
-        for a in range(group.origin, group.origin + group.size):
-            for b in range(group.origin, group.origin + (group.size if left[a] != 0.0 else 0)):
-                A[n * a + b] += left[a] * right[b]
-
-
-@kernel
 def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, memory):
     """A at the start, by S alone, or at the current joints, factorised, and the response of laws by it.
 
-    False if joints resist a normal, see `tree_contacts.respond`. Out: D but at the start, A, regular, and those of `tree_contacts`.
+    False if joints resist a normal, see `tree_contacts.respond`. Out: D but at the start, factors, regular, and those of `tree_contacts`.
     """
     work = memory.work
     plan = tree.plan[0]
     if not is_start:
-        _state_columns(False, tree.links, work)
+        articulated.state_columns(False, tree.links, work)
     _find_inertias(t, options, s, tree, functions, memory)
-    _sum_inertias(not is_start, options.span, s, tree, memory)
-    is_regular, is_free = laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)), True
+    is_regular, is_free = articulated.factorise(not is_start, options.span, s, tree, memory), True
     if n_contacts + n_laws > 0 and is_regular:
         is_free = laws.respond(is_start, n_contacts, n_laws, s, tree, memory)
     work[plan.regular] = 1.0 if is_regular and is_free else 0.0
@@ -694,14 +587,17 @@ def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, memory)
 
 @kernel
 def _correct(is_start, is_first, scale, n_contacts, n_laws, s, tree, solver, options, memory):
-    """Size of theta relative to the energy at hand, infinity if A is singular. Out: g, theta; r of laws."""
+    """Size of theta relative to the energy at hand, infinity if A is singular. Out: z, theta, motion; r of laws."""
     work = memory.work
-    n, plan, p = tree.plan[0].n, tree.plan[0], s.plan[0]
-    if work[plan.regular] == 0.0:
+    p, energy = s.plan[0], 0.0
+    if work[tree.plan[0].regular] == 0.0:
         return math.inf
-    _project(tree, p, memory)
+    for at in range(tree.links.size):
+        i, z = 6 * tree.links[at].body, view(work, tree.links[at].z, 6)
+        for l in range(6):
+            z[l] = work[p.R_free + i + l] - (work[p.known + i + l] if p.bounded != 0 else 0.0)
     if n_contacts + n_laws == 0:
-        energy = laws.substitute(n, tree.groups, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
+        energy = articulated.solve_all(is_start, tree, memory)
     else:
         _, energy = laws.solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memory)
     return math.sqrt(abs(energy) / scale) if abs(energy) > 0.0 else energy
@@ -737,14 +633,6 @@ def _energy_of_rounding(h, s, tree, memory):
     return total
 
 
-@tiny
-def _subtract_motion(link, columns, plan, out, memory):
-    """``out -= columns theta`` of one body, its S or D."""
-    for c in range(link.columns):
-        for l in range(6):
-            out[l] -= memory.work[columns + 6 * c + l] * memory.work[plan.theta + memory.iwork[link.path + c]]
-
-
 @kernel
 def _correct_velocities(h, s, tree, memory):
     """Subtract D theta from the velocities, with its effect to first order. In/out: w, v, R_free, forces between bodies."""
@@ -758,7 +646,8 @@ def _correct_velocities(h, s, tree, memory):
         link = tree.links[at]
         i, mass = link.body, memory.mem[s.bodies[link.body].q + MASS]
         dw, R_free = view(change, 6 * i, 6), view(work, p.R_free + 6 * i, 6)
-        _subtract_motion(link, link.D, plan, dw, memory)
+        for l in range(6):
+            dw[l] = -work[link.motion + l]
         times(view(work, plan.rotary + 9 * i, 9), view(dw, 3, 3), spin)
         for l in range(3):
             R_free[l] += mass * dw[l]

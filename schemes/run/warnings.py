@@ -83,23 +83,38 @@ def warn_of_hand_overs(rows):
 
 
 def warn_of_edges(records, h, t_end):
-    """Warn of sources of a circuit with edges inside steps of h, which act as at the start of the step: by the error of their pulses."""
-    from nsds.circuits.waveforms import edges_of  # which few programs need
+    """Warn of sources of a circuit with edges inside steps of h, which act as at the start of the step: by the error of their pulses.
 
-    # each pulse against its length in whole steps
-    worst, t = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0])
-    for z in np.unique(records["names"]["z"], axis=0):
-        for edges in edges_of(z, t, t_end, h, _MOST_EDGES):
+    What follows an edge by its rate, capacitors without a resistor, is lost where the rate is that at the end of a step.
+    """
+    from nsds.circuits.waveforms import acts_by_rate, edges_of  # which few programs need
+
+    # 1. each pulse against its length in whole steps; edges whose rate is not seen
+    worst, t, unseen = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0]), np.inf
+    numbers = [records["names"]["z"], *(records[part]["z"] for part in ("circuit", "devices") if "z" in records[part].dtype.names)]
+    ends = np.cumsum([each.shape[1] for each in numbers])[:-1]
+    for z, *rows in (np.split(each, ends) for each in np.unique(np.hstack(numbers), axis=0)):
+        for source, edges in edges_of(z, t, t_end, h, _MOST_EDGES):
             pulses = np.diff(edges)
             taken = np.diff(np.floor((edges - t) / h + _ON_A_STEP)) * h  # a step has what is at its end
             off = abs(taken - pulses) / pulses
             k = off.argmax() if off.size else 0
             worst = (off[k], pulses[k], taken[k]) if off.size and off[k] > worst[0] else worst
+            if edges.size and any(acts_by_rate(source, each) for each in rows):
+                unseen = min(unseen, edges[0])
+    # 2. duty ratios, and charges
     if worst[1] > 0.0:
         off, pulse, taken = worst
         warnings.warn(
             f"steps of {h:g} s do not end at the edges of a source: {pulse:.6g} s between two of them is {taken:.6g} s, off by "
             f"{100 * off:.2g} %, and duty ratios with it; take a step that divides these times, a shorter one, or nsds.event_driven",
+            RuntimeWarning, stacklevel=4,
+        )  # fmt: skip
+    if unseen < np.inf:
+        warnings.warn(
+            f"steps of {h:g} s do not see how fast a source changes at its edge at t = {unseen:.6g}, which is shorter, and capacitors or "
+            "inductors follow it without a resistor: their charges or fluxes will be wrong; take steps shorter than the edge, "
+            "nsds.event_driven, or a resistor in the loop",
             RuntimeWarning, stacklevel=4,
         )  # fmt: skip
 
@@ -108,7 +123,7 @@ def warn_of_open_starts(records, prepared, places):
     """Warn of a relay that may begin at either of its bounds, between which lambda of the record does not choose; the note is cleared."""
     if not places.size or prepared.iwork.take(places, axis=1).max() <= 0:
         return
-    from nsds.schemes.event_driven.driven import is_circuit
+    from nsds.schemes.event_driven.driven import are_circuits
 
     # 1. the first member and row, which is cleared for the next run
     noted = prepared.iwork[:, places].max(axis=1)
@@ -119,7 +134,7 @@ def warn_of_open_starts(records, prepared, places):
     name, at = interaction_of(records, int(constraints["lam"][row]))
     what = f"row {at} of interaction '{name}'"
     # 2. its name: of a circuit that of the device
-    if is_circuit(records):
+    if are_circuits(records):
         what = records["names"]["row_names"][member].decode().split()[at]
     who = _checks.of_member(member, records.size)
     warnings.warn(

@@ -36,7 +36,8 @@ def float_room(d, n, n_upper):
 
 
 @tiny
-def _count_bits(x):
+def count_bits(x):
+    """Number of bits of x that are set."""
     x = x - ((x >> 1) & 0x5555555555555555)
     x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
     x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -72,7 +73,7 @@ def least_degree_order(row, column, bits, order, degree):
             while rest != 0:
                 bit = rest & -rest
                 rest ^= bit
-                j = 64 * w + _count_bits(bit - 1)
+                j = 64 * w + count_bits(bit - 1)
                 count = 0
                 for i in range(m):
                     merged = bits[j * m + i] | bits[chosen * m + i]
@@ -81,7 +82,7 @@ def least_degree_order(row, column, bits, order, degree):
                     if i == chosen // 64:
                         merged &= ~(np.int64(1) << (chosen % 64))
                     bits[j * m + i] = merged
-                    count += _count_bits(merged)
+                    count += count_bits(merged)
                 degree[j] = count
     return total
 
@@ -120,7 +121,7 @@ def pattern(row, column, symbols):
         for w in range(m):
             rest = bits[order[step] * m + w]
             while rest != 0:
-                lower[place[64 * w + _count_bits((rest & -rest) - 1)] + 1] += 1
+                lower[place[64 * w + count_bits((rest & -rest) - 1)] + 1] += 1
                 rest &= rest - 1
     for step in range(n):
         lower[step + 1] += lower[step]
@@ -130,7 +131,7 @@ def pattern(row, column, symbols):
         for w in range(m):
             rest = bits[order[step] * m + w]
             while rest != 0:
-                i = place[64 * w + _count_bits((rest & -rest) - 1)]
+                i = place[64 * w + count_bits((rest & -rest) - 1)]
                 rest &= rest - 1
                 columns[cursor[i]] = step
                 cursor[i] += 1
@@ -269,6 +270,19 @@ def _add_5(L, e, U, u, width, line, to, stride, size):
             )
 
 
+@tiny
+def _add_6(L, e, U, u, width, line, to, stride, size):
+    """The same for six rows."""
+    for i in range(6):
+        at = e + 6 * i
+        a, b, c, d, f, g = L[at], L[at + 1], L[at + 2], L[at + 3], L[at + 4], L[at + 5]
+        for x in range(size):
+            v = u + x
+            line[to + i * stride + x] += (
+                a * U[v] + b * U[width + v] + c * U[2 * width + v] + d * U[3 * width + v] + f * U[4 * width + v] + g * U[5 * width + v]
+            )
+
+
 _add = _add_3  # bound by `specialised`
 
 
@@ -390,6 +404,7 @@ def _templates(d, add):
 _factorise_2, _substitute_2 = _templates(2, _add_2)
 _factorise_3, _substitute_3 = _templates(3, _add_3)
 _factorise_5, _substitute_5 = _templates(5, _add_5)
+_factorise_6, _substitute_6 = _templates(6, _add_6)
 
 
 @kernel
@@ -399,7 +414,9 @@ def factorise(d, problem, eta, A, B, n_upper, symbols, factors):
         return _factorise_2(problem, eta, A, B, n_upper, symbols, factors)
     if d == 3:
         return _factorise_3(problem, eta, A, B, n_upper, symbols, factors)
-    return _factorise_5(problem, eta, A, B, n_upper, symbols, factors)
+    if d == 5:
+        return _factorise_5(problem, eta, A, B, n_upper, symbols, factors)
+    return _factorise_6(problem, eta, A, B, n_upper, symbols, factors)
 
 
 @kernel
@@ -409,5 +426,7 @@ def substitute(d, row, n_upper, symbols, factors, x):
         _substitute_2(row, n_upper, symbols, factors, x)
     elif d == 3:
         _substitute_3(row, n_upper, symbols, factors, x)
-    else:
+    elif d == 5:
         _substitute_5(row, n_upper, symbols, factors, x)
+    else:
+        _substitute_6(row, n_upper, symbols, factors, x)

@@ -21,8 +21,11 @@ def work_size(d, row, column):
 
 
 @kernel
-def _solve_regularised(limit, problem, d, n_upper, r, u, work, iwork):
-    """From r = centre; (whether it was solved, number of steps)."""
+def solve_regularised(limit, inexact, problem, d, n_upper, r, u, work, iwork):
+    """The problem with ``u = W r + q + eta (r - centre)``, from r, up to ``||F|| <= inexact ||eta (r - centre)||``.
+
+    Returns (whether it was solved, number of steps).
+    """
     (_, recent), (_, _, eta), (_, _, centre, _), _ = newton.parts(d, problem.disk.size, work)
     merit = newton.evaluate(ALART_CURNIER, problem, d, centre, r, u, work)
     for i in range(recent.size):
@@ -35,7 +38,7 @@ def _solve_regularised(limit, problem, d, n_upper, r, u, work, iwork):
         moved = 0.0
         for i in range(problem.q.size):
             moved += (eta[i // d] * (r[i] - centre[i])) ** 2
-        if merit <= _INEXACT**2 * moved:
+        if merit <= inexact * inexact * moved:
             return True, step + 1
         recent[step % recent.size] = merit
     return False, limit
@@ -74,7 +77,7 @@ def proximal(problem, options, r, u, info, work, iwork):
         newton.set_eta(sigma, D, eta)
         for i in range(q.size):
             centre[i] = r[i]
-        solved, steps = _solve_regularised(min(_INNER, limit - n_iter), problem, d, n_upper, r, u, work, iwork)
+        solved, steps = solve_regularised(min(_INNER, limit - n_iter), _INEXACT, problem, d, n_upper, r, u, work, iwork)
         n_iter += steps
         if solved:
             sigma = max(sigma * _SMALLER, _LEAST) if steps <= _QUICK else sigma

@@ -47,6 +47,21 @@ def test_what_steps_once_or_is_slow_or_followed_by_events_is_not_warned_of():
     assert _said(_pulses(0.25), 1e-6, nsds.event_driven()) == []
 
 
+def test_charges_that_follow_an_edge_without_a_resistor_are_warned_of():
+    """Half of a step falls on each of two equal capacitors; steps longer than the edge give all of it to the second, and say so."""
+    circuit = nsds.circuit(["V1 a 0 PULSE(0 10 100u 1n 1n 1 2)", "C0 a b 1u", "C1 b 0 1u", "R1 b 0 1meg"])
+    with pytest.warns(RuntimeWarning, match="its edge at t = 0.0001,.*their charges or fluxes will be wrong"):
+        rows = nsds.simulate(circuit, t_end=2e-4, h=1e-5)
+    assert nsds.circuits.voltage(circuit, rows, "b")[-1] == pytest.approx(10.0, rel=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = nsds.simulate(circuit, t_end=2e-4, h=1e-5, scheme=nsds.event_driven())
+        assert nsds.circuits.voltage(circuit, rows, "b")[-1] == pytest.approx(5.0, rel=1e-3)
+        slow = nsds.circuit(["V1 a 0 PULSE(0 10 100u 50u 50u 1 2)", "C0 a b 1u", "C1 b 0 1u", "R1 b 0 1meg"])
+        rows = nsds.simulate(slow, t_end=2e-4, h=1e-5)
+        assert nsds.circuits.voltage(slow, rows, "b")[-1] == pytest.approx(5.0, rel=1e-3)
+
+
 def test_a_stepper_says_so_too():
     with pytest.warns(RuntimeWarning, match="off by 20 %"):
         nsds.stepper(_pulses(0.25), 1e-6)

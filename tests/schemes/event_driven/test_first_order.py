@@ -50,6 +50,21 @@ def test_a_spiral_of_two_relays_ends_at_its_time():
         assert times_of(shorter, status.ACCUMULATION) == pytest.approx([1.5], abs=1e-11)
 
 
+@pytest.mark.parametrize("follows", [1e-3, 1e-6])
+def test_periods_that_settle_are_no_accumulation(follows):
+    """A relay with hysteresis that oscillates after a pause of 5 s: its periods fall by one ratio, to a limit which is not zero."""
+    width, rate = 1e-4, 0.5
+    plant = {"A": [[0, 1.0], [0, -rate]], "B": [[1.0], [0]], "C": [[1.0, 0]], "D": [[-width]]}
+    system = nsds.linear_complementarity_system(**plant, x=[-3 * width, 3.0], law=nsds.relay())
+    rows = nsds.simulate(system, t_end=7.0, h=1e-2, scheme=nsds.event_driven(accumulation=follows))
+    assert times_of(rows, status.ACCUMULATION).size == 0
+    late = rows["t"] > 6.0
+    assert abs(rows["plant"]["x"][late, 0]).max() == pytest.approx(width, rel=1e-9)
+    w, switches = 3.0 * np.exp(-rate * 6.5), times_of(rows, status.SWITCHED)
+    after = switches[switches > 6.5]
+    assert after[2] - after[0] == pytest.approx(4 * width / (1 - w**2), rel=1e-2)
+
+
 def test_renumbered_relays_have_the_same_bits():
     rows = nsds.simulate(spiral((3.0, 1.0)), t_end=2.0, h=1e-2, scheme=EVENTS)
     swapped = nsds.linear_complementarity_system(np.zeros((2, 2)), [[2.0, 52.0], [-52.0, 2.0]], np.eye(2), x=[1.0, 3.0], law=nsds.relay())

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds import joints, shapes
+from nsds.schemes.memory import Memory
+from nsds.schemes.rigid import articulated, trees
 from nsds.schemes.rigid import tree_contacts as laws
-from nsds.schemes.rigid import trees
+from nsds.schemes.rigid.tables import FORCE, MASS
 from nsds.schemes.run.preparation import prepare_run
 from tests.strategies import examples, generators
 
@@ -79,7 +81,7 @@ def both(system, h, n_steps):
     assert links_of(system).size > 0
     rows = nsds.simulate(system, t_end=n_steps * h, h=h, on_failure="continue")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trees, "_WORTH", 0)
+        patch.setattr(trees, "_order", lambda lists, joints: [])
         others = nsds.simulate(system, t_end=n_steps * h, h=h, scheme=BY_EQUATIONS, on_failure="continue")
     return rows, others
 
@@ -183,22 +185,79 @@ def test_members_are_as_they_are_alone():
         assert rows[k].tobytes() == nsds.simulate(pendulum(x), t_end=0.1, h=1e-2).tobytes()
 
 
+def dense_columns(tree, work, is_start):
+    """Velocities of each body by all unknowns: its joint's own columns, its parent's carried over; then dexp^-1 but at the start."""
+    n, motions, columns = int(tree.plan[0]["n"]), [], []
+    for link in tree.links:
+        own, carry = (work[link[f"{name}{'S' if is_start else 'D'}"] :] for name in ("", "carry_"))
+        motion = np.zeros((6, n))
+        if link["above"] >= 0:
+            given = motions[link["above"]]
+            motion[:3] = given[:3] + np.cross(given[3:], carry[:3], axisa=0).T
+            motion[3:] = given[3:] * (link["turns"] < 3)
+        k, first = int(link["k"]), int(link["first"])
+        motion[:, first : first + k] += own[: 6 * k].reshape(k, 6).T
+        motions.append(motion)
+        T = np.eye(3) if is_start else work[link["T"] : link["T"] + 9].reshape(3, 3)
+        columns.append(np.vstack([motion[:3], T @ motion[3:]]))
+    return columns
+
+
 @examples(20)
-@given(generators, st.integers(1, 9))
-def test_factors_solve_what_is_all_but_symmetric(rng, n):
-    A = rng.normal(size=(n, n))
-    A = A @ A.T + n * np.eye(n) + 0.1 * rng.normal(size=(n, n))
-    first = int(rng.integers(n))
-    groups = np.array([(0, first), (first, n - first)], laws.GROUP)
-    A[:first, first:] = A[first:, :first] = 0.0
-    g, x, LU = rng.normal(size=n), np.empty(n), A.copy()
-    LU[:first, first:] = LU[first:, :first] = np.nan  # between groups nothing is read
-    LU = LU.reshape(-1)
-    assert laws.factorise(n, groups, LU)
-    assert laws.substitute(n, groups, LU, g, x) == pytest.approx(g @ np.linalg.solve(A, g))
-    np.testing.assert_allclose(A @ x, g, atol=1e-10)
-    singular = np.outer(g, g).reshape(-1) if n > 1 else np.zeros(1)
-    assert not laws.factorise(n, np.array([(0, n)], laws.GROUP), singular)
+@given(generators, st.integers(2, 6), st.booleans())
+def test_articulated_inertias_solve_what_the_dense_matrix_does(rng, n, planar):
+    """``A = S^T M D`` and the stiffness of forces, those between neighbours and those apart, of a random tree after some steps."""
+    system = random_tree(rng, n, planar=planar)
+    advance = nsds.stepper(system, h=2e-3, on_failure="continue")
+    run, *_ = prepare_run("test", advance(system, n=3), 2e-3, nsds.rattle(), nsds.solvers.solver("auto"), False)
+    tree, form, work = run.prepared.tables.tree, run.prepared.tables.motion, run.prepared.work[0]
+    memory = Memory(run.mem[0], run.mem[0].view(np.int64), work, run.prepared.iwork[0])
+    p, links = form.plan[0], tree.links
+    # 1. numbers in the places of the forces, inertias and joints
+    for link in links:
+        for name, size in (("S", 6 * link["k"]), ("D", 6 * link["k"]), ("carry_S", 3), ("carry_D", 3)):
+            work[link[name] : link[name] + size] = rng.normal(size=size)
+        work[link["D"] : link["D"] + 6 * link["k"]] = work[link["S"] : link["S"] + 6 * link["k"]] + 0.1 * rng.normal(size=6 * link["k"])
+        work[link["carry_D"] : link["carry_D"] + 3] = work[link["carry_S"] : link["carry_S"] + 3] + 0.1 * rng.normal(size=3)
+        work[tree.plan[0]["rotary"] + 9 * link["body"] :][:9] = (np.eye(3) + 0.1 * rng.normal(size=(3, 3))).reshape(-1)
+        work[p["w"] + 6 * link["body"] :][:6] = 0.1 * rng.normal(size=6)
+    rows = []
+    for k in np.flatnonzero(form.interactions["law"] == FORCE):
+        it = form.interactions[k]
+        m = int(it["m"])
+        root, H = np.tril(rng.normal(size=(m, m))), rng.normal(size=(m, 12))
+        work[it["root"] : it["root"] + m * m], work[it["H"] : it["H"] + 12 * m] = root.reshape(-1), H.reshape(-1)
+        memory.iwork[p["begin"] + k] = 0
+        rows += [(it, row) for row in root.T @ H]
+    # 2. dense matrix
+    assert articulated.factorise(True, 1.0, form, tree, memory)
+    row_of = memory.iwork[tree.plan[0]["row_of"] :][: form.bodies.size]
+    S, D = dense_columns(tree, work, True), dense_columns(tree, work, False)
+    A, z = np.zeros((tree.plan[0]["n"],) * 2), rng.normal(size=(links.size, 6))
+    for i, link in enumerate(links):
+        M = np.zeros((6, 6))
+        M[:3, :3] = memory.mem[form.bodies[link["body"]]["q"] + MASS] * np.eye(3)
+        M[3:, 3:] = work[tree.plan[0]["rotary"] + 9 * link["body"] :][:9].reshape(3, 3)
+        A += S[i].T @ M @ D[i]
+        work[link["z"] : link["z"] + 6] = z[i]
+    for it, row in rows:
+        ends = [(row_of[it[side]], half) for side, half in (("a", row[:6]), ("b", row[6:])) if it[side] >= 0 and row_of[it[side]] >= 0]
+        A += np.outer(sum(half @ S[at] for at, half in ends), sum(half @ D[at] for at, half in ends)) if ends else 0.0
+    g = sum(S[i].T @ z[i] for i in range(links.size))
+    # 3. solution, velocities, and the norm of the correction
+    energy = articulated.solve_all(False, tree, memory)
+    theta = work[tree.plan[0]["theta"] :][: g.size]
+    scale = np.linalg.cond(A) * abs(theta).max()
+    np.testing.assert_allclose(theta, np.linalg.solve(A, g), rtol=0, atol=1e-13 * scale)
+    for i, link in enumerate(links):
+        np.testing.assert_allclose(work[link["motion"] :][:6], D[i] @ theta, rtol=0, atol=1e-11 * scale)
+    assert np.isfinite(energy)
+
+
+def test_a_joint_without_inertia_has_no_factor():
+    E = np.outer([1.0, 2.0], [1.0, 2.0]).reshape(-1)
+    assert not articulated._factorise_joint(2, E)
+    assert not articulated._factorise_joint(1, np.zeros(1))
 
 
 @examples(20)

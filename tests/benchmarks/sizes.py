@@ -1,0 +1,88 @@
+"""How the cost of first-order systems grows with the model: ``python -m tests.benchmarks.sizes [SCENE ...] [--sizes N ...]``.
+
+Scenes: ``sandpile``, a heat equation with a relay per node, 100 steps of 1 ms; ``ladder``, a netlist of sections with R, C, and a diode
+with a resistor to ground, 1000 steps of 5 us. For each size: seconds to state the model, of a run of one step and of the whole run,
+microseconds of a further step, the peak of memory, and growth, the power of the size by which all of it takes longer than with the size
+before. Each size runs in a process of its own, on one thread; times are those of the processor.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+import nsds
+
+
+def sandpile(n):
+    """(record, h, steps)."""
+    identity = sp.eye_array(n).tocsr()
+    A = sp.diags_array([np.full(n - 1, 10.0), np.full(n, -20.0), np.full(n - 1, 10.0)], offsets=[-1, 0, 1]).tocsr()
+    friction = nsds.interaction(nsds.first_order_linear_relation(C=identity, B=identity), nsds.relay(-0.1, 0.1), on="plant")
+    return nsds.system(plant=nsds.first_order_linear(A=A, x=np.linspace(-1, 1, n)), friction=friction), 1e-3, 100
+
+
+def ladder(n):
+    """(record, h, steps)."""
+    lines = ["ladder", ".model dx D", "V1 n0 0 SIN(0 10 1k)"]
+    for k in range(n):
+        lines += [f"R{k} n{k} n{k + 1} 10", f"C{k} n{k + 1} 0 1u IC=0", f"D{k} n{k + 1} d{k} dx", f"Rd{k} d{k} 0 100"]
+    return nsds.circuit("\n".join(lines)), 5e-6, 1000
+
+
+SCENES = {"sandpile": sandpile, "ladder": ladder}
+
+
+def measure(name, n):
+    """Figures of one size."""
+    for small in (8, 80):  # kernels are compiled
+        system, h, _ = SCENES[name](small)
+        nsds.simulate(system, t_end=2 * h, h=h, progress=False)
+    times = [time.process_time()]
+    system, h, steps = SCENES[name](n)
+    times.append(time.process_time())
+    for count in (1, steps):
+        rows = nsds.simulate(system, t_end=count * h, h=h, save_every=count, on_failure="continue", progress=False)
+        times.append(time.process_time())
+    stated, first, whole = np.diff(times).tolist()
+    return {
+        "stated": stated, "one step": first, "whole run": whole, "us a step": 1e6 * (whole - first) / (steps - 1),
+        "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, "worst status": int(rows["status"].max()),
+    }  # fmt: skip
+
+
+def main():
+    """Measure all sizes and show a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenes", nargs="*", help=", ".join(SCENES))
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100, 300, 1000, 3000, 10000])
+    parser.add_argument("--one", action="store_true", help="in this process, as JSON")
+    arguments = parser.parse_args()
+    scenes = arguments.scenes or list(SCENES)
+    if arguments.one:
+        print(json.dumps(measure(scenes[0], arguments.sizes[0])))
+        return
+    for name in scenes:
+        last = None
+        for n in arguments.sizes:
+            command = [sys.executable, "-m", "tests.benchmarks.sizes", name, "--one", "--sizes", str(n)]
+            figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+            shown, took = [f"{key} {value:.3g}" for key, value in figures.items()], figures["stated"] + figures["whole run"]
+            if last is not None:
+                shown.append(f"growth {math.log(took / last[1]) / math.log(n / last[0]):.2f}")
+            print(f"{name} {n}: " + ", ".join(shown), flush=True)
+            last = n, took
+
+
+if __name__ == "__main__":
+    main()

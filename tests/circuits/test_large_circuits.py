@@ -1,0 +1,103 @@
+"""Circuits of many elements: sparse records, work that grows as the netlist does, steps without a matrix of the devices."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nsds
+from nsds.circuits import equations, record
+from nsds.circuits.netlist import read
+from nsds.schemes.first_order import linear
+from nsds.schemes.run import preparation
+from nsds.status import CONVERGED
+from tests.random_netlists import random_netlist
+
+
+def ladder(n):
+    """Sections of R and C, each with a diode and a resistor to ground."""
+    lines = ["ladder", ".model dx D", "V1 n0 0 SIN(0 10 1k)"]
+    for k in range(n):
+        lines += [f"R{k} n{k} n{k + 1} 10", f"C{k} n{k + 1} 0 1u IC=0", f"D{k} n{k + 1} d{k} dx", f"Rd{k} d{k} 0 100"]
+    return "\n".join(lines)
+
+
+def test_equations_take_work_that_grows_as_the_netlist(monkeypatch):
+    """Substitutions, and entries of their rows, for each section."""
+    work, count = [], equations._substituted
+
+    def counted(row, key, value):
+        result = count(row, key, value)
+        work.append(len(result))
+        return result
+
+    monkeypatch.setattr(equations, "_substituted", counted)
+    sums = []
+    for n in (40, 160):
+        work.clear()
+        equations.reduced(read(ladder(n), {})[0])
+        sums.append(sum(work) / n)
+    assert sums[1] <= 1.05 * sums[0]
+
+
+def test_a_sparse_record_is_the_dense_one(monkeypatch):
+    sparse = nsds.circuit(ladder(70))
+    monkeypatch.setattr(record, "_LARGE", 10**9)
+    dense = nsds.circuit(ladder(70))
+    assert sparse["circuit"]["A"].dtype.names
+    assert dense["circuit"]["A"].shape == (70, 70)
+    rows = [nsds.simulate(one, t_end=2e-4, h=5e-6, progress=False) for one in (sparse, dense)]
+    np.testing.assert_allclose(rows[0]["circuit"]["x"], rows[1]["circuit"]["x"], rtol=0, atol=1e-12)
+    for reading, name in ((nsds.circuits.voltage, "d33"), (nsds.circuits.current, "D33"), (nsds.circuits.current, "V1")):
+        values = [reading(system, each, name) for system, each in zip((sparse, dense), rows, strict=True)]
+        np.testing.assert_allclose(values[0], values[1], rtol=0, atol=1e-12)
+    ledgers = [nsds.circuits.energy(system, each) for system, each in zip((sparse, dense), rows, strict=True)]
+    for field in ledgers[0].dtype.names:
+        np.testing.assert_allclose(ledgers[0][field], ledgers[1][field], rtol=0, atol=1e-15)
+    assert nsds.circuits.events(sparse, rows[0]).tolist() == nsds.circuits.events(dense, rows[1]).tolist()
+
+
+def test_a_ladder_of_a_thousand_sections_obeys_kirchhoff():
+    """Currents of the resistors into a node are those of its capacitor and its diode, and no diode has both a voltage and a current."""
+    circuit = nsds.circuit(ladder(1000))
+    rows = nsds.simulate(circuit, t_end=1e-4, h=5e-6, progress=False)
+    assert (rows["status"] == CONVERGED).all()
+    for k in (0, 1, 500, 998):
+        into, out_of, diode = (nsds.circuits.current(circuit, rows, name) for name in (f"R{k}", f"R{k + 1}", f"D{k}"))
+        charging = np.diff(1e-6 * nsds.circuits.voltage(circuit, rows, f"n{k + 1}")) / 5e-6
+        np.testing.assert_allclose((into - out_of - diode)[1:], charging, rtol=0, atol=1e-12)
+    y, lam = rows["devices"]["y"], rows["devices"]["lambda"]
+    assert min(y.min(), lam.min()) >= -1e-12
+    assert np.minimum(y, lam).max() <= 1e-12
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6))
+def test_steps_with_and_without_a_matrix_of_the_devices_agree(seed):
+    """Ideal diodes and switches in loops and cut sets, also such as contradict each other: as many steps succeed, with the same results."""
+    try:
+        circuit = nsds.circuit(random_netlist(seed))
+    except ValueError:
+        return
+    rows = []
+    with pytest.MonkeyPatch.context() as patch:
+        for pairs in (linear.number_of_pairs, lambda *tables: 10**6):
+            preparation._kept.clear()
+            patch.setattr(linear, "number_of_pairs", pairs)
+            patch.setattr(linear, "is_cheaper", lambda planned, n_pairs: n_pairs == 10**6)
+            patch.setattr(linear, "SMALLEST", 0)
+            rows.append(nsds.simulate(circuit, t_end=1e-4, h=2e-6, on_failure="continue", progress=False))
+    preparation._kept.clear()
+    good = (rows[0]["status"] == CONVERGED) & (rows[1]["status"] == CONVERGED)
+    assert good.sum() == (rows[0]["status"] == CONVERGED).sum() == (rows[1]["status"] == CONVERGED).sum()
+    until = good.size if good.all() else int(np.argmin(good))
+    for part, field in (("circuit", "x"), ("devices", "y")):
+        one, other = (each[part][field][:until] for each in rows)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * (1e-3 + abs(other).max(initial=0.0)))
+
+
+def test_edited_maps_of_a_large_circuit_are_checked():
+    circuit = nsds.circuit(ladder(70))
+    circuit["names"]["voltages"]["indices"][3] = 10**6
+    with pytest.raises(ValueError, match=r"names\.voltages\.indices must be a whole number"):
+        nsds.simulate(circuit, t_end=1e-5, h=5e-6, progress=False)

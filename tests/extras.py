@@ -1,0 +1,89 @@
+"""``python -m tests.extras WHEEL``: is each extra enough for what it is for? For each a fresh environment with the wheel, and a program."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.paths import ROOT
+
+_CORNER = r"""
+triangles = "0 0 0, 0 1 0, 1 0 0", "0 0 0, 1 0 0, 0 0 1", "0 0 0, 0 0 1, 0 1 0", "1 0 0, 0 1 0, 0 0 1"
+with open("corner.stl", "w") as file:
+    file.write("solid corner\n")
+    for triangle in triangles:
+        vertices = "".join(f"vertex {place}\n" for place in triangle.split(", "))
+        file.write(f"facet normal 0 0 0\nouter loop\n{vertices}endloop\nendfacet\n")
+    file.write("endsolid\n")
+assert abs(nsds.shapes.volume(nsds.shapes.from_file("corner.stl")) - 1 / 6) < 1e-12
+"""
+_ROBOT = """
+door = nsds.robot('''<robot name="door"> <link name="wall"/>
+<link name="leaf"> <inertial> <mass value="3"/> <inertia ixx="1" iyy="1" izz="1"/> </inertial> </link>
+<joint name="hinge" type="continuous"> <parent link="wall"/> <child link="leaf"/> <axis xyz="0 0 1"/> </joint> </robot>''')
+nsds.simulate(nsds.system(**door), t_end=0.1, h=0.01)
+"""
+_CLUSTER = """
+from distributed import Client, LocalCluster
+
+def logistic(x, p, out):
+    out[0] = p[0] * x[0] * (1 - x[0])
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        values = {"vary": {"p[0]": [2.9, 3.2]}, "direction": None}
+        rows = nsds.sweep(nsds.iterated_map(logistic, x=[0.3], p=[2.9]), **values, store="sweep", client=client)
+    assert rows["n_periods"].tolist() == [1, 2]
+"""
+_BALL = "ball = nsds.examples.bouncing_ball()\n"
+# extra -> programs in Python, or commands of the environment
+PROGRAMS = {
+    "plot": ["nsds run cam_follower --rpm 358 --plot cam.png --save cam.npz"],
+    "io": [_BALL + "nsds.stream(ball, 'ball.h5', t_end=0.1, h=1e-3)\nassert len(nsds.read_trajectory('ball.h5')) == 101"],
+    "view": ["nsds.view(nsds.examples.dominoes(), port=0).stop()"],
+    "meshes": [_CORNER],
+    "urdf": [_CORNER, _ROBOT],
+    "fem": ["block = nsds.examples.sheared_block()\nnsds.step(block, 1e-3)"],
+    "distributed": [_CLUSTER],
+    "pandas": [_BALL + "nsds.to_pandas(nsds.simulate(ball, t_end=0.1, h=1e-3))"],
+    "xarray": [_BALL + "nsds.to_xarray(nsds.simulate(ball, t_end=0.1, h=1e-3))"],
+    "notebooks": [f"jupyter-execute --kernel_name=python3 {ROOT / 'notebooks' / '01_bouncing_ball_and_cam_follower.ipynb'}"],
+    "docs": [f"sphinx-build -q -W --keep-going {ROOT / 'docs'} site"],
+}
+
+
+def tried(extra, wheel, folder):
+    """What is wrong with an extra, as text; empty where nothing is."""
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([folder / "bin" / "pip", "install", "-q", "--no-compile", f"{wheel}[{extra}]"], check=True)
+    for program in PROGRAMS[extra]:
+        command = program.split() if program.startswith(("nsds ", "jupyter-", "sphinx-")) else ["python", "program.py"]
+        (folder / "program.py").write_text(f"import nsds\n{program}")
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            return done.stdout + done.stderr
+    return ""
+
+
+def main():
+    """Exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("extras", nargs="*", default=list(PROGRAMS), help="all but test by default")
+    arguments = parser.parse_args()
+    failed = 0
+    for extra in arguments.extras:
+        began = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = tried(extra, arguments.wheel.resolve(), Path(folder))
+        failed += bool(wrong)
+        print(f"{extra}: {time.perf_counter() - began:.0f} s {'failed' if wrong else ''}\n{wrong}", end="", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
