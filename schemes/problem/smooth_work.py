@@ -1,4 +1,4 @@
-"""What joints may do in one smooth step, in which nothing but joints and forces acts: one bound for all schemes and families."""
+"""Bound of the work of joints in one smooth step, in which nothing but joints and forces acts: one bound for all schemes and families."""
 
 from nsds._jit import tiny
 

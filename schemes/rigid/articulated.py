@@ -344,7 +344,7 @@ def _solve_tree(is_start, group, tree, memory):
 
 @tiny
 def add_left(at, x, s, tau, tree, memory):
-    """Of an impulse x (6) on the body of a link: what acts on each joint of its path, added to s, and ``E^-1`` of that, to tau (n each).
+    """Effect of an impulse x (6) on the body of a link: on each joint of its path, added to s, and ``E^-1`` of that, to tau (n each).
 
     With `add_right` of another row, ``y . D A^-1 S^T x = a . tau``. In/out: x, spoiled.
     """
