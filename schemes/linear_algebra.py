@@ -5,8 +5,9 @@ import math
 import numpy as np
 from numba import types
 
-from nsds._jit import caller, inlined, kernel, load, on_demand, put, spread, tiny
+from nsds._jit import caller, inlined, kernel, load, on_demand, put, spread, tiny, view
 from nsds.maths import cholesky, sparse_lu, superlu
+from nsds.maths import dense as dense_factors
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
 
@@ -187,18 +188,9 @@ def invert_in_place(n, A, size, memory, pivots):
 @kernel
 def is_positive_definite(n, A, L, work):
     """Whether a symmetric matrix in work[A:] has a Cholesky factor; work: work[L:L + n^2]."""
-    for i in range(n):
-        for j in range(i + 1):
-            s = work[A + i * n + j]
-            for k in range(j):
-                s -= work[L + i * n + k] * work[L + j * n + k]
-            if i == j:
-                if not s > _NOT_POSITIVE * work[A + i * n + i]:
-                    return False
-                work[L + i * n + i] = math.sqrt(s)
-            else:
-                work[L + i * n + j] = s / work[L + j * n + j]
-    return True
+    for i in range(n * n):
+        work[L + i] = work[A + i]
+    return dense_factors.cholesky(n, n, _NOT_POSITIVE, view(work, L, n * n)) == n
 
 
 def weighted_sum(records, part, terms):

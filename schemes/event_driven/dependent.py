@@ -14,7 +14,8 @@ It depends neither on the omitted rows nor on their order. See `nsds.schemes.pro
 
 import math
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, tiny, view
+from nsds.maths.dense import cholesky, cholesky_solve
 from nsds.schemes.linear_algebra import invert_in_place
 
 _DEPENDENT = 1e-11  # relative to a row's own diagonal: remainder of a row that depends on the others
@@ -150,15 +151,15 @@ def _find_null_space(n, rank, f, memory):
             for l in range(i + 1, rank):
                 s -= work[S + n * i + l] * work[S + n * l + j]
             work[S + n * i + j] = s / work[S + n * i + i]
-    # 2. N^T T N, factorised in place
+    # 2. N^T T N, and its factor
     for i in range(rank, n):
         for j in range(rank, i + 1):
             s = work[f.weight + memory.iwork[f.shifted + i]] if i == j else 0.0
             for l in range(rank):
                 s += work[S + n * l + i] * work[f.weight + memory.iwork[f.shifted + l]] * work[S + n * l + j]
-            for l in range(rank, j):
-                s -= work[S + n * i + l] * work[S + n * j + l]
-            work[S + n * i + j] = math.sqrt(s) if i == j else s / work[S + n * j + j]
+            work[S + n * i + j] = s
+    corner = (n + 1) * rank
+    cholesky(n - rank, n, 0.0, view(work, S + corner, n * n - corner))
 
 
 @kernel
@@ -166,20 +167,17 @@ def _take_out_null_space(e, n, rank, m, f, memory):
     """Make column e of G one of least norm; in scaled numbers ``z = D^-1 lambda`` as in the text above. In/out: matrix. Work: side."""
     work, iwork = memory.work, memory.iwork
     S, G, c = f.shift, f.matrix + e, f.side
-    # 1. N^T T lambda, and the forward substitution with the factor
+    # 1. (N^T T N)^-1 N^T T lambda
     for j in range(rank, n):
         s = 0.0
         for l in range(rank):
             a = iwork[f.shifted + l]
             s -= work[S + n * l + j] * work[f.weight + a] * work[G + m * a] / work[f.scale + a]
-        for l in range(rank, j):
-            s -= work[S + n * j + l] * work[c + l]
-        work[c + j] = s / work[S + n * j + j]
-    # 2. back substitution, and lambda minus N times it
+        work[c + j] = s
+    corner = (n + 1) * rank
+    cholesky_solve(n - rank, n, view(work, S + corner, n * n - corner), view(work, c + rank, n - rank))
+    # 2. lambda minus N times it
     for j in range(n - 1, rank - 1, -1):
-        for l in range(j + 1, n):
-            work[c + j] -= work[S + n * l + j] * work[c + l]
-        work[c + j] /= work[S + n * j + j]
         a = iwork[f.shifted + j]
         work[G + m * a] -= work[f.scale + a] * work[c + j]
         for l in range(rank):

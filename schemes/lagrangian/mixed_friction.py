@@ -20,6 +20,7 @@ from nsds.schemes.problem.rows import POSITION
 from nsds.solvers.box.signature import UNDERFLOW, is_affordable
 from nsds.solvers.contact import alart_curnier
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MOST, RELAX, STIFFEN
+from nsds.solvers.contact.signature import Cone
 from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
 _MAX_ITER = 60
@@ -155,9 +156,9 @@ def _evaluate(n, s, memory):
                 d, rho, F = c.tangents + 1, view(work, g.rho, 3), view(work, g.rhs + u, c.tangents + 1)
                 largest = work[p.W + i + 1] if d == 2 else max(work[p.W + i + 1], work[p.W + i + 2])
                 rho[0], rho[1], rho[2] = 1.0 / work[p.W + i], 1.0 / largest, 1.0
-                r, w = view(work, p.z, n), view(work, p.w, n)
-                alart_curnier.evaluate(alart_curnier.ALART_CURNIER, c.tangents, work[c.mu], 0.0, rho, d, a, r, w, F,
-                                       view(work, A, d * d), view(work, B, d * d))  # fmt: skip
+                cone, r, w = Cone(d, c.tangents, work[c.mu], 0.0), view(work, p.z + a, d), view(work, p.w + a, d)
+                A_a, B_a = view(work, A, d * d), view(work, B, d * d)
+                alart_curnier.evaluate(alart_curnier.ALART_CURNIER, cone, rho, r, w, F, A_a, B_a)
                 for k in range(d):
                     merit += F[k] ** 2
             continue

@@ -11,9 +11,8 @@ trace of the row's block of W, which does not depend on axes: ``z - N (N^T S N)^
 places carry equal loads.
 """
 
-import math
-
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, tiny, view
+from nsds.maths.dense import cholesky, cholesky_solve
 
 MOST = 120  # rows for which pivots are searched; larger systems go to the solver
 _DEPENDENT = 1e-11  # relative to a row's own diagonal: remainder of a row that depends on the others
@@ -73,7 +72,7 @@ def find_null_space(n, rank, of_rows, p, work):
             for l in range(i + 1, rank):
                 s -= (work[A + n * l + i] if of_rows else work[A + n * i + l]) * work[x + l]
             work[x + i] = s if of_rows else s / work[A + n * i + i]
-    # 2. Gram matrix, factorised in place
+    # 2. Gram matrix, and its factor
     for i in range(n if of_rows else 0):
         work[p.weight + i] = 1.0
     for i in range(m):
@@ -81,9 +80,8 @@ def find_null_space(n, rank, of_rows, p, work):
             s = work[p.weight + rank + i] if i == j else 0.0
             for l in range(rank):
                 s += work[p.null + rank * i + l] * work[p.weight + l] * work[p.null + rank * j + l]
-            for l in range(j):
-                s -= work[p.gram + m * i + l] * work[p.gram + m * j + l]
-            work[p.gram + m * i + j] = math.sqrt(s) if i == j else s / work[p.gram + m * j + j]
+            work[p.gram + m * i + j] = s
+    cholesky(m, m, 0.0, view(work, p.gram, m * m))
 
 
 @kernel
@@ -98,14 +96,7 @@ def take_out_null_space(n, rank, p, work):
             s -= work[p.null + rank * j + l] * work[p.weight + l] * work[z + l]
         work[c + j] = s
     # 2. forward and back substitution
-    for j in range(m):
-        for l in range(j):
-            work[c + j] -= work[p.gram + m * j + l] * work[c + l]
-        work[c + j] /= work[p.gram + m * j + j]
-    for j in range(m - 1, -1, -1):
-        for l in range(j + 1, m):
-            work[c + j] -= work[p.gram + m * l + j] * work[c + l]
-        work[c + j] /= work[p.gram + m * j + j]
+    cholesky_solve(m, m, view(work, p.gram, m * m), view(work, c, m))
     # 3. z minus N times it
     for j in range(m):
         work[z + rank + j] -= work[c + j]

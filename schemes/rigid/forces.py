@@ -12,6 +12,7 @@ at convergence. A row without stiffness has L near 0 and no effect; of an indefi
 import math
 
 from nsds._jit import kernel, stack, tiny, view
+from nsds.maths.dense import cholesky
 from nsds.maths.vectors import norm, times_transposed
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
@@ -190,16 +191,7 @@ def _factorise(m, K):
         for j in range(i):
             K[m * i + j] = 0.5 * (K[m * i + j] + K[m * j + i])
             K[m * j + i] = 0.0
-    for j in range(m):
-        diagonal = pivot = K[m * j + j]
-        for k in range(j):
-            pivot -= K[m * j + k] ** 2
-        root = math.sqrt(pivot) if pivot > _PIVOT * abs(diagonal) else 0.0
-        K[m * j + j] = root
-        for i in range(j + 1, m):
-            for k in range(j):
-                K[m * i + j] -= K[m * i + k] * K[m * j + k]
-            K[m * i + j] = K[m * i + j] / root if root > 0.0 else 0.0
+    cholesky(m, m, _PIVOT, K)
 
 
 @kernel

@@ -25,7 +25,7 @@ from nsds.solvers.box.signature import place_of
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MEMORY, MOST, RELAX, STIFFEN, largest
-from nsds.solvers.contact.signature import EQUATION, has_stalled, keep_better, mean_diagonal, norm, problem_of
+from nsds.solvers.contact.signature import EQUATION, cone_of, has_stalled, keep_better, mean_diagonal, norm, problem_of
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, UNSUITED
 
 _PATIENCE = 3.0  # steps in which the residual must halve to go on, once it is enough
@@ -313,7 +313,8 @@ def _evaluate(p, r, l, u):
     for c in range(p.disk.size):
         at, size = d * c, d * d
         A, B, F = view(l.A, size * c, size), view(l.B, size * c, size), view(l.F, at, d)
-        alart_curnier.evaluate(ALART_CURNIER, p.disk[c], p.mu[2 * c], p.mu[2 * c + 1], view(l.rho, 3 * c, 3), d, at, r, u, F, A, B)
+        cone, rho = cone_of(c, d, p.disk, p.mu), view(l.rho, 3 * c, 3)
+        alart_curnier.evaluate(ALART_CURNIER, cone, rho, view(r, at, d), view(u, at, d), F, A, B)
         for a in range(d):
             merit += F[a] ** 2 + 0.0 * u[at + a]
     return merit

@@ -31,7 +31,8 @@ def narrow_order(row, column, n):
 
 
 @lru_cache(maxsize=64)
-def _dense_pattern(n):
+def dense_pattern(n):
+    """(row, column) of n × n entries or blocks that are all stored."""
     return np.arange(n + 1) * n, np.tile(np.arange(n), n)
 
 
@@ -80,7 +81,7 @@ def compressed_rows(M, reorder=False):
     n = M.shape[0]
     if type(M) is np.ndarray:
         if n < _SPARSE_FROM or np.count_nonzero(M) > _DENSITY * n**2:
-            return *_dense_pattern(n), M.reshape(-1), None
+            return *dense_pattern(n), M.reshape(-1), None
         i, j = np.nonzero(M)
         x = M[i, j]
     else:

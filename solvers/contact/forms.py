@@ -18,11 +18,6 @@ _SINGULAR = 1e-15  # least over largest pivot
 _CHUNK = 256  # columns that a factorised M is applied to at a time
 
 
-@lru_cache
-def _full_pattern(n):
-    return np.arange(n + 1) * n, np.tile(np.arange(n), n)
-
-
 def block_rows(W, d, full=_FULL):
     """(row, column, data) of a square matrix from `nsds.solvers.box.forms.matrix`: rows of d × d blocks, as solvers want them.
 
@@ -32,7 +27,7 @@ def block_rows(W, d, full=_FULL):
     n = W.shape[0] // d
     if not hasattr(W, "tocsr"):
         if n <= full:
-            return *_full_pattern(n), W.reshape(n, d, n, d).transpose(0, 2, 1, 3).reshape(-1)
+            return *forms.dense_pattern(n), W.reshape(n, d, n, d).transpose(0, 2, 1, 3).reshape(-1)
         W, stored, row = np.array(W, order="C"), np.zeros((n, n), np.int64), np.zeros(n + 1, np.int64)
         mark_blocks(d, W, stored, row)
         column = np.empty(row[n], np.int64)

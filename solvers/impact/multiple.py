@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import kernel, tiny, view
+from nsds.maths.dense import cholesky, cholesky_solve
 from nsds.solvers.box.signature import diagonal
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE
 
@@ -459,17 +460,7 @@ def _rub(c, mode, first, u, s):
 @tiny
 def _solve_sticking(s):
     """``force <- W_ss^-1 force`` for the rows that stick."""
-    count = s.sticking[0]
-    for a in range(count):
-        x, pivot = s.force[a], s.factor[a * count + a]
-        for b in range(a):
-            x -= s.factor[a * count + b] * s.force[b]
-        s.force[a] = x / pivot if pivot > 0.0 else 0.0
-    for a in range(count - 1, -1, -1):
-        x, pivot = s.force[a], s.factor[a * count + a]
-        for b in range(a + 1, count):
-            x -= s.factor[b * count + a] * s.force[b]
-        s.force[a] = x / pivot if pivot > 0.0 else 0.0
+    cholesky_solve(s.sticking[0], s.sticking[0], s.factor, s.force)
 
 
 @tiny
@@ -555,19 +546,10 @@ def _list_sticking(c, mode, s):
             count += 1
     s.sticking[0] = count
     for a in range(count):
-        i, pivot = s.sticking[1 + a], 0.0
+        i = s.sticking[1 + a]
         for b in range(a + 1):
             s.factor[a * count + b] = 0.0
             for k in range(c.row[i], c.row[i + 1]):
                 if c.column[k] == s.sticking[1 + b]:
                     s.factor[a * count + b] = c.W[k]
-        diagonal_entry = s.factor[a * count + a]
-        for b in range(a + 1):
-            x = s.factor[a * count + b]
-            for k in range(b):
-                x -= s.factor[a * count + k] * s.factor[b * count + k]
-            if b < a:
-                pivot = s.factor[b * count + b]
-                s.factor[a * count + b] = x / pivot if pivot > 0.0 else 0.0
-            else:
-                s.factor[a * count + a] = math.sqrt(x) if x > _DEPENDENT * diagonal_entry else 0.0
+    cholesky(count, count, _DEPENDENT, s.factor)

@@ -187,6 +187,21 @@ def test_mixed_systems_without_entries(make):
     assert s.w.tolist() == [0.0, 1.0, 0.0, 0.0, 1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: solvers.solve_lcp([[0.0]], [-1.0], on_failure="warn"),
+        lambda: solvers.solve_avi([[0.0]], [-1.0], [[1.0]], [0.0], on_failure="warn"),
+        lambda: solvers.solve_fc2d(np.zeros((2, 2)), [-1.0, 1.0], 0.3, on_failure="warn"),
+        lambda: solvers.solve_gfc2d(np.eye(2), np.zeros((2, 2)), [0.0, 0.0], [-1.0, 1.0], 0.3, on_failure="warn"),
+    ],
+)
+def test_warnings_name_the_line_that_called(call):
+    with pytest.warns(RuntimeWarning, match="proved up to rounding") as found:
+        call()
+    assert [warning.filename for warning in found] == [__file__]
+
+
 # Kernels and their twins.
 
 

@@ -367,10 +367,11 @@ def projections_of_a_user(disk, mu, row, column, W, q, options, r, u, info, work
         if contact_signature.conclude(status.MAX_ITER, k, disk, mu, row, column, W, q, options, r, u, info) == status.CONVERGED:
             break
         for c in range(disk.size):
-            hat = contact_signature.modify(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, u)
+            cone = contact_signature.cone_of(c, d, disk, mu)
+            hat = contact_signature.modify(cone, c * d, u)
             for a in range(d):
                 work[c * d + a] = r[c * d + a] - 0.3 * (u[c * d + a] + (hat if a == 0 else 0.0))
-            contact_signature.project(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, work)
+            contact_signature.project(cone, c * d, work)
         r[:] = work[: r.size]
     return contact_signature.conclude(status.CONVERGED, k, disk, mu, row, column, W, q, options, r, u, info)
 
