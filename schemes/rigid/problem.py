@@ -840,7 +840,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     # 5. many contacts beside equations on the graph of the bodies, where these need not be solved as finely as those
     if p.n_newton > 0 and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0:
         fine = 2.0 * max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))  # the scheme judges equations by themselves
-        own = newton.Options(aim, aim, fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
+        own = newton.Options(aim, max(aim, min(options.enough, _SHARE * _HELD)), fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
         if _newton_on_graph(own, stated, q, p, memory) == CONVERGED:
             total_impulse(n_contacts, n_blocks, p, memory)
             return CONVERGED

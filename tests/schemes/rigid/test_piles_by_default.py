@@ -121,3 +121,20 @@ def test_grains_with_rolling_friction_are_solved():
     assert rows["contacts"]["n"].max() > 64
     assert (rows["status"] == CONVERGED).mean() >= 0.98
     assert np.median(rows["residual"]) <= 1e-6
+
+
+def test_welded_boxes_that_touch_rest():
+    """Contacts between bodies that joints hold together, too: equations to rounding, impulses of neither are unique."""
+    box, mass = shapes.box([0.4, 0.3, 0.3]), 10.0
+    place = np.array([(0.4 * i, 0.3 * j, 0.15 + 0.3 * k) for k in range(3) for i in range(2) for j in range(2)])
+    n, apart = len(place), abs(place[:, None] - place[None])
+    a, b = np.nonzero(np.triu(((apart > 1e-9).sum(-1) == 1) & (apart.max(-1) < 0.45)))
+    goods = nsds.rigid_bodies(mass, shapes.inertia(box, mass), q=np.c_[place, np.tile(UPRIGHT, (n, 1))], v=np.zeros((n, 6)), count=n)
+    welds = nsds.interaction(nsds.joints.fixed_joint(), nsds.equality(), on=(("goods", a), ("goods", b)))
+    contacts = nsds.collisions({"goods": box}, nsds.newton_impact_friction(0.0, 0.5), world=shapes.plane())
+    rows = nsds.simulate(nsds.system(gravity=[0, 0, -G], goods=goods, welds=welds, contacts=contacts), t_end=0.05, h=1e-3)
+    assert (rows["status"] == CONVERGED).all()
+    assert rows["contacts"]["n"].min() > 64
+    assert rows["residual"].max() <= 1e-8
+    assert abs(rows["goods"]["q"] - rows["goods"]["q"][0]).max() <= 1e-12
+    assert abs(rows["welds"]["y"]).max() <= 1e-12
