@@ -29,6 +29,7 @@ from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import newton, rigid, slabs
+from nsds.solvers.contact import block_lu
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, largest, merit, problem_of
 from nsds.status import CONVERGED, STALLED, UNSUITED
@@ -217,7 +218,7 @@ def _most_fill(n_bodies):
 
 def _is_graph_kept(name, stride, n_stated, d, n_bodies, n_members):
     """Whether there is room for Newton's method on the graph of the bodies, of the default and many contacts."""
-    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEW:
+    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEW or n_bodies > block_lu.LARGEST:
         return False
     return n_members * (newton.work_size(d, n_stated, n_bodies, _most_fill(n_bodies))[0] + 12 * d * n_stated) <= _WORDS
 
