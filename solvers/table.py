@@ -259,9 +259,11 @@ def solver(
     is relative to the norm of the velocities that contacts would have without impulses: at rest on the ground 1e-2 is
     ``0.01 g h`` for each contact with it, 0.5 mm/s at h = 5 ms. What is left of a gap the next step makes up for. In 20 heaps of 100
     spheres that slide apart, and 10 that settle in a box, overlaps, energy, heights and widths are those of steps solved to 1e-6, within
-    the scatter of the piles. Up to 512 contacts of bodies at rest, as of towers and arches, are solved by Newton's method where sweeps
-    leave more than 1e-4: then the impulses of the step before hold them, and a step is one look at these. More of them creep: a wall of
-    200 bricks by 3e-6 m in 50 steps of 2 ms.
+    the scatter of the piles. At rest the impulses of the step before are tried without any matrix, and kept while their residual is at
+    most 1e-6. Where it is more, Newton's method whose matrix has the graph of the bodies (`nsds.solvers.bodies.newton`) finds new ones, if
+    its steps cost no more than some tens of sweeps: as in towers, arches and walls, which stay where they are drawn to 1e-11 m. A wall of
+    200 bricks that has moved by 1e-5 m before it came to rest, so that bricks lean on their neighbours, is left to sweeps and creeps. With
+    rolling friction that method comes first, moving or not.
 
     Coulomb's law is no convex problem, and sweeps over many contacts with much friction may go on without getting closer. Those over rigid
     bodies then go on with less momentum; after that, the slip term ``mu ||u_T||`` that the law adds to u_N follows the velocities more and

@@ -35,7 +35,8 @@ TESTS = [
     "schemes/test_linear_algebra.py", "schemes/run/test_stepper.py", "schemes/run/test_tiles.py", "schemes/rigid/test_on_contact.py",
     "jit/test_lanes.py",
     "schemes/lagrangian/test_forms_and_starts.py", "schemes/lagrangian/test_lagrangian_friction.py", "solvers/bodies/test_contact_rigid.py",
-    "solvers/bodies/test_contact_piles.py", "solvers/box/test_solver_interface.py", "solvers/box/test_solver_kernels.py",
+    "solvers/bodies/test_contact_piles.py", "solvers/bodies/test_contact_newton.py", "solvers/box/test_solver_interface.py",
+    "solvers/box/test_solver_kernels.py",
     "solvers/contact/test_contact_block_lu.py", "solvers/contact/test_contact_few.py", "solvers/contact/test_contact_sweeps.py",
 ]  # fmt: skip
 LONG = [

@@ -29,6 +29,7 @@ from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import newton, rigid, slabs
+from nsds.solvers.contact import block_lu
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, largest, merit, problem_of
 from nsds.status import CONVERGED, STALLED, UNSUITED
@@ -217,7 +218,7 @@ def _most_fill(n_bodies):
 
 def _is_graph_kept(name, stride, n_stated, d, n_bodies, n_members):
     """Whether there is room for Newton's method on the graph of the bodies, of the default and many contacts."""
-    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEW:
+    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEW or n_bodies > block_lu.LARGEST:
         return False
     return n_members * (newton.work_size(d, n_stated, n_bodies, _most_fill(n_bodies))[0] + 12 * d * n_stated) <= _WORDS
 
@@ -839,8 +840,8 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
     # 5. many contacts beside equations on the graph of the bodies, where these need not be solved as finely as those
     if p.n_newton > 0 and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0:
-        fine = max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))
-        own = newton.Options(aim, aim, fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
+        fine = 2.0 * max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))  # the scheme judges equations by themselves
+        own = newton.Options(aim, max(aim, min(options.enough, _SHARE * _HELD)), fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
         if _newton_on_graph(own, stated, q, p, memory) == CONVERGED:
             total_impulse(n_contacts, n_blocks, p, memory)
             return CONVERGED

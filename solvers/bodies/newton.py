@@ -24,10 +24,11 @@ from nsds._jit import caller, kernel, on_demand, specialised, stack, tiny, view
 from nsds.solvers.box.signature import place_of
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
-from nsds.solvers.contact.newton import DECREASE, HALVINGS, LEAST, MEMORY, MOST, RELAX, STIFFEN, largest
-from nsds.solvers.contact.signature import EQUATION, cone_of, has_stalled, keep_better, mean_diagonal, norm, problem_of
+from nsds.solvers.contact.newton import DECREASE, HALVINGS, MEMORY, MOST, RELAX, STIFFEN, largest
+from nsds.solvers.contact.signature import EQUATION, cone_of, has_stalled, keep_better, norm, problem_of
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, UNSUITED
 
+_LEAST = 1e-6  # eta relative to the diagonal of a block: less would lose dr, a difference of terms with 1 / eta, to rounding
 _PATIENCE = 3.0  # steps in which the residual must halve to go on, once it is enough
 _FEWEST = 25.0  # steps for which the method is begun
 _PRODUCT, _BLOCK_3, _BLOCK_5 = 2.5, 8.0, 16.0  # work of a product of two blocks of 6 × 6, and of the elimination of one of 3 or 5
@@ -63,7 +64,7 @@ class Parts(NamedTuple):
 
     recent: NDArray  # (MEMORY,): merits
     rho: NDArray  # (n, 3)
-    D: NDArray  # (n,): mean diagonal of the own block of W
+    D: NDArray  # (n d,): diagonal of the own block of W
     F: NDArray  # (n d,)
     A: NDArray  # (n, d, d); S of the elimination afterwards
     B: NDArray  # (n, d, d); T
@@ -98,7 +99,7 @@ def _most_blocks(n, m):
 @tiny
 def _sizes(d, n, m):
     """(floats, integers) of scratch before what depends on the graph, of n blocks and m bodies."""
-    return MEMORY + n * (4 + 3 * d + 2 * d * d) + 120 * m + 36 * _most_blocks(n, m), m * block_lu.words(m) + 2 * m + 1 + _most_blocks(n, m)
+    return MEMORY + n * (3 + 4 * d + 2 * d * d) + 120 * m + 36 * _most_blocks(n, m), m * block_lu.words(m) + 2 * m + 1 + _most_blocks(n, m)
 
 
 def work_size(d, n, m, n_upper):
@@ -111,7 +112,7 @@ def work_size(d, n, m, n_upper):
 def _parts(p, work, iwork):
     """The parts of the scratch; the factors are behind the floats."""
     d, n, m = p.d, p.disk.size, p.inverse.size // p.stride
-    F = MEMORY + 4 * n
+    F = MEMORY + (3 + d) * n
     A = F + n * d
     step = A + 2 * n * d * d
     M = step + 2 * n * d
@@ -120,7 +121,7 @@ def _parts(p, work, iwork):
     return Parts(
         view(work, 0, MEMORY),
         view(work, MEMORY, 3 * n),
-        view(work, MEMORY + 3 * n, n),
+        view(work, MEMORY + 3 * n, n * d),
         view(work, F, n * d),
         view(work, A, n * d * d),
         view(work, A + n * d * d, n * d * d),
@@ -267,8 +268,9 @@ def _own_blocks(p, l):
                     s += p.E[12 * (d * c + a) + k] * G[k]
                 W[d * a + e] = s
         alart_curnier.split_rho(p.disk[c], d, W, int64(0), view(l.rho, 3 * c, 3))
-        l.D[c] = abs(mean_diagonal(d, int64(0), W))
-        l.D[c] = l.D[c] if 0.0 < l.D[c] < math.inf else 1.0
+        for a in range(d):
+            own = abs(W[a * (d + 1)])
+            l.D[d * c + a] = own if 0.0 < own < math.inf else 1.0
 
 
 # ------------------------------------------------------------------------------------------------------------------------- the method
@@ -359,7 +361,7 @@ def _eliminate_block(c, sigma, p, l):
     for a in range(_D):
         for b in range(_D):
             is_closed = is_closed or A[_D * a + b] != 0.0
-            T[_D * a + b] = A[_D * a + b] * (sigma * l.D[c] + p.diagonal[_D * c + b]) + B[_D * a + b]
+            T[_D * a + b] = A[_D * a + b] * (sigma * l.D[_D * c + b] + p.diagonal[_D * c + b]) + B[_D * a + b]
     if not _invert_block(T, B):
         return False
     for a in range(_D):
@@ -463,7 +465,7 @@ def newton(p, options, r, u, info, work, iwork):
     info[2], info[3] = size, 0.0
     # 1. the guess
     _own_blocks(p, l)
-    size, sigma, n_iter, least, halved = size if size > 0.0 else 1.0, LEAST, 0, math.inf, stack(2)
+    size, sigma, n_iter, least, halved = size if size > 0.0 else 1.0, _LEAST, 0, math.inf, stack(2)
     halved[0], halved[1], merit = math.inf, 0.0, _evaluate(p, r, l, u)
     for i in range(MEMORY):
         l.recent[i] = merit
@@ -483,7 +485,7 @@ def newton(p, options, r, u, info, work, iwork):
         if t == 0.0 and sigma == MOST:
             status = SINGULAR
             break
-        sigma = max(sigma / RELAX, LEAST) if t == 1.0 else min(sigma * STIFFEN, MOST)
+        sigma = max(sigma / RELAX, _LEAST) if t == 1.0 else min(sigma * STIFFEN, MOST)
         n_iter += 1
         l.recent[n_iter % MEMORY] = merit
     # 3. the best iterate

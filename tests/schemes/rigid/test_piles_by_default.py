@@ -91,3 +91,50 @@ def test_a_default_run_is_the_same_in_pieces():
     whole = nsds.simulate(system, t_end=30 * h, h=h)
     half = nsds.restart(system, nsds.simulate(system, t_end=20 * h, h=h)[-1])
     assert (nsds.simulate(half, t_end=30 * h, h=h)[-1]["balls"]["q"] == whole[-1]["balls"]["q"]).all()
+
+
+def test_a_wall_rests_to_rounding():
+    """Bricks in running bond: hundreds of contacts, many of them without load, are found once and kept."""
+    brick, law, q = np.array([0.24, 0.12, 0.08]), nsds.newton_impact_friction(0.0, 0.6), []
+    for course in range(6):
+        q += [[brick[0] * (k + 0.5 * (course % 2)), 0, brick[2] * (course + 0.5), *UPRIGHT] for k in range(5 - course % 2)]
+    bodies = nsds.rigid_bodies(4.0, shapes.inertia(shapes.box(brick), 4.0), q=q, v=np.zeros((len(q), 6)), count=len(q))
+    contacts = nsds.collisions({"bricks": shapes.box(brick)}, law, world=shapes.plane())
+    wall = nsds.system(gravity=[0, 0, -G], bricks=bodies, contacts=contacts)
+    rows = nsds.simulate(wall, t_end=0.2, h=2e-3)
+    assert (rows["status"] == CONVERGED).all()
+    assert rows["contacts"]["n"].min() > 200
+    assert rows["residual"].max() <= 1e-6
+    assert abs(rows["bricks"]["q"] - q).max() <= 1e-9
+
+
+def test_grains_with_rolling_friction_are_solved():
+    """Chains of contacts that roll, over which sweeps take the square of their length."""
+    r, rng, n = 0.005, np.random.default_rng(2), 100
+    x = np.stack(np.meshgrid(np.arange(5), np.arange(5), np.arange(4), indexing="ij"), axis=-1).reshape(-1, 3)[:n]
+    place = r * (2.04 * x + [0, 0, 1.01]) + rng.uniform(-0.01, 0.01, (n, 3)) * r
+    q, mass = np.concatenate([place, np.tile(UPRIGHT, (n, 1))], axis=1), 1e-3
+    grains = nsds.rigid_bodies(mass, shapes.inertia(shapes.sphere(r), mass), q=q, v=np.zeros((n, 6)), count=n)
+    law = nsds.newton_impact_rolling_friction(0.0, 0.5, 0.1 * r)
+    contacts = nsds.collisions({"grains": shapes.sphere(r)}, law, world=shapes.plane())
+    rows = nsds.simulate(nsds.system(gravity=[0, 0, -G], grains=grains, contacts=contacts), t_end=0.05, h=5e-4)
+    assert rows["contacts"]["n"].max() > 64
+    assert (rows["status"] == CONVERGED).mean() >= 0.98
+    assert np.median(rows["residual"]) <= 1e-6
+
+
+def test_welded_boxes_that_touch_rest():
+    """Contacts between bodies that joints hold together, too: equations to rounding, impulses of neither are unique."""
+    box, mass = shapes.box([0.4, 0.3, 0.3]), 10.0
+    place = np.array([(0.4 * i, 0.3 * j, 0.15 + 0.3 * k) for k in range(3) for i in range(2) for j in range(2)])
+    n, apart = len(place), abs(place[:, None] - place[None])
+    a, b = np.nonzero(np.triu(((apart > 1e-9).sum(-1) == 1) & (apart.max(-1) < 0.45)))
+    goods = nsds.rigid_bodies(mass, shapes.inertia(box, mass), q=np.c_[place, np.tile(UPRIGHT, (n, 1))], v=np.zeros((n, 6)), count=n)
+    welds = nsds.interaction(nsds.joints.fixed_joint(), nsds.equality(), on=(("goods", a), ("goods", b)))
+    contacts = nsds.collisions({"goods": box}, nsds.newton_impact_friction(0.0, 0.5), world=shapes.plane())
+    rows = nsds.simulate(nsds.system(gravity=[0, 0, -G], goods=goods, welds=welds, contacts=contacts), t_end=0.05, h=1e-3)
+    assert (rows["status"] == CONVERGED).all()
+    assert rows["contacts"]["n"].min() > 64
+    assert rows["residual"].max() <= 1e-8
+    assert abs(rows["goods"]["q"] - rows["goods"]["q"][0]).max() <= 1e-12
+    assert abs(rows["welds"]["y"]).max() <= 1e-12

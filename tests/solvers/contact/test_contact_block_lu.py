@@ -10,7 +10,7 @@ from nsds.solvers.contact.signature import Problem
 from tests.strategies import examples, generators
 
 
-@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("d", [2, 3, 5, 6])
 def test_elimination_solves_the_matrix(d):
     @examples(40)
     @given(rng=generators, n=st.integers(1, 12), density=st.sampled_from([0.0, 0.2, 1.0]))
