@@ -20,8 +20,11 @@ from nsds.analysis.tangent import (
     IMPACTS,
     N_NOTES,
     POINTS,
+    SIZES,
     SLOWEST,
     STOPPED,
+    UNITS,
+    VECTORS,
     Changes,
     Members,
     Plan,
@@ -45,6 +48,7 @@ ROWS = 128  # rows of a section of a nonlinear motion, at first
 _MOST_ROWS = 2**14  # rows of a section, at most
 _ACCURATE = 1e-8  # change of derivatives, relative to the largest or 1, below which doubling the rows has converged
 _NOISE = 1e-5  # a smaller change that no longer falls is noise of finite differences
+_APART = 2.0**20  # ratio of the sizes of states beyond which they have units of their own
 _TRIAL = 4  # sections by which the rows of a long run are chosen
 _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
 
@@ -131,7 +135,33 @@ class Carried:
         self._initial, self._spare = copy_of(self._memory), [copy_of(self._memory) for _ in range(2)]
         self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))
         self._section, self._n_sections, self._kept = None, 0, None
+        self._vectors = scratch[:, 1 : 1 + VECTORS * total].reshape(members, VECTORS, total)
+        self._vectors[:, UNITS] = 1.0
         self.restart()
+        if width > 0:
+            self._note_sizes()
+
+    def _note_sizes(self):
+        """Note how large the states are in a section, by a run without derivatives: what is small may have a small unit.
+
+        Where sizes are far apart, tangent maps are computed in units of them, powers of 2.
+        """
+        plan = self.plan
+        self.plan = plan._replace(n_columns=0)
+        try:
+            self.advance(1)
+        finally:
+            self.plan = plan
+        sizes = self._vectors[:, SIZES]
+        units = np.exp2(np.floor(np.log2(np.where(sizes > 0.0, sizes, 1.0))))
+        apart = units.max(axis=1) > _APART * units.min(axis=1)
+        self._vectors[:, UNITS] = np.where(apart[:, None], units, 1.0)
+        self.restart()
+
+    def in_units(self, columns):
+        """Columns of tangent maps, or of maps that these make, in the units of the states."""
+        units = self._vectors[: len(columns), UNITS]
+        return columns * units[:, None, : columns.shape[2]] / units[:, : columns.shape[1], None]
 
     def record(self, room, *, at=AT_TIMES, skipped=0, surface=None, varied=None):
         """Records up to ``room`` points from now on: at sections in time, at impacts, or crossings of a `Surface`, after the skipped ones.
@@ -281,7 +311,7 @@ def rows_for(run, again):
     def derivatives(rows):
         trial = again(rows)
         trial.advance(_TRIAL)
-        return None, trial.columns
+        return None, trial.in_units(trial.columns)
 
     return refined(derivatives, run.rows, run.h.min() * run.rows)[2]
 

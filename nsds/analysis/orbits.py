@@ -4,7 +4,7 @@ import math
 from contextlib import closing
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, matrix_balance
 
 from nsds import _checks
 from nsds.analysis.maps import section_of
@@ -14,6 +14,7 @@ from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
 _FAR = 1e9  # times the first state, or 1: a motion farther away has diverged
+_APART = 2.0**20  # ratio of the units of states beyond which Newton's equations are balanced
 _SINGULAR = 1e-13  # reciprocal condition of Newton's equations below which they count as singular
 _STRETCH = 4.0  # factor by which a Newton step may change a period: a larger one would lead to runs without end
 _LATER = (0.29, 0.5, 0.79)  # of a period: starts of further attempts to find a cycle
@@ -244,11 +245,16 @@ def newton(section, x, values, tol, max_iter):
 
 
 def _solved(A, b):
-    """Solution of ``A x = b``; if A is singular to rounding, the least-squares solution of least norm."""
+    """Solution of ``A x = b``, of states of any units; if A is singular to rounding, the least-squares solution of least norm."""
+    units = np.ones(len(b))
+    if np.isfinite(A).all():
+        balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)
+        if scale.max() > _APART * scale.min():
+            A, b, units = balanced, b / scale, scale
     factors, pivots, _ = lapack.dgetrf(A)
     if lapack.dgecon(factors, abs(A).sum(axis=0).max())[0] > _SINGULAR:
-        return lapack.dgetrs(factors, pivots, b)[0]
-    return np.linalg.lstsq(A, b, rcond=None)[0]
+        return units * lapack.dgetrs(factors, pivots, b)[0]
+    return units * np.linalg.lstsq(A, b, rcond=None)[0]
 
 
 def _cycle(section, x, values, tol, max_iter):

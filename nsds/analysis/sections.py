@@ -121,7 +121,7 @@ class SectionMap:
         def derivatives(rows):
             self.rows = rows
             again = returned if rows == run.rows else self.returns(x[None], [values])
-            return again, again.maps[:1]
+            return again, run.in_units(again.maps[:1])
 
         result, error, self.rows = refined(derivatives, run.rows, lengths[0])
         return result._replace(error=error)

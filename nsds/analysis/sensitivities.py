@@ -84,7 +84,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     def run_with(rows):
         run = carried(owner, systems, lengths, scheme, h, parameters=named, rows=rows)
         run.advance(1)
-        return run, run.columns
+        return run, run.in_units(run.columns)
 
     run, _ = run_with(rows)
     if run.is_exact:

@@ -25,6 +25,8 @@ from nsds.analysis.tangent import (
     EVENTS,
     IMPACTS,
     LOG_DET,
+    SIZES,
+    SMALL,
     STARTED,
     STOPPED,
     TIME,
@@ -36,6 +38,7 @@ from nsds.analysis.tangent import (
     apply_map,
     copy_vector,
     log_of_determinant,
+    note_sizes,
     orthonormalise,
     put_change,
     set_apart,
@@ -50,7 +53,7 @@ from nsds.schemes.run.simulation import name_of
 from nsds.schemes.table import is_event_driven
 from nsds.status import CONVERGED, INEXACT
 
-_DIFFERENCE = 2.0**-17  # finite difference, relative to 1 or the variable
+_DIFFERENCE = 2.0**-17  # finite difference, relative to 1 or the variable, or to its size where that is small throughout
 _SHORTER = 2.0**-7  # factor of the difference if an active set changes within it
 _AT_BOUND = 1e-9  # relative distance within which a multiplier is at its bound
 _PHASE = 1e-9  # of a step: accepted deviation of a period from a whole number of steps
@@ -129,9 +132,11 @@ def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, 
     Returns the number of columns with another active set on both sides: these are differences across the change.
     """
     n, N, lost = plan.n, plan.n + plan.n_parameters, 0
-    low, high = view(w, 1, N), view(w, N + 1, N)
+    low, high, sizes = view(w, 1, N), view(w, N + 1, N), view(w, SIZES * N + 1, N)
     for j in range(N):
-        delta = _DIFFERENCE * max(1.0, abs(one.mem[words[j]])) if j < n else changes.delta[j - n]
+        delta = changes.delta[j - n] if j >= n else 0.0
+        if j < n:
+            delta = _DIFFERENCE * (max(sizes[j], abs(one.mem[words[j]])) if 0.0 < sizes[j] < SMALL else max(1.0, abs(one.mem[words[j]])))
         is_low, is_high = False, False
         # 1. both sides; a shorter difference if either has another active set
         for shorter in range(2 if j < n else 1):
@@ -188,7 +193,14 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
                         spare[i * n + j] = J[i * N + j]
                 notes[LOG_DET] += log_of_determinant(n, spare, product)
                 apply_map(J, columns, n, N, plan.n_columns, product)
-            # 5. accept, and count events
+            # 5. accept, note sizes, and count events
+            if plan.n_columns == 0:
+                for i in range(n):
+                    x[i] = one.mem[words[i]]
+                note_sizes(x, n, view(w, SIZES * N + 1, N))
+                for i in range(n):
+                    x[i] = mem[words[i]]
+                note_sizes(x, n, view(w, SIZES * N + 1, N))
             imem[STEP], mem[T] = k, t
             _note_events(one.mem, mem, rows, notes)
             notes[TIME] += t - t_0

@@ -11,7 +11,7 @@ guard g comes to zero, with the reset R of the state and the motions f- before a
 
 Parameters are constant states: their columns follow those of the state and are left alone by the maps. All derivatives
 are central differences, exact where the function is linear; those of a reset by time are of fourth order, because finite differences
-inside users' functions are noisy. Families of systems define f, g and R:
+inside users' functions are noisy. The sizes of the states are noted by a run without derivatives. Families of systems define f, g and R:
 `nsds.analysis.mechanics`, `nsds.analysis.switched` and `nsds.analysis.affine`.
 """
 
@@ -40,9 +40,14 @@ _TERMS = 16  # of the series of the exponential
 _GAUSS = math.sqrt(3.0) / 6.0
 _FAR = 1e-6  # of the speeds: accepted deviation of a reset from the state after an event
 _LOCATED, _SECANTS = 2.0**-50, 60  # of a crossing: final relative length of its bracket; number of secants
-# Scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, matrices J_1 (S), J_2, omega, map,
-# power, product.
-VECTORS, _MATRICES = 9, 6
+_SHORTER, _LEVELS = 2.0**-4, 13  # ratio of differences that are compared for states of small size, and how many are
+_AGREEMENT = 2.0**-34  # of derivatives by two differences, relative to the largest of the row
+_CLEAR, _RISE = 2.0**-24, 2.0  # what says that differences are short enough, and that shorter ones only have more rounding
+# Scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, sizes of the states, their units, the
+# derivatives by a longer difference, matrices J_1 (S), J_2, omega, map, power, product.
+VECTORS, _MATRICES = 12, 6
+SIZES, UNITS, _LONGER = 9, 10, 11  # among the vectors
+SMALL = 2.0**-3  # a state that is smaller throughout may be so because of its unit
 
 
 class Plan(NamedTuple):
@@ -236,22 +241,41 @@ def _undo(row, changes, one, other):
 
 
 def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, other, tables, functions, options):
-    """Derivatives of `size` outputs by states and parameters, by rows into out; ``what`` of the family at x in the modes of ``one``."""
-    n = plan.n + plan.n_parameters
-    high, low = view(w, 6 * n + 1, n), view(w, 7 * n + 1, n)
+    """Derivatives of `size` outputs by states and parameters, by rows into out; ``what`` of the family at x in the modes of ``one``.
+
+    Of a state that is small throughout shorter differences are tried: errors of those that are too long fall with their square, rounding
+    grows as they shrink, and the one counts that agrees best with the next.
+    """
+    n, is_exact = plan.n + plan.n_parameters, is_linear(tables)  # noqa: F821
+    high, low, sizes, longer = view(w, 6 * n + 1, n), view(w, 7 * n + 1, n), view(w, SIZES * n + 1, n), view(w, _LONGER * n + 1, n)
     for j in range(n):
         # 1. states: the width is that of the rounded arguments, so that the quotient of a linear function is exact
         if j < plan.n_own:
-            at, delta = x[j], (1.0 if is_linear(tables) else _STEP) * max(1.0, abs(x[j]))  # noqa: F821
-            x[j] = at + delta
-            up = x[j]
-            evaluate(plan.evaluate, (what, row, t, x, high, tables, functions, options, one))  # noqa: F821
-            x[j] = at - delta
-            width = up - x[j]
-            evaluate(plan.evaluate, (what, row, t, x, low, tables, functions, options, one))  # noqa: F821
-            x[j] = at
+            at, delta, least = x[j], (1.0 if is_exact else _STEP) * max(1.0, abs(x[j])), math.inf
+            for level in range(_LEVELS if not is_exact and 0.0 < sizes[j] < SMALL else 1):
+                x[j] = at + delta
+                up = x[j]
+                evaluate(plan.evaluate, (what, row, t, x, high, tables, functions, options, one))  # noqa: F821
+                x[j] = at - delta
+                width = up - x[j]
+                evaluate(plan.evaluate, (what, row, t, x, low, tables, functions, options, one))  # noqa: F821
+                x[j] = at
+                gap = 0.0
+                for i in range(size):
+                    high[i] = (high[i] - low[i]) / width
+                    gap = max(gap, _gap(i, j, n, high[i], longer[i], sizes, out)) if level > 0 else math.inf
+                if gap < least or level == 0:
+                    for i in range(size):
+                        out[i * n + j] = longer[i] if level > 0 else high[i]
+                if gap <= _AGREEMENT or (gap >= _RISE * least and least <= _CLEAR):
+                    break
+                least = min(least, gap)
+                delta *= _SHORTER
+                for i in range(size):
+                    longer[i] = high[i]
+            continue
         # 2. parameters, in a copy of the memory; states of sources, in between, have no derivatives
-        elif j >= plan.n:
+        if j >= plan.n:
             width = 2.0 * changes.delta[j - plan.n]
             if j == plan.n:
                 _keep(one, other)
@@ -262,7 +286,23 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
                 evaluate(plan.evaluate, (what, row, t, x, y, tables, functions, options, other))  # noqa: F821
                 _undo(change, changes, one, other)
         for i in range(size):
-            out[i * n + j] = (high[i] - low[i]) / width if j < plan.n_own or j >= plan.n else 0.0
+            out[i * n + j] = (high[i] - low[i]) / width if j >= plan.n else 0.0
+
+
+@tiny
+def _gap(i, j, n, one, other, sizes, out):
+    """Difference of two derivatives of output i by state j, relative to the larger and to those by the states before, in units of j."""
+    gap, scale = abs(one - other), max(abs(one), abs(other))
+    for k in range(j):
+        scale = max(scale, abs(out[i * n + k]) * sizes[k] / sizes[j])
+    return (gap / scale if gap > 0.0 else 0.0) if gap < math.inf else math.inf
+
+
+@tiny
+def note_sizes(x, n, sizes):
+    """Largest values of n states so far."""
+    for j in range(n):
+        sizes[j] = max(sizes[j], abs(x[j]))
 
 
 def _jacobian_template(t, x, out, plan, w, changes, one, other, tables, functions, options):
@@ -298,8 +338,15 @@ def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables,
         multiply(plan.n, N, N, J_2, J_1, product)
         for i in range(size):
             omega[i] = 0.5 * h * (J_1[i] + J_2[i]) - 0.5 * _GAUSS * h * h * (power[i] - product[i])
-    # 3. the map, and the growth of volumes as the trace of Omega: exact where the determinant of the map would underflow
+    # 3. the map in units of the states, and the growth of volumes as the trace of Omega: exact where its determinant would underflow
+    units = view(w, UNITS * N + 1, N)
+    for i in range(plan.n):
+        for j in range(N):
+            omega[i * N + j] *= units[j] / units[i]
     exponential(plan.n, N, omega, whole, power, product)
+    for i in range(plan.n):
+        for j in range(N):
+            whole[i * N + j] *= units[i] / units[j]
     for i in range(plan.n_own):
         notes[LOG_DET] += omega[i * N + i]
     apply_map(whole, tangent.columns[m], plan.n, N, plan.n_columns, product)
@@ -505,8 +552,11 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                     leave(mem[T], (status & JUMP) != 0, tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
                 is_after = False
                 continue
-            # 6. smooth part: crossings of the section, tangent map
+            # 6. smooth part: sizes of the states, crossings of the section, tangent map
             load(x_1, tables, memory)  # noqa: F821
+            if plan.n_columns == 0:
+                note_sizes(x_0, plan.n_own, view(w, SIZES * n + 1, n))
+                note_sizes(x_1, plan.n_own, view(w, SIZES * n + 1, n))
             if plan.section == AT_CROSSINGS and mem[T] > t_0:
                 cross(t_0, mem[T], tangent, m, plan, all_members, one, other, tables, calls, options)  # noqa: F821
             if plan.n_columns > 0:

@@ -21,6 +21,7 @@ _CHANGES = 6  # of what is at its bound, in the end
 _ROUNDING = 1e-15  # z beside data of 1
 _MISSED = 1e-6  # of a row's terms, and of the data: what is no end, which need not be judged
 _NOTHING = 1e-2  # of the root of the residual: z and w that are both less go to the bound
+_BEGINNING = 1e-2  # of the largest data: slacks, a and b at first; beside 1 bounds that are 1e-7 apart would let no step be made
 _LEAST = 1e-30  # slack, a and b
 _PATIENCE, _PATIENCE_DONE = 25, 5  # iterations in which the error must fall by a tenth
 _SHIFT_OF_END = 1e-9  # of the equations of the end
@@ -120,7 +121,7 @@ class _Search:
         low, high = np.where(self.has_low, self.low, -1.0), np.where(self.has_high, self.high, 1.0)
         middle = np.where(self.has_low & self.has_high, 0.5 * (low + high), np.where(self.has_low, low, np.where(self.has_high, high, 0.0)))
         middle = np.where(self.fixed, self.low, middle)
-        size = max(1.0, abs(self.q).max(initial=0.0))
+        size = _BEGINNING * max(1.0, abs(self.q).max(initial=0.0))
         both, width = self.has_low & self.has_high, np.where(self.has_low & self.has_high, 0.5 * (high - low), np.inf)
         self.z = middle + np.where(both, 0.0, np.where(self.has_low, size, np.where(self.has_high, -size, 0.0)))
         self.a, self.b = np.where(self.has_low, size, 0.0), np.where(self.has_high, size, 0.0)
