@@ -16,7 +16,7 @@ import numpy as np
 from numba import float64, int64, typeof, types
 
 from nsds._jit import caller, inlined, kernel, on_demand, tiny, view
-from nsds.maths import sparse_lu
+from nsds.maths import sparse_lu, superlu
 from nsds.model.layout import table
 from nsds.schemes.memory import MEMORY
 from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
@@ -31,7 +31,8 @@ VECTORS = ("q", "z", "w", "lower", "upper", "info", "rounding")
 MIXED = table("N", "n", "cost", *VECTORS, "given", "values", "data", "rhs", "solution", "unit", "centre", "index", "row", "column", "at",
               "diagonal", "side", "factored", "known")  # fmt: skip
 SMALLEST = 60  # rows up to which W is formed
-_DENSER = 4  # entries of W for each one of the data, from which factors of the mixed equations are tried
+_MOST_EXACT = 2 * 10**6  # entries of A^-1 B, up to which the diagonal of W is computed with all of A
+_COLUMNS = 256  # of B at once
 _PATIENCE = 10  # block exchanges without progress before single ones
 _ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
 _PROXIMAL = 1e-6  # of the unit of a row: weight of the proximal term
@@ -46,6 +47,7 @@ class Equations(NamedTuple):
     plan: sparse_lu.Plan
     given: np.ndarray
     unit: np.ndarray  # (members, n)
+    several: bool  # W has a negative entry on its diagonal, so that there may be several solutions
 
 
 def equations(A, B, C, D):
@@ -65,19 +67,34 @@ def equations(A, B, C, D):
         pattern = csr_array((data, (row, column)), shape=(N + n, N + n))
         values.append(pattern.data)
     plan = sparse_lu.plan(pattern, last_after=every)
-    # 2. about the diagonal of W, by that of A
-    unit = []
+    # 2. units of rows, and whether an entry of the diagonal of W is negative
+    unit, several = [], False
     for a, b, c, d in zip(A, B, C, D, strict=True):
         size = abs(a.diagonal())
         size = np.where(size > 0.0, size, abs(a).max(axis=1).toarray().reshape(-1))
         about = abs(d.diagonal()) + abs(c).multiply(abs(b).T).multiply(1.0 / np.where(size > 0.0, size, 1.0)).sum(axis=1)
         unit.append(np.where(about > 0.0, about, 1.0))
-    return Equations(N, plan, np.array(values), np.array(unit))
+        several |= bool((_diagonal(a, b, c, d) < -_ROUNDING * unit[-1]).any())
+    return Equations(N, plan, np.array(values), np.array(unit), several)
+
+
+def _diagonal(A, B, C, D):
+    """Diagonal of W; of large systems with the diagonal of A in place of A."""
+    n, result = D.shape[0], D.diagonal()
+    if A.shape[0] * n > _MOST_EXACT:
+        own = A.diagonal()
+        return result + C.multiply(B.T).multiply(1.0 / np.where(own != 0.0, own, np.inf)).sum(axis=1)
+    factors, C, columns = superlu.factorise(A), C.tocsr(), B.tocsc()
+    for start in range(0, n, _COLUMNS):
+        chosen = slice(start, min(start + _COLUMNS, n))
+        result[chosen] += C[chosen].multiply(factors.solve(columns[:, chosen].toarray()).T).sum(axis=1)
+    return result
 
 
 def is_cheaper(planned, n_pairs):
-    """Whether solutions with the factors take fewer operations than with W, of so many entries."""
-    return planned.plan.fill + planned.plan.nnz < n_pairs
+    """Whether solutions with the factors take fewer operations than with W, of so many entries; not where its form alone tells which one
+    of several solutions a step has."""
+    return not planned.several and planned.plan.fill + planned.plan.nnz < n_pairs
 
 
 def place_mixed(planned, work, iwork):

@@ -19,6 +19,7 @@ import pytest
 
 import nsds
 from nsds import _checks
+from nsds.maths.sparse_lu import SingularPatternError
 from nsds.results import storage, transaction
 from nsds.results.transaction import Transaction
 from nsds.schemes.linear_algebra import SingularMatrixError
@@ -511,6 +512,7 @@ def exceptions():
         nsds.solvers.solve_lcp([[0.0]], [-1.0])
     yield caught.value
     yield SingularMatrixError((0, 1))
+    yield SingularPatternError(np.array([2, 5]))
 
 
 def test_exceptions_are_the_same_after_pickling():

@@ -135,6 +135,22 @@ def test_ten_thousand_relays_on_one_system():
     assert (abs(rows["friction"]["lambda"]) <= 0.1).all()
 
 
+def test_hysteresis_of_many_rows_is_that_of_one():
+    """A negative D leaves several solutions, of which each row has the one that it was led to."""
+    slopes, states = np.linspace(-0.9, -0.3, 80), []
+    for chosen in (np.arange(80), np.array([0]), np.array([79])):
+        n = chosen.size
+        relation = nsds.first_order_linear_relation(C=sp.eye_array(n), B=0.3 * sp.eye_array(n), D=sp.diags_array(slopes[chosen]))
+        plant = nsds.first_order_linear(A=sp.diags_array(np.zeros(n)), b=np.full(n, 2.0), x=np.full(n, -2.0))
+        system = nsds.system(plant=plant, law=nsds.interaction(relation, nsds.relay(-1.0, 1.0), on="plant"))
+        rows = nsds.simulate(system, t_end=2.0, h=0.02, progress=False)
+        assert (rows["status"] == CONVERGED).all()
+        states.append(rows["law"]["lambda"].reshape(-1, n))
+    assert set(np.unique(states[0][1:])) == {-1.0, 1.0}
+    np.testing.assert_array_equal(states[0][:, [0]], states[1])
+    np.testing.assert_array_equal(states[0][:, [79]], states[2])
+
+
 @pytest.mark.parametrize("law", [nsds.equality(), nsds.complementarity()], ids=["equality", "complementarity"])
 def test_redundant_rows_leave_the_state_determined(law):
     """Each row stated twice: lambda of the two is not unique, their sum and the state are."""
