@@ -189,6 +189,24 @@ def test_friction_in_sparse_and_dense_statements_is_the_same(d, seed, monkeypatc
     assert (r[..., 0] > 0).any()
 
 
+def test_a_chain_between_floor_and_ceiling_touches_both():
+    n, v = 100, 3 * np.random.default_rng(0).normal(size=100)
+
+    def chain(stored):
+        part = nsds.lagrangian_linear(stored(sp.eye_array(n)), stored(200 * line(n)), stored(0.1 * line(n)), q=np.zeros(n), v=v)
+        H = sp.vstack([sp.eye_array(n), -sp.eye_array(n)])
+        walls = nsds.interaction(nsds.lagrangian_linear_relation(stored(H), np.full(2 * n, 0.05)), nsds.newton_impact(0.7), on="part")
+        return nsds.system(part=part, walls=walls)
+
+    sparse, dense = chain(lambda A: A), chain(lambda A: A.toarray())
+    assert form_of(sparse) is mixed
+    one, other = (nsds.simulate(each, t_end=0.3, h=5e-3, progress=False) for each in (sparse, dense))
+    assert (one["status"] == CONVERGED).all()
+    assert (one["walls"]["lambda"][:, :n] > 0).any()
+    assert (one["walls"]["lambda"][:, n:] > 0).any()
+    np.testing.assert_allclose(one["part"]["v"], other["part"]["v"], rtol=0, atol=1e-11)
+
+
 def test_compliance_in_sparse_form_is_the_same_under_all_schemes():
     def bumper(D):
         relation = nsds.lagrangian_linear_relation(H=np.eye(2), b=[0.0, 0.01], D=D)
