@@ -57,7 +57,7 @@ def drawn(seed, stored):
 @pytest.mark.parametrize("theta", [0.5, 1.0])
 @given(seeds)
 @examples(5)
-def test_sparse_and_dense_statements_give_the_same_motion(theta, seed):
+def test_sparse_and_dense_chains_move_alike(theta, seed):
     sparse, dense, scheme = drawn(seed, lambda A: A), drawn(seed, lambda A: A.toarray()), nsds.moreau_jean(theta=theta)
     assert form_of(sparse, scheme) is mixed
     assert form_of(dense, scheme) is linear
