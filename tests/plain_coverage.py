@@ -35,8 +35,8 @@ TESTS = [
     "schemes/test_linear_algebra.py", "schemes/run/test_stepper.py", "schemes/run/test_tiles.py", "schemes/rigid/test_on_contact.py",
     "jit/test_lanes.py",
     "schemes/lagrangian/test_forms_and_starts.py", "schemes/lagrangian/test_lagrangian_friction.py", "solvers/bodies/test_contact_rigid.py",
-    "solvers/bodies/test_contact_piles.py", "solvers/bodies/test_contact_newton.py", "solvers/box/test_solver_interface.py",
-    "solvers/box/test_solver_kernels.py",
+    "schemes/lagrangian/test_mixed.py", "schemes/lagrangian/test_sparse_functions.py", "solvers/bodies/test_contact_piles.py",
+    "solvers/bodies/test_contact_newton.py", "solvers/box/test_solver_interface.py", "solvers/box/test_solver_kernels.py",
     "solvers/contact/test_contact_block_lu.py", "solvers/contact/test_contact_few.py", "solvers/contact/test_contact_sweeps.py",
 ]  # fmt: skip
 LONG = [
@@ -44,6 +44,8 @@ LONG = [
     "out_of_the_cache", "profile_measures", "unsuitable_solver", "as_if_alone", "arm_with_dry", "thin_disc",
     "strikes_a_rough", "rigid_body_does", "units_do_not_matter", "slides_in_a_curve", "redundant_contacts_at_rest",
     "steps_have_the_bits", "takes_what_another", "own_steps_from", "memory_is_flat", "closed_surfaces_have",
+    "membrane_rests", "stated_twice", "contradict_each", "floor_and_ceiling", "memory_and_time", "would_be_dense", "rest_at_the_start",
+    "where_there_are_many", "many_contacts_beside", "chains_move", "compliance_in_sparse", "dense_matrices_of_many",
 ]  # fmt: skip
 
 

@@ -52,6 +52,8 @@ MIXED = table(
     # of systems with friction, see `nsds.schemes.lagrangian.mixed_friction`: derivatives of laws by u and by r, rho of one
     # contact; integers: by unknown, the place of the entry of its contact's first multiplier in its row
     "A", "B", "rho", "own",
+    # of Newton's iterations: number of entries with values elsewhere in the work memory; integers: places there, in the matrix, and signs
+    "n_sources", "sources",
 )  # fmt: skip
 
 
@@ -63,60 +65,75 @@ class Tables(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """Symbolic factors of the mixed problem, and its entries."""
+    """Symbolic factors of the mixed problem, and its entries: their places, where their values lie in the work memory, and signs."""
 
     plan: sparse_lu.Plan
     rows: np.ndarray
     columns: np.ndarray
-    values: np.ndarray  # (members, entries)
+    sources: np.ndarray  # ABSENT where values are given otherwise, or zero
+    signs: np.ndarray
     owned: np.ndarray
     unknown: np.ndarray
 
 
 def planned(records, layout, options, method, work):
-    """`Planned` of a model; None where the Delassus matrix has fewer entries than its factors, or a method for that was chosen.
-
-    Rows that depend on each other by their pattern, friction and laws of impacts are left to the Delassus matrix, too.
-    """
-    parts, constraints, entries = layout.parts, layout.constraints, layout.entries
+    """`Planned` of a linear model, and its values (members, entries); None, where the Delassus matrix is preferred."""
+    parts = layout.parts
     is_dense = any((parts[field] != ABSENT).any() and (parts[field + "_kind"] == DENSE).any() for field in "MKC")
-    if constraints.size <= FEW or method.name != "auto" or is_dense or constraints["impact_law"].any():
+    if is_dense or not can_be_mixed(layout, method):
         return None
-    rough = has_friction(constraints)
-    if rough and (layout.couplings.size or (constraints["component"] > constraints["tangents"]).any()):
-        return None  # compliance, rolling friction
-    # 1. entries of both; each row needs a coordinate of its own
     rows, columns, values = iteration_matrices(records, layout, options.h, options.theta)
-    n, m = int((parts["count"] * parts["n"]).sum()), constraints.size
-    owner = np.repeat(np.arange(m), constraints["entry_end"] - constraints["entry"])
+    given = work.array()
+    plans = plan_of(layout, rows, columns, np.full(rows.size, ABSENT), given)
+    if plans is None:
+        return None
+    everything = np.where(plans.sources == ABSENT, 0.0, plans.signs * given[:, plans.sources])
+    everything[:, : rows.size] = values
+    return plans, everything
+
+
+def can_be_mixed(layout, method):
+    """Whether there are many rows, for the default solver, without laws of impacts; with friction no compliance and no rolling."""
+    constraints = layout.constraints
+    if constraints.size <= FEW or method.name != "auto" or constraints["impact_law"].any():
+        return False
+    return not has_friction(constraints) or not (layout.couplings.size or (constraints["component"] > constraints["tangents"]).any())
+
+
+def plan_of(layout, rows, columns, sources, given):
+    """`Planned` of M_hat with entries (rows, columns), and all constraints.
+
+    None where the Delassus matrix has fewer entries than the factors, or rows depend on each other by their pattern. given: values in the
+    work memory that are known (members, entries); others are zero there.
+    """
+    parts, constraints, entries, inputs, couplings = layout.parts, layout.constraints, layout.entries, layout.inputs, layout.couplings
+    n, m, rough = int((parts["count"] * parts["n"]).sum()), constraints.size, has_friction(constraints)
+    # 1. entries of both; each row needs a coordinate of its own
+    kinds = "entry", "input", "coupling"
+    owner, by_input, by_coupling = (np.repeat(np.arange(m), constraints[f"{kind}_end"] - constraints[kind]) for kind in kinds)
     n_pairs = _pairs(layout, owner, rows, columns)
     if n_pairs <= (MANY_PAIRS if rough else rows.size + entries.size) or not _is_independent(layout, owner, n):
         return None
     # 2. unknowns: coordinates, and multipliers of rows that do not own one
-    given = work.array()
     owned, unknown = np.full(m, ABSENT) if rough else _owned(layout, owner, given), np.full(m, ABSENT)
-    alone = owned != ABSENT
-    unknown[~alone] = n + np.arange((~alone).sum())
-    # 3. border by H, B and D
-    kinds = "entry", "input", "coupling"
-    owners = {kind: np.repeat(np.arange(m), constraints[f"{kind}_end"] - constraints[kind]) for kind in kinds}
-    couplings, inputs = layout.couplings, layout.inputs
-    border = [
-        (unknown[owners["entry"]], entries["dof"], entries["coefficient"], 1.0),
-        (inputs["dof"], unknown[owners["input"]], inputs["coefficient"], -1.0),
-        (unknown[owners["coupling"]], unknown[couplings["constraint"]], couplings["coefficient"], 1.0),
+    unknown[owned == ABSENT] = n + np.arange((owned == ABSENT).sum())
+    size = n + int((owned == ABSENT).sum())
+    # 3. border by H, B and D, and a full diagonal
+    filled = _filled(constraints, owner, entries["dof"], n) if rough else np.tile(np.arange(size), (2, 1))
+    pieces = [
+        (rows, columns, sources, 1.0),
+        (unknown[owner], entries["dof"], entries["coefficient"], 1.0),
+        (inputs["dof"], unknown[by_input], inputs["coefficient"], -1.0),
+        (unknown[by_coupling], unknown[couplings["constraint"]], couplings["coefficient"], couplings["sign"]),
+        (*filled, np.full(filled.shape[1], ABSENT), 1.0),
     ]
-    for i, j, coefficient, sign in border:
-        kept = (i != ABSENT) & (j != ABSENT)
-        rows, columns = np.concatenate([rows, i[kept]]), np.concatenate([columns, j[kept]])
-        values = np.concatenate([values, sign * given[:, coefficient[kept]]], axis=1)
+    pieces = [(*piece[:3], np.broadcast_to(piece[3], piece[0].shape)) for piece in pieces]
+    rows, columns, sources, signs = (np.concatenate([piece[k] for piece in pieces]) for k in range(4))
+    kept = (rows != ABSENT) & (columns != ABSENT)
+    rows, columns, sources, signs = (each[kept].astype(np.int64) for each in (rows, columns, sources, signs))
     # 4. factors
-    size = n + int((~alone).sum())
-    more = _filled(constraints, owner, entries["dof"], n) if rough else np.tile(np.arange(size), (2, 1))
-    rows, columns = (np.concatenate([each, filled]).astype(np.int64) for each, filled in zip((rows, columns), more, strict=True))
-    values = np.concatenate([values, np.zeros((values.shape[0], more.shape[1]))], axis=1)
     plan = sparse_lu.plan(coo_of(rows, columns, size), last_after=np.arange(n, size) if size > n else None)
-    return Planned(plan, rows, columns, values, owned, unknown) if n_pairs > plan.fill + plan.nnz else None
+    return Planned(plan, rows, columns, sources, signs, owned, unknown) if n_pairs > plan.fill + plan.nnz else None
 
 
 def _filled(constraints, owner, dof, n):
@@ -155,7 +172,7 @@ def _pairs(layout, owner, rows, columns):
 
 
 def _is_independent(layout, owner, n):
-    """Whether the rows have coordinates of their own, or compliance."""
+    """Whether equations have coordinates of their own, or compliance; of contacts that depend on each other some stay open."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import structural_rank
 
@@ -163,7 +180,9 @@ def _is_independent(layout, owner, n):
     coupled = np.repeat(np.arange(m), constraints["coupling_end"] - constraints["coupling"])
     soft = coupled[coupled == layout.couplings["constraint"]]
     rows, columns = np.concatenate([owner, soft]), np.concatenate([layout.entries["dof"], n + soft])
-    return structural_rank(coo_array((np.ones(rows.size), (rows, columns)), shape=(m, n + m)).tocsr()) == m
+    equations = constraints["bilateral"] != 0
+    pattern = coo_array((np.ones(rows.size), (rows, columns)), shape=(m, n + m)).tocsr()[equations]
+    return not equations.any() or structural_rank(pattern) == equations.sum()
 
 
 def _owned(layout, owner, given):
@@ -176,24 +195,53 @@ def _owned(layout, owner, given):
     found[owner[alone]] = entries["dof"][alone]
     found[(constraints["coupling"] != constraints["coupling_end"]) | (constraints["input_end"] - constraints["input"] != 1)] = ABSENT
     found[couplings["constraint"]] = ABSENT
+    # B of functions is another matrix
+    same = (
+        layout.inputs["coefficient"][np.minimum(constraints["input"], layout.inputs.size - 1)]
+        == entries["coefficient"][constraints["entry"]]
+    )
+    found[~same] = ABSENT
     return found
 
 
 def prepare(records, layout, options, method, plans, stepper, work, iwork):
     """Inverse iteration matrices, for v_free, and the mixed problem of all members; stepper: the module that solves it."""
     # 1. the linear form, with an estimate of the diagonal of W in place of W: it is the scale of gaps
+    plans, values = plans
     operators = linear.inverse_operators(records, layout, options.h, options.theta, work, iwork, keeps_columns=False)
-    every = np.arange(layout.constraints.size)
-    single = np.arange(every.size + 1)
-    unknowns = Unknowns(every, every, layout.constraints, layout.couplings, single, every, every)
+    unknowns = without_pairs(layout)
     plan = linear.reserve(layout, unknowns, method, work, iwork)
     form = linear.Tables(
         layout.parts, layout.constraints, layout.entries, layout.inputs, layout.couplings, layout.relations, plan, no_blocks(), operators,
-        single, every,
+        unknowns.row, unknowns.column,
     )  # fmt: skip
     # 2. the mixed problem
-    mixed, factors = np.zeros(1, MIXED), plans.plan
-    n, size = int((layout.parts["count"] * layout.parts["n"]).sum()), factors.row.size - 1
+    mixed = place(layout, plans, work, iwork)
+    # 3. contents of all members
+    work, iwork = work.array(), iwork.array(np.int64)
+    p, row, column, every = plan[0], plans.plan.row, plans.plan.column, unknowns.every
+    base = work[:, mixed["base"][0] : mixed["base"][0] + column.size]
+    for member in range(records.size):
+        np.add.at(base[member], patterns.places(row, column, plans.rows, plans.columns), values[member])
+    iwork[:, p["local"] : p["local"] + every.size] = -2  # no set is known yet
+    iwork[:, p["diagonal"] : p["diagonal"] + every.size] = every
+    n = mixed["n_dofs"][0]
+    _estimate_diagonal(layout, base[:, patterns.places(row, column, np.arange(n), np.arange(n))], p["W"], work)
+    if has_friction(layout.constraints):
+        iwork[:, mixed["free"][0] : mixed["free"][0] + n] = 1
+    return Prepared(Tables(form, mixed), layout.functions, options, work, iwork, stepper, layout)
+
+
+def without_pairs(layout):
+    """`Unknowns` in their own order, with the diagonal of W alone."""
+    every = np.arange(layout.constraints.size)
+    return Unknowns(every, every, layout.constraints, layout.couplings, np.arange(every.size + 1), every, every)
+
+
+def place(layout, plans, work, iwork):
+    """One row of `MIXED`, with its memory."""
+    mixed, factors, constraints = np.zeros(1, MIXED), plans.plan, layout.constraints
+    m, n, size = constraints.size, int((layout.parts["count"] * layout.parts["n"]).sum()), factors.row.size - 1
     mixed["n_dofs"], mixed["size"], mixed["nnz"], mixed["cost"] = n, size, factors.nnz, 1 + factors.fill**2 // (1000 * size)
     work.place(mixed, base=factors.nnz, values=factors.nnz, factors=factors.size, rhs=size, fixed=size, x=size)
     owner = np.full(size, ABSENT)
@@ -201,27 +249,23 @@ def prepare(records, layout, options, method, plans, stepper, work, iwork):
     owner[n:] = np.flatnonzero(plans.unknown != ABSENT)
     stored = {"index": factors.index, "row_start": factors.row, "column": factors.column, "owned": plans.owned, "unknown": plans.unknown,
               "owner": owner}  # fmt: skip
+    iwork.place(mixed, side=m, factored=m, known=1, free=size)
+    if has_friction(constraints):
+        work.place(mixed, A=_COMPONENTS * m, B=_COMPONENTS * m, rho=3)
+        first = n + np.arange(m) - constraints["component"]
+        stored["own"] = np.concatenate([np.zeros(n, np.int64), patterns.places(factors.row, factors.column, n + np.arange(m), first)])
     for name, array in stored.items():
-        mixed[name] = iwork.store(np.broadcast_to(array.astype(np.int64), (records.size, array.size)))
-    iwork.place(mixed, side=every.size, factored=every.size, known=1, free=size)
-    rough = has_friction(layout.constraints)
-    if rough:
-        work.place(mixed, A=_COMPONENTS * every.size, B=_COMPONENTS * every.size, rho=3)
-        first = n + every - layout.constraints["component"]
-        own = np.concatenate([np.zeros(n, np.int64), patterns.places(factors.row, factors.column, n + every, first)])
-        mixed["own"] = iwork.store(np.broadcast_to(own, (records.size, size)))
-    # 3. contents of all members
-    work, iwork = work.array(), iwork.array(np.int64)
-    p, where = plan[0], patterns.places(factors.row, factors.column, plans.rows, plans.columns)
-    base = work[:, mixed["base"][0] : mixed["base"][0] + factors.nnz]
-    for member in range(records.size):
-        np.add.at(base[member], where, plans.values[member])
-    iwork[:, p["local"] : p["local"] + every.size] = -2  # no set is known yet
-    iwork[:, p["diagonal"] : p["diagonal"] + every.size] = every
-    _estimate_diagonal(layout, base[:, patterns.places(factors.row, factors.column, np.arange(n), np.arange(n))], p["W"], work)
-    if rough:
-        iwork[:, mixed["free"][0] : mixed["free"][0] + n] = 1
-    return Prepared(Tables(form, mixed), layout.functions, options, work, iwork, stepper, layout)
+        mixed[name] = iwork.store(np.broadcast_to(array.astype(np.int64), (iwork.n_members, array.size)))
+    return mixed
+
+
+def place_sources(mixed, plans, iwork):
+    """Note where the values of the entries lie in the work memory, for `refresh`."""
+    known = plans.sources != ABSENT
+    where = patterns.places(plans.plan.row, plans.plan.column, plans.rows, plans.columns)
+    arrays = np.concatenate([plans.sources[known], where[known], plans.signs[known]]).astype(np.int64)
+    mixed["n_sources"] = known.sum()
+    mixed["sources"] = iwork.store(np.broadcast_to(arrays, (iwork.n_members, arrays.size)))
 
 
 def _estimate_diagonal(layout, diagonal, W, work):
@@ -261,7 +305,7 @@ def step(t_new, s, calls, options, memory):
     if n != 0:
         n = n if n > 0 else -1 - n
         linear.state_problem(n, h, theta, form.constraints, form.entries, p, memory)
-        status, n_iter, residual = solve(n, h, s, calls.solver_options.box, memory)
+        status, n_iter, residual = solve(n, h, h, form, s.mixed[0], calls.solver_options.box, memory)
         finite = end_motion(n, h, theta, s, memory)
     # 3. outputs
     update_outputs(h, theta, form.constraints, form.entries, form.couplings, memory)
@@ -272,21 +316,21 @@ def step(t_new, s, calls, options, memory):
 
 
 @kernel
-def solve(n, h, s, options, memory):
+def solve(n, h, unit, form, g, options, memory):
     """The mixed problem of the n active constraints, q in work[p.q:], from the multipliers in mem. Out: x, z, w.
 
-    Returns (status, iterations, residual).
+    form: tables with plan, constraints, entries, inputs and couplings; h: impulse of a unit of bounded forces; unit: that of a unit of
+    lambda at position level. Returns (status, iterations, residual).
     """
-    work, iwork, p, g = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0]
-    m = s.linear.constraints.size
+    work, iwork, p, m = memory.work, memory.iwork, form.plan[0], form.constraints.size
     # 1. bounds, and the side of each row in the last step
     for i in range(m):
         iwork[g.side + i] = LOWER
     for a in range(n):
         i = iwork[p.active + a]
-        c = s.linear.constraints[i]
+        c = form.constraints[i]
         state_bounds(a, h, c, p, work)
-        z, lower, upper = memory.mem[c.lam] * (h if c.level == POSITION else 1.0), work[p.lower + a], work[p.upper + a]
+        z, lower, upper = memory.mem[c.lam] * (unit if c.level == POSITION else 1.0), work[p.lower + a], work[p.upper + a]
         iwork[g.side + i] = BASIC if lower < z < upper else UPPER if z >= upper > lower else LOWER
     # 2. one choice after the other
     limit = int(options.max_iter) if options.max_iter > 0.0 else 200 + 3 * n
@@ -296,8 +340,8 @@ def solve(n, h, s, options, memory):
         if not _is_known(m, g, iwork):
             _factorise(m, g, work, iwork)
             multiplications += 1000.0 * g.cost
-        _solve_choice(n, s, memory)
-        n_wrong, last = _wrong_signs(n, s, memory)
+        _solve_choice(n, form, g, memory)
+        n_wrong, last = _wrong_signs(n, form, g, memory)
         if n_wrong == 0:
             status = CONVERGED
             break
@@ -308,7 +352,7 @@ def solve(n, h, s, options, memory):
             mark = -1 - iwork[g.side + i]
             if mark >= 0:
                 iwork[g.side + i] = mark // 3 if patience >= 0 or i == last else mark % 3
-    return _judge(status, n_iter, n, s, options, memory)
+    return _judge(status, n_iter, n, form, g, options, memory)
 
 
 @tiny
@@ -341,9 +385,9 @@ def _factorise(m, g, work, iwork):
 
 
 @kernel
-def _solve_choice(n, s, memory):
+def _solve_choice(n, form, g, memory):
     """dv and multipliers of one choice, and z and w of all rows."""
-    work, iwork, p, g, constraints = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0], s.linear.constraints
+    work, iwork, p, constraints = memory.work, memory.iwork, form.plan[0], form.constraints
     # 1. right-hand side, and values of what is no unknown: prescribed velocities, z at bounds
     for r in range(g.size):
         work[g.rhs + r] = work[g.fixed + r] = 0.0
@@ -352,7 +396,7 @@ def _solve_choice(n, s, memory):
         side, j, u = iwork[g.side + i], iwork[g.owned + i], iwork[g.unknown + i]
         at_bound = work[p.lower + a] if side == LOWER else work[p.upper + a] if side == UPPER else 0.0
         if j != ABSENT:
-            coefficient = work[s.linear.entries[constraints[i].entry].coefficient]
+            coefficient = work[form.entries[constraints[i].entry].coefficient]
             if side == BASIC:
                 work[g.fixed + j] = -work[p.q + a] / coefficient
             else:
@@ -375,30 +419,30 @@ def _solve_choice(n, s, memory):
     for a in range(n):
         i = iwork[p.active + a]
         side, j, u = iwork[g.side + i], iwork[g.owned + i], iwork[g.unknown + i]
-        w, _ = row_sum(a, constraints[i], s, memory)
+        w, _ = row_sum(a, constraints[i], form, g, memory)
         work[p.w + a] = w
         work[p.z + a] = work[p.lower + a] if side == LOWER else work[p.upper + a]
         if side == BASIC and j != ABSENT:
             lacking = 0.0
             for k in range(iwork[g.row_start + j], iwork[g.row_start + j + 1]):
                 lacking += work[g.base + k] * work[g.x + iwork[g.column + k]]
-            work[p.z + a] = lacking / work[s.linear.entries[constraints[i].entry].coefficient]
+            work[p.z + a] = lacking / work[form.entries[constraints[i].entry].coefficient]
         elif side == BASIC:
             work[p.z + a] = work[g.x + u]
 
 
 @tiny
-def row_sum(a, c, s, memory):
+def row_sum(a, c, form, g, memory):
     """(``H dv + D z + q`` of the a-th active row, the sum of the magnitudes of its terms)."""
-    work, p, g = memory.work, s.linear.plan[0], s.mixed[0]
+    work, p = memory.work, form.plan[0]
     w = work[p.q + a]
     terms = abs(w)
     for k in range(c.entry, c.entry_end):
-        term = work[s.linear.entries[k].coefficient] * work[g.x + s.linear.entries[k].dof]
+        term = work[form.entries[k].coefficient] * work[g.x + form.entries[k].dof]
         w += term
         terms += abs(term)
     for k in range(c.coupling, c.coupling_end):
-        couple = s.linear.couplings[k]
+        couple = form.couplings[k]
         term = couple.sign * work[couple.coefficient] * work[g.x + memory.iwork[g.unknown + couple.constraint]]
         w += term
         terms += abs(term)
@@ -406,15 +450,15 @@ def row_sum(a, c, s, memory):
 
 
 @kernel
-def _wrong_signs(n, s, memory):
+def _wrong_signs(n, form, g, memory):
     """(count, last) of the rows that belong on another side; they are marked -1 - (old side) - 3 (new side)."""
-    work, iwork, p, g = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0]
+    work, iwork, p = memory.work, memory.iwork, form.plan[0]
     count, last = 0, ABSENT
     for a in range(n):
         i = iwork[p.active + a]
         z, w, lower, upper = work[p.z + a], work[p.w + a], work[p.lower + a], work[p.upper + a]
         old = new = iwork[g.side + i]
-        _, terms = row_sum(a, s.linear.constraints[i], s, memory)
+        _, terms = row_sum(a, form.constraints[i], form, g, memory)
         if old == BASIC:
             if max(lower - z, z - upper) * work[p.W + i] > _ROUNDING * terms:
                 new = LOWER if z < lower else UPPER
@@ -428,9 +472,9 @@ def _wrong_signs(n, s, memory):
 
 
 @kernel
-def imbalance(n, s, memory):
+def imbalance(n, form, g, memory):
     """Largest entry of ``M_hat dv - B z``, as a velocity; NaN where one is. Out: the right-hand side."""
-    work, iwork, p, g, form = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0], s.linear
+    work, iwork, p = memory.work, memory.iwork, form.plan[0]
     for r in range(g.n_dofs):
         work[g.rhs + r] = 0.0
     for a in range(n):
@@ -449,24 +493,24 @@ def imbalance(n, s, memory):
 
 
 @kernel
-def _judge(status, n_iter, n, s, options, memory):
+def _judge(status, n_iter, n, form, g, options, memory):
     """(status, iterations, residual): errors of the rows relative to their terms, and of momentum; z are put within their bounds.
 
     INEXACT where the largest error is a velocity that is small beside the others; see `nsds.schemes.problem.box.solve`.
     """
-    work, iwork, p, g = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0]
+    work, iwork, p = memory.work, memory.iwork, form.plan[0]
     merit, largest, scale, invalid = 0.0, 0.0, 0.0, 0.0
     for a in range(n):
         i = iwork[p.active + a]
         mark = -1 - iwork[g.side + i]
         iwork[g.side + i] = mark % 3 if mark >= 0 else iwork[g.side + i]
         z = min(max(work[p.z + a], work[p.lower + a]), work[p.upper + a])
-        w, terms = row_sum(a, s.linear.constraints[i], s, memory)
+        w, terms = row_sum(a, form.constraints[i], form, g, memory)
         off = excess(w, 0.0, work[p.lower + a], work[p.upper + a], z) + abs(z - work[p.z + a]) * work[p.W + i]
         work[p.z + a] = z
         merit += (off / max(terms, UNDERFLOW)) ** 2 if off > 0.0 else 0.0
         largest, scale, invalid = max(largest, off), max(scale, abs(work[p.q + a])), invalid + 0.0 * w + 0.0 * z
-    lost = imbalance(n, s, memory)
+    lost = imbalance(n, form, g, memory)
     merit, balance = math.sqrt(merit), lost / max(scale, UNDERFLOW)
     work[p.info], work[p.info + 1] = n_iter, max(merit, balance) + invalid
     if not invalid + lost < math.inf:
@@ -476,6 +520,32 @@ def _judge(status, n_iter, n, s, options, memory):
     if max(largest, lost) <= options.inexact * scale:
         return INEXACT, n_iter, max(largest, lost) / scale
     return STALLED if status == CONVERGED else status, n_iter, max(merit, balance)
+
+
+@kernel
+def refresh(form, g, memory):
+    """Entries of the matrix from the values of M_hat, H, B and D that iterations have changed; the estimate of the diagonal of W."""
+    work, iwork, p = memory.work, memory.iwork, form.plan[0]
+    # 1. entries
+    for k in range(g.nnz):
+        work[g.base + k] = 0.0
+    for k in range(g.n_sources):
+        sign = float(iwork[g.sources + 2 * g.n_sources + k])
+        work[g.base + iwork[g.sources + g.n_sources + k]] += sign * work[iwork[g.sources + k]]
+    iwork[g.known] = 0
+    # 2. diagonals: of M_hat, then of H diag(M_hat)^-1 B + D
+    for r in range(g.n_dofs):
+        k = iwork[g.row_start + r]
+        while iwork[g.column + k] != r:
+            k += 1
+        work[g.rhs + r] = work[g.base + k]
+    for i in range(form.constraints.size):
+        c, size = form.constraints[i], 0.0
+        for k in range(c.entry, c.entry_end):
+            size += work[form.entries[k].coefficient] ** 2 / abs(work[g.rhs + form.entries[k].dof])
+        for k in range(c.coupling, c.coupling_end):
+            size += abs(work[form.couplings[k].coefficient]) if form.couplings[k].constraint == i else 0.0
+        work[p.W + i] = size if size > 0.0 else 1.0
 
 
 @inlined

@@ -94,7 +94,7 @@ def solve(n, h, s, options, memory):
         sigma = (sigma / RELAX if sigma > LEAST else 0.0) if t == 1.0 else min(max(sigma * STIFFEN, LEAST), MOST)
     # 3. verdict
     _project(n, s, memory)
-    lost = mixed.imbalance(n, s, memory)
+    lost = mixed.imbalance(n, s.linear, g, memory)
     missed = max(math.sqrt(merit), lost)
     error = missed / size
     work[p.info], work[p.info + 1] = n_iter, error
@@ -144,7 +144,7 @@ def _evaluate(n, s, memory):
     """u of all rows at (dv, r); F into the right-hand side, with A and B. Returns ``||F||^2``."""
     work, iwork, p, g, constraints, merit = memory.work, memory.iwork, s.linear.plan[0], s.mixed[0], s.linear.constraints, 0.0
     for a in range(n):
-        work[p.w + a], _ = mixed.row_sum(a, constraints[iwork[p.active + a]], s, memory)
+        work[p.w + a], _ = mixed.row_sum(a, constraints[iwork[p.active + a]], s.linear, g, memory)
         work[p.z + a] = work[g.x + iwork[g.unknown + iwork[p.active + a]]]
     for a in range(n):
         i = iwork[p.active + a]

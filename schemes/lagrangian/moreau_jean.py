@@ -27,4 +27,4 @@ def prepare(records, mem, options, h, method):
             return mixed.prepare(records, layout, constant, method, plans, stepper, work, iwork)
         return linear.prepare(records, layout, constant, method, work, iwork)
     words = newton.options_of(h, options)._replace(sees_q_star=float(options["pre_impact"] == b"q_star"))
-    return newton.prepare(records, layout, words, method, work, iwork)
+    return newton.prepare(records, layout, words, method, work, iwork, may_be_mixed=True)

@@ -15,19 +15,20 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64, typeof, types
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import caller, inlined, kernel, on_demand, tiny, view
 from nsds.maths import patterns, sparse_lu
 from nsds.model.control import has_controls
-from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
+from nsds.model.layout import ABSENT, COUPLING, DENSE, DIAGONAL, ENTRY, table
 from nsds.model.records import stored_sparse
 from nsds.schemes.derivatives import derivative
-from nsds.schemes.lagrangian import compressed
+from nsds.schemes.lagrangian import compressed, mixed
 from nsds.schemes.lagrangian.branches import are_bent, judge, keep_start, take_impulses, work_of_pressed
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass  # noqa: F401
 from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.relations import ACTIVE, EVERY, INACTIVE, KEPT, evaluate_relations, is_active
-from nsds.schemes.lagrangian.tables import change
+from nsds.schemes.lagrangian.tables import PART, RELATION, change
 from nsds.schemes.linear_algebra import (
     PLANNED,
     apply_inverse,
@@ -38,15 +39,16 @@ from nsds.schemes.linear_algebra import (
     is_positive_definite,
     subtract_product,
 )
-from nsds.schemes.memory import Prepared, require_affordable
-from nsds.schemes.problem.active import choose_active, extract_pattern, solve_active, transpose_pattern
+from nsds.schemes.memory import MEMORY, Prepared, require_affordable
+from nsds.schemes.problem.active import accept, choose_active, extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
-from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.contact import no_blocks, place_blocks
 from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
-from nsds.schemes.problem.rows import POSITION
-from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
+from nsds.schemes.problem.rows import CONSTRAINT, POSITION
+from nsds.schemes.problem.tables import BODY, has_friction, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.solvers.box.signature import UNDERFLOW
+from nsds.solvers.box.signature import Options as BoxOptions
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _ROUNDING = 1e-4  # velocities below this times |q| / h times the tolerance are lost in the rounding of q
@@ -132,6 +134,7 @@ class Tables(NamedTuple):
     blocks: np.ndarray  # of a problem with friction
     W_row: np.ndarray
     W_column: np.ndarray
+    mixed: np.ndarray  # of `nsds.schemes.lagrangian.mixed`: empty where W is formed
 
 
 def options_of(h, options):
@@ -141,16 +144,25 @@ def options_of(h, options):
     return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta, at_q=1.0, at_v=1.0, paoli=0.0)
 
 
-def prepare(records, layout, options, method, work, iwork):
-    """Tables, constant inverses and work memory of all members."""
-    elements = _elements(records, layout, options, work, iwork)
-    return prepare_problem(records, layout, *elements, largest_contact(layout.constraints), options, method, work, iwork)
+def prepare(records, layout, options, method, work, iwork, may_be_mixed=False):
+    """Tables, constant inverses and work memory of all members; may_be_mixed: `nsds.schemes.lagrangian.mixed`, where that costs less."""
+    elements, bodies, bent, entries = _elements(records, layout, options, work, iwork)
+    plans = None
+    if may_be_mixed and (elements["n_entries"] > 0).all() and not has_friction(layout.constraints) and mixed.can_be_mixed(layout, method):
+        plans = mixed.plan_of(layout, *(np.concatenate(each) for each in zip(*entries, strict=True)), work.array())
+    d = largest_contact(layout.constraints)
+    return prepare_problem(records, layout, elements, bodies, bent, d, options, method, work, iwork, plans)
 
 
-def prepare_problem(records, layout, elements, bodies, bent, d, options, method, work, iwork):
+def prepare_problem(records, layout, elements, bodies, bent, d, options, method, work, iwork, plans=None):
     """Tables and work memory of all members, from those of `_elements`; d: components of a block, 0 of a problem with bounds."""
     # 1. order of the unknowns, and memory of the one-step problem
-    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
+    if plans is None:
+        unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
+        of_both = np.zeros(0, mixed.MIXED)
+    else:
+        unknowns, of_both = mixed.without_pairs(layout), mixed.place(layout, plans, work, iwork)
+        mixed.place_sources(of_both, plans, iwork)
     constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork)
     blocks = place_blocks(plan, constraints, unknowns, d, method, work, iwork)
@@ -167,7 +179,7 @@ def prepare_problem(records, layout, elements, bodies, bent, d, options, method,
     # 4. tables of the step
     tables = Tables(
         layout.parts, elements, bodies, bent, layout.relations, constraints, layout.entries, layout.inputs, couplings, plan, blocks,
-        unknowns.row, unknowns.column,
+        unknowns.row, unknowns.column, of_both,
     )  # fmt: skip
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
@@ -189,6 +201,7 @@ def _elements(records, layout, options, work, iwork):
     elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    entries = []  # (rows, columns, places in the work memory) of sparse M_hat
     # 2. each part: M_hat by functions is inverted in each iteration, a constant one here
     for name, part in zip(layout.part_names, parts, strict=True):
         mine = slice(part["body"], part["body"] + part["count"])
@@ -199,7 +212,7 @@ def _elements(records, layout, options, work, iwork):
         functions = [part[f"{field}_function"] != ABSENT for field in ("mass", "fint", "fgyr", "T", "u")]
         pattern = compressed.pattern_of(records, part, name, layout.functions) if any(functions) else None
         if pattern is not None and part["mass_function"] == ABSENT:
-            _place_sparse(elements[mine], bodies[mine], records, part, name, pattern, work, iwork)
+            entries += _place_sparse(elements[mine], bodies[mine], records, part, name, pattern, work, iwork)
         elif any(functions):
             require_affordable(f"part '{name}': the iteration matrix", _DENSE_COPIES * n * n, _STATE_PATTERN)
             bodies["kind"][mine] = DENSE
@@ -222,7 +235,7 @@ def _elements(records, layout, options, work, iwork):
             each = n * n * np.arange(which.size)
             elements["stiff"][part["body"] + which] = work.store(matrices.reshape(records.size, -1)) + each
             bent["kind"][part["body"] + which], bent["data"][part["body"] + which] = DENSE, work.reserve(each.size * n * n) + each
-    return elements, bodies, bent
+    return elements, bodies, bent, entries
 
 
 def _is_constant(elements):
@@ -259,6 +272,8 @@ def _place_sparse(elements, bodies, records, part, name, pattern, work, iwork):
     elements["groups_v"] = compressed.store_groups(pattern.by_v, rows, iwork)
     elements["n_entries"], elements["mass"] = planned.nnz, ABSENT
     _store_diagonal(elements, records, part, name, work)
+    row = np.repeat(np.arange(int(part["n"])), np.diff(planned.row))
+    return [(body["dof"] + row, body["dof"] + planned.column, body["data"] + np.arange(planned.nnz)) for body in bodies]
 
 
 def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
@@ -417,7 +432,10 @@ def iterate(t_new, n, s, calls, options, memory):
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(inverses, p.residual, p.dv, p.scratch, memory)
         # 7. one-step problem of the active constraints
-        if n > 0:
+        if n > 0 and s.mixed.size > 0:
+            _state_problem(n, 0, s, options, memory)
+            solved = _solve_mixed(n, s, options, calls, memory)
+        elif n > 0:
             if bends or iwork[p.isolver] == 0:
                 assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                                work, iwork)  # fmt: skip
@@ -445,6 +463,34 @@ def iterate(t_new, n, s, calls, options, memory):
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * calls.solver_options.inexact else status, n_iter, residual
+
+
+@tiny
+def _solve_mixed(n, s, options, calls, memory):
+    """The problem of the n active constraints with the velocities, see `nsds.schemes.lagrangian.mixed`; returns its status."""
+    unit = 1.0 if options.paoli != 0.0 else options.h
+    return call_mixed(address_of_mixed(), (n, options.h, unit, s, calls.solver_options.box, memory))
+
+
+@kernel
+def _solve_with_velocities(n, h, unit, s, options, memory):
+    """`nsds.schemes.lagrangian.mixed.solve` with the matrices of this iteration. Out: lambda and impulses in mem, touched bodies."""
+    p = s.plan[0]
+    mixed.refresh(s, s.mixed[0], memory)
+    status, _, _ = mixed.solve(n, h, unit, s, s.mixed[0], options, memory)
+    for a in range(n):
+        accept(memory.work[p.z + a], unit, s.constraints[memory.iwork[p.active + a]], s.inputs, p.touched, memory)
+    return status
+
+
+_EMPTY = Tables(
+    *(np.zeros(0, kind) for kind in (PART, ELEMENT, BODY, BODY, RELATION, CONSTRAINT, ENTRY, ENTRY, COUPLING, PLAN)), no_blocks(),
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, mixed.MIXED),
+)  # fmt: skip
+_BOX = types.NamedUniTuple(float64, len(BoxOptions._fields), BoxOptions)
+_DOOR = int64(int64, float64, float64, typeof(_EMPTY), _BOX, MEMORY)
+call_mixed = caller(_DOOR)
+address_of_mixed = on_demand(_DOOR, _solve_with_velocities)  # few systems have so many rows
 
 
 @tiny

@@ -41,7 +41,7 @@ def prepare(records, mem, options, h, method):
         layout.constraints["always"], gamma = True, 0.0
     theta, tol, max_iter = options["theta"].item(), options["newton_tol"].item(), float(options["newton_max_iter"].item())
     step = Options(h, gamma, q_star=0.0, tol=tol, max_iter=max_iter, a=1.0, weight=1.0, at_q=theta, at_v=theta / 2, paoli=1.0)
-    return newton.prepare(records, layout, step, method, work, iwork)
+    return newton.prepare(records, layout, step, method, work, iwork, may_be_mixed=True)
 
 
 def _require_one_restitution(owner, records, layout):

@@ -57,7 +57,7 @@ def drawn(seed, stored):
 @pytest.mark.parametrize("theta", [0.5, 1.0])
 @given(seeds)
 @examples(5)
-def test_sparse_and_dense_statements_give_the_same_motion(theta, seed):
+def test_sparse_and_dense_chains_move_alike(theta, seed):
     sparse, dense, scheme = drawn(seed, lambda A: A), drawn(seed, lambda A: A.toarray()), nsds.moreau_jean(theta=theta)
     assert form_of(sparse, scheme) is mixed
     assert form_of(dense, scheme) is linear
@@ -187,6 +187,24 @@ def test_friction_in_sparse_and_dense_statements_is_the_same(d, seed, monkeypatc
     r = one["ground"]["lambda"].reshape(len(one), -1, d)
     assert (np.linalg.norm(r[..., 1:], axis=-1) <= sparse["ground"]["mu"] * r[..., 0] * (1 + 1e-14)).all()
     assert (r[..., 0] > 0).any()
+
+
+def test_a_chain_between_floor_and_ceiling_touches_both():
+    n, v = 100, 3 * np.random.default_rng(0).normal(size=100)
+
+    def chain(stored):
+        part = nsds.lagrangian_linear(stored(sp.eye_array(n)), stored(200 * line(n)), stored(0.1 * line(n)), q=np.zeros(n), v=v)
+        H = sp.vstack([sp.eye_array(n), -sp.eye_array(n)])
+        walls = nsds.interaction(nsds.lagrangian_linear_relation(stored(H), np.full(2 * n, 0.05)), nsds.newton_impact(0.7), on="part")
+        return nsds.system(part=part, walls=walls)
+
+    sparse, dense = chain(lambda A: A), chain(lambda A: A.toarray())
+    assert form_of(sparse) is mixed
+    one, other = (nsds.simulate(each, t_end=0.3, h=5e-3, progress=False) for each in (sparse, dense))
+    assert (one["status"] == CONVERGED).all()
+    assert (one["walls"]["lambda"][:, :n] > 0).any()
+    assert (one["walls"]["lambda"][:, n:] > 0).any()
+    np.testing.assert_allclose(one["part"]["v"], other["part"]["v"], rtol=0, atol=1e-11)
 
 
 def test_compliance_in_sparse_form_is_the_same_under_all_schemes():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds.maths import patterns
-from nsds.schemes.lagrangian import compressed
+from nsds.schemes.lagrangian import compressed, mixed
 from nsds.schemes.run import preparation
 from tests.strategies import examples
 
@@ -168,3 +168,37 @@ def test_diagonals_of_a_pattern_are_filled_where_many_entries_are_known():
     expected = np.diag(np.ones(79), -1)
     expected[5, 30] = 1.0
     np.testing.assert_array_equal(whole, expected != 0)
+
+
+@pytest.mark.parametrize("scheme", [SCHEMES[0], SCHEMES[1], nsds.moreau_jean(theta=1.0, **TIGHT)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_many_contacts_beside_forces_by_functions_need_no_delassus_matrix(scheme, seed, monkeypatch):
+    random, n = np.random.default_rng(seed), 90
+    H = sp.csr_array((np.tile([1.0, -0.5], 8), (np.repeat(range(8), 2), random.permutation(n)[:16])), shape=(8, n))
+    web = drawn(seed, n, lambda pattern: {"jac_sparsity": pattern})[0]["web"]
+    stated = sp.csr_array((np.ones(web["jac_sparsity"]["indices"].size), web["jac_sparsity"]["indices"], web["jac_sparsity"]["indptr"]))
+    part = nsds.lagrangian(web["M"], webbed, q=abs(web["q"]) + 0.01, v=web["v"], z=web["z"], fext=np.full(n, -20.0), jac_sparsity=stated)
+
+    def on(law, H, **more):
+        return nsds.interaction(nsds.lagrangian_linear_relation(H=H, **more), law, on="web")
+
+    parts = {"floor": on(nsds.newton_impact(0.4), sp.eye_array(n).tocsr()[:80]), "pairs": on(nsds.newton_impact(0.0), H, b=np.full(8, 0.1))}
+    if scheme["scheme"] == b"moreau_jean":
+        pads = sp.eye_array(n).tocsr()[80:83]
+        parts |= {"pads": on(nsds.dry_friction(5.0), pads), "rubber": on(nsds.complementarity(), pads, D=1e-4 * sp.eye_array(3))}
+    system = nsds.system(web=part, **parts)
+
+    def steps():
+        preparation._kept.clear()
+        run, _ = preparation.prepare_run("test", system, 2e-3, scheme, None, False)
+        return nsds.simulate(system, t_end=0.1, h=2e-3, scheme=scheme, progress=False), run.prepared.tables.mixed.size
+
+    one, is_mixed = steps()
+    monkeypatch.setattr(mixed, "FEW", 10**6)
+    other, is_other = steps()
+    assert (is_mixed, is_other) == (1, 0)
+    assert (one["floor"]["lambda"] > 0).any()
+    np.testing.assert_array_equal(one["status"], other["status"])
+    np.testing.assert_allclose(one["web"]["v"], other["web"]["v"], rtol=0, atol=1e-11 * abs(other["web"]["v"]).max())
+    for name in parts:
+        np.testing.assert_allclose(one[name]["lambda"], other[name]["lambda"], rtol=0, atol=1e-10 * (1 + abs(other[name]["lambda"]).max()))
