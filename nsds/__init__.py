@@ -100,7 +100,7 @@ from nsds.schemes.run.stepping import step, stepper
 from nsds.schemes.run.streaming import resume, stream
 from nsds.status import advice
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Public modules are stored by subject; they are imported as parts of the package: ``from nsds.plotting import figure``.
 sys.modules.update({"nsds.joints": joints, "nsds.plotting": plotting, "nsds.rotations": rotations, "nsds.shapes": shapes})
