@@ -30,7 +30,8 @@ import importlib.util
 import sys
 
 if importlib.util.find_spec("nsds.solvers") is None:  # it lies beside this folder until the package is installed
-    raise ImportError(f"nsds is not installed, {__file__} is its source: pip install -e {__path__[0].rpartition('nsds')[0] or '.'}")
+    _root = __path__[0].rpartition("nsds")[0] or "."
+    raise ImportError(f"{__file__} is the source of nsds: pip install -e {_root}, or, if nsds is installed, start Python in another folder")
 
 from nsds import solvers
 from nsds.maths import rotations
@@ -99,7 +100,7 @@ from nsds.schemes.run.stepping import step, stepper
 from nsds.schemes.run.streaming import resume, stream
 from nsds.status import advice
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Public modules are stored by subject; they are imported as parts of the package: ``from nsds.plotting import figure``.
 sys.modules.update({"nsds.joints": joints, "nsds.plotting": plotting, "nsds.rotations": rotations, "nsds.shapes": shapes})

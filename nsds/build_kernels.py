@@ -33,7 +33,9 @@ from nsds.schemes.run import tiles
 from nsds.schemes.table import SCHEMES, is_event_driven
 from nsds.solvers import table
 from nsds.solvers.box import forms
-from nsds.solvers.box.signature import Problem
+from nsds.solvers.box import signature as of_rows
+from nsds.solvers.contact import signature as of_contacts
+from nsds.status import CONVERGED
 
 _STEPS = 3
 # Options of schemes that are other code than the defaults.
@@ -79,7 +81,7 @@ def jobs():
         yield f"consistent {name}", lambda example=example: nsds.consistent(example.build())
     for module in modules:
         yield f"docstrings of {module.__name__}", functools.partial(doctest.testmod, module, report=False)
-    for compute in (_solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _keep_problems, _switch):
+    for compute in (_solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch):
         yield compute.__name__, compute
 
 
@@ -120,7 +122,7 @@ def _solve_extremes():
         nsds.solvers.solve_lcp(size * np.eye(2), -size * np.ones(2), on_failure="continue")
     nsds.solvers.solve_fc3d(1e-200 * np.eye(3), [-1e-200, 0.0, 0.0], 0.5, on_failure="continue")
     row, column, data, _ = forms.compressed_rows(np.eye(2))
-    forms.meets(1e-10, Problem(row, column, data, -np.ones(2), *forms.bounds("", 2, 0.0, np.inf)), np.ones(2))
+    forms.meets(1e-10, of_rows.Problem(row, column, data, -np.ones(2), *forms.bounds("", 2, 0.0, np.inf)), np.ones(2))
 
 
 def _own_cone(rho, mu, mu_r, r, u, out):
@@ -133,6 +135,20 @@ def _use_own_law():
     settings = {"scheme": nsds.moreau_jean(), "solver": nsds.solvers.own_law(_own_cone), "on_failure": "continue"}
     for name in ("sliding_ball", "box_stack"):
         nsds.simulate(nsds.examples.EXAMPLES[name].build(), t_end=0.01, h=1e-3, **settings)
+
+
+def _own_method(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    return of_rows.conclude(CONVERGED, 1, row, column, M, q, lower, upper, options, z, w, info)
+
+
+def _own_method_of_contacts(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    return of_contacts.conclude(CONVERGED, 1, disk, mu, row, column, W, q, options, r, u, info)
+
+
+def _use_own_methods():
+    """Problems by methods that a user states."""
+    nsds.solvers.solve_lcp(np.eye(2), np.ones(2), nsds.solvers.solver(_own_method))
+    nsds.solvers.solve_fc3d(np.eye(3), [1.0, 0.0, 0.0], 0.5, nsds.solvers.solver(_own_method_of_contacts))
 
 
 def _keep_problems():

@@ -1,6 +1,7 @@
 """hypothesis profiles: no deadlines (compilation), the same examples every time in CI. Figures are closed after each test.
 
-The summary says how much of the processors' time was the compiler's, and how many kernels two workers have compiled at the same time.
+The summary says how much of the processors' time was the compiler's, how many kernels two workers have compiled at the same time, and
+how many comparisons were skipped.
 """
 
 import os
@@ -63,6 +64,10 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter):
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    left_out = sum("not part of the package" in reason or "not at hand" in reason for reason in reasons)
+    if left_out:
+        terminalreporter.write_line(f"comparisons: {left_out} tests or files were skipped, as their reference data are not at hand")
     compiling, spent = map(sum, zip(*(_spent or [_own()]), strict=True))
     text = f"compiler: {compiling:.0f} of {spent:.0f} s of processor time, but for processes that tests start"
     if cache.FOLDER is not None and cache.FOLDER.exists():

@@ -4,6 +4,8 @@ import ast
 import importlib.util
 import inspect
 import re
+import subprocess
+import sys
 
 import matplotlib as mpl
 import pytest
@@ -110,6 +112,13 @@ def test_tests_and_examples_in_pages_are_there(path):
     known = {file.name for file in (ROOT / "tests").rglob("test_*.py")}
     assert set(re.findall(r"`(?:tests/\S*/)?(test_\w+\.py)`", text)) <= known
     assert set(re.findall(r"example `(\w+)`", text)) <= set(nsds.examples.EXAMPLES)
+
+
+def test_a_checkout_that_is_not_installed_says_what_to_do():
+    result = subprocess.run([sys.executable, "-S", "-c", "import nsds"], cwd=ROOT, capture_output=True, text=True)
+    said = result.stderr.splitlines()[-1]
+    assert f"pip install -e {ROOT}" in said
+    assert "start Python in another folder" in said
 
 
 def test_what_is_cited_is_what_is_released():
