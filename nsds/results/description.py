@@ -169,7 +169,8 @@ def _value(part, field, kind, law):
     # 1. records and names
     values, leaf = part[field], part.dtype[field]
     if leaf.base.names:
-        return f"sparse, {leaf['indices'].shape[0]} entries" if "indices" in leaf.names else f"{', '.join(leaf.names)}"
+        is_sparse = "indices" in leaf.names
+        return f"sparse, {leaf['indptr'].shape[0] - 1} rows, {leaf['indices'].shape[0]} entries" if is_sparse else ", ".join(leaf.names)
     values = values.reshape(-1, *leaf.shape)
     if field == "shape_kind":
         kinds, counts = np.unique(values[0], return_counts=True)

@@ -43,6 +43,9 @@ def moreau_jean(
         Newton's iterations of a step; then it is INEXACT where the residual is at most 1e-3, else it has failed.
     form : "reduced", "global" or "explicit"
         The one-step problem is one of impulses, with the Delassus matrix; or, of linear systems, one of velocities and impulses together.
+        Of more than 60 rows "reduced" forms no Delassus matrix where that would have more entries than sparse factors of both together, by
+        the default solver: of linear systems with matrices and relations in a form of scipy.sparse, and of forces by functions with a
+        pattern; with friction from 2^20 entries on, and not with rolling friction, compliance beside friction, and laws of impacts.
         Of rigid bodies "explicit" is the semi-explicit form ([Notes], eq. 11.204): forces and H of q_k, and one iteration.
     update : "exponential" or "linear"
         How rigid bodies turn: along the exponential map, which keeps quaternions unit and is exact for a constant Omega; or by

@@ -234,3 +234,9 @@ def test_what_would_be_dense_is_refused_with_its_size():
     drive = nsds.interaction(nsds.prescribed_velocity(np.arange(n)), nsds.equality(), on="chain")
     with pytest.raises(ValueError, match=r"interaction 'drive': H would be dense, 1.15 GB; .* an H of scipy.sparse"):
         nsds.simulate(nsds.system(chain=chain, drive=drive), t_end=0.1, h=0.1)
+
+
+def test_descriptions_tell_the_size_of_sparse_matrices():
+    text = str(nsds.describe(drawn(0, lambda A: A)))
+    assert "sparse, 90 rows, 268 entries" in text
+    assert "sparse, 60 rows, 60 entries" in text
