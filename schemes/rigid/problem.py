@@ -32,7 +32,7 @@ from nsds.solvers.bodies import newton, rigid, slabs
 from nsds.solvers.contact import block_lu
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, largest, merit, problem_of
-from nsds.status import CONVERGED, STALLED, UNSUITED
+from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 # Offsets into the work memory of a member, and sizes. Extents: n bodies, c contacts that there is room for, N blocks, d components of a
 # block, m rows of equations. Velocities and impulses of the one-step problem are in inertial axes: w = (v_g, R Omega).
@@ -920,7 +920,7 @@ def _solve_on_graph(n, tol, enough, budget, s, memory):
         newton.Options(tol, enough, math.inf, _STEPS, budget * n * (1.0 if p.d == 3 else _DEARER)), stated, q, p, memory
     )
     total_impulse(n, 0, p, memory)
-    return CONVERGED if status != UNSUITED and work[p.info + 1] <= enough else status
+    return CONVERGED if status == MAX_ITER and work[p.info + 1] <= enough else status
 
 
 @kernel

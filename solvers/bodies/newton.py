@@ -26,10 +26,11 @@ from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
 from nsds.solvers.contact.newton import DECREASE, HALVINGS, MEMORY, MOST, RELAX, STIFFEN, largest
 from nsds.solvers.contact.signature import EQUATION, cone_of, has_stalled, keep_better, norm, problem_of
-from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, UNSUITED
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSUITED
 
 _LEAST = 1e-6  # eta relative to the diagonal of a block: less would lose dr, a difference of terms with 1 / eta, to rounding
 _PATIENCE = 3.0  # steps in which the residual must halve to go on, once it is enough
+_LOST = 1e-4 / (16 * 2.0**-52)  # velocities by impulses, of those without, whose rounding may hide that nothing is a solution
 _FEWEST = 25.0  # steps for which the method is begun
 _PRODUCT, _BLOCK_3, _BLOCK_5 = 2.5, 8.0, 16.0  # work of a product of two blocks of 6 × 6, and of the elimination of one of 3 or 5
 
@@ -332,6 +333,15 @@ def _error_of_equations(p, l):
     return math.sqrt(squares)
 
 
+@kernel
+def _largest_term(p, r, l):
+    """The largest velocity that an impulse gives to its own component."""
+    most = 0.0
+    for i in range(r.size):
+        most = max(most, l.D[i] * abs(r[i]))
+    return most
+
+
 _D, _invert_block = 0, _invert  # components of a block, and what inverts them: bound by `specialised`
 
 
@@ -454,8 +464,8 @@ def newton(p, options, r, u, info, work, iwork):
     """Contact problem of rigid bodies as Alart–Curnier's equations, by Newton's method on the graph of the bodies.
 
     p: `Problem`; options: `Options`. In/out: r, the iterate of least residual where none is enough. Out: u; info: iterations,
-    ``||F|| / ||q||``. SINGULAR: no direction although regularised; UNSUITED: some steps would cost more than the budget, or
-    there is no room for factors.
+    ``||F|| / ||q||``. SINGULAR: no direction although regularised; STALLED, with r = 0: the rounding of impulses hides that
+    nothing is a solution; UNSUITED: some steps would cost more than the budget, or there is no room for factors.
     """
     l, size = _parts(p, work, iwork), norm(p.q, 0, p.q.size)
     n_upper = _analyse(p, l)
@@ -489,7 +499,11 @@ def newton(p, options, r, u, info, work, iwork):
         n_iter += 1
         l.recent[n_iter % MEMORY] = merit
     # 3. the best iterate
-    if info[1] > least:
+    if status == CONVERGED and not _largest_term(p, r, l) <= _LOST * size:
+        status, info[1] = STALLED, 1.0
+        for i in range(r.size):
+            r[i] = 0.0
+    elif info[1] > least:
         for i in range(r.size):
             r[i] = l.best[i]
         info[1] = math.sqrt(_evaluate(p, r, l, u)) / size

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nsds import status
 from nsds.solvers.bodies import newton
 from tests import reference_contact as ref
-from tests.solvers.bodies.test_contact_rigid import draw, few, residual
+from tests.solvers.bodies.test_contact_rigid import Rigid, draw, few, residual
 from tests.strategies import examples, generators
 
 TOL = 1e-10
@@ -81,3 +81,16 @@ def test_a_graph_that_costs_too_much_is_left_alone():
     assert code == status.UNSUITED
     assert (r == before).all()
     assert (info == 0.0).all()
+
+
+def test_a_problem_without_solution_is_not_called_solved():
+    """A body that is pressed between two walls that close."""
+    walls = np.array([[[1.0, 0, 0], [0, 1, 0], [0, 0, 1]], [[-1.0, 0, 0], [0, -1, 0], [0, 0, 1]]])
+    none = np.zeros((0, 2), np.int64), np.zeros((0, 3, 12)), np.zeros((0, 3))
+    b, inverse = np.array([[-1.0, 0, 0], [-1.0, 0, 0]]), np.r_[1.0, np.eye(3).ravel()][None]
+    p = Rigid(
+        3, np.full(2, 2), np.zeros((2, 2)), np.array([[0, -1], [0, -1]]), walls, np.zeros((2, 2, 3)), b, *none, inverse, np.zeros((1, 6))
+    )
+    code, _, _, info = solve(p)
+    assert code != status.CONVERGED
+    assert info[1] > 0.1
