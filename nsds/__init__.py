@@ -119,7 +119,7 @@ _LATER = {
     "gradient": "nsds.analysis.gradients",
     "iterated_map": "nsds.analysis.maps",
     "lyapunov": "nsds.analysis.exponents",
-    "one_step_problems": "nsds.schemes.run.problems",
+    "one_step_problems": "nsds.schemes.run.problem_capture",
     "orbit": "nsds.analysis.orbits",
     "rays": "nsds.results.rays",
     "robot": "nsds.model.robots",

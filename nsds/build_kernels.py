@@ -27,8 +27,8 @@ from numba.core.dispatcher import Dispatcher
 import nsds
 from nsds import schemes, solvers
 from nsds._jit import cache, calls, shipped
-from nsds.model.kinds import family
 from nsds.model.records import model_of
+from nsds.model.system_kinds import family
 from nsds.schemes.run import tiles
 from nsds.schemes.table import SCHEMES, is_event_driven
 from nsds.solvers import table

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.laws import LAWS
 from nsds.model.records import model_of
+from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.schemes import declared
 from nsds.schemes.problem import kinds
 from nsds.solvers import table as solvers

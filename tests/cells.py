@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 import nsds
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.model.laws import LAWS
+from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.problem.rows import IMPACTS
 from nsds.schemes.table import DEFAULTS, SCHEMES
 from nsds.status import is_event

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, RELATIONS
 from nsds.model.laws import LAWS
+from nsds.model.system_kinds import FIRST_ORDER, NEWTON_EULER, RELATIONS
 from nsds.schemes.problem.rows import IMPACTS
 from nsds.schemes.table import SCHEMES
 from tests import cells

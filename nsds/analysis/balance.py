@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.maths.rotations import turned_back
+from nsds.model.function_checks import n_u
 from nsds.model.joints import DISTANCE, POINT
-from nsds.model.kinds import NEWTON_EULER, collisions_of, family, split
 from nsds.model.laws import is_force
 from nsds.model.layout import elements_of
 from nsds.model.records import GRAVITY, model_of, stored_sparse
-from nsds.model.trials import n_u
+from nsds.model.system_kinds import NEWTON_EULER, collisions_of, family, split
 from nsds.results.energy import along, generalised, of_control, times
 
 

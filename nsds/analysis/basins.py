@@ -11,7 +11,7 @@ from nsds.analysis.maps import IteratedMap, Iterates, place_in_map, section_of
 from nsds.analysis.orbits import multipliers_of
 from nsds.analysis.parameters import Parameter, one_record
 from nsds.analysis.sections import difference
-from nsds.analysis.stepped import carried
+from nsds.analysis.tangent_steps import carried
 from nsds.schemes.run.progress import Progress
 from nsds.status import CONVERGED
 

@@ -10,9 +10,9 @@ from nsds.analysis.balance import balance_of
 from nsds.collision.kinds import thickness_of
 from nsds.model.collisions import with_room
 from nsds.model.functions import offered
-from nsds.model.kinds import CONTROL, FIRST_ORDER, NEWTON_EULER, collisions_of, family, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import copied, model_of
+from nsds.model.system_kinds import CONTROL, FIRST_ORDER, NEWTON_EULER, collisions_of, family, split
 from nsds.model.validation import runnable
 from nsds.schemes.options.projection import moreau_jean_combined_projection
 from nsds.schemes.run.simulation import simulate

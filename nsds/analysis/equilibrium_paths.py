@@ -10,11 +10,11 @@ from nsds import _checks
 from nsds.analysis.equilibria import equilibrium
 from nsds.analysis.parameters import Parameter, label_of, one_record
 from nsds.analysis.paths import DIFFERENCE, FAST, GROWTH, LONGEST, Path, scale_of
-from nsds.model.kinds import LAGRANGIAN, family, split
+from nsds.model.function_checks import n_u
 from nsds.model.laws import LAWS, rows_of_contact
 from nsds.model.layout import elements_of
 from nsds.model.records import model_of, stored_sparse
-from nsds.model.trials import n_u
+from nsds.model.system_kinds import LAGRANGIAN, family, split
 from nsds.model.validation import valid
 from nsds.results.energy import along, generalised, times
 from nsds.status import CONVERGED

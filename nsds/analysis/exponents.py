@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import rows_for
 from nsds.analysis.maps import IteratedMap, Iterates
-from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, TIME, TOGETHER, UNTREATED
+from nsds.analysis.tangent_run import rows_for
+from nsds.analysis.tangent_steps import carried
 from nsds.model.validation import valid
 
 

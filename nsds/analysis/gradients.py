@@ -3,11 +3,11 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import ROWS, refined
 from nsds.analysis.parameters import named_parameters, one_record, state_of
 from nsds.analysis.sensitivities import slope_of
-from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
+from nsds.analysis.tangent_run import ROWS, refined
+from nsds.analysis.tangent_steps import carried
 
 
 def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None, h=None):

@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.layout import state_fields
 from nsds.model.records import memory, model_of
+from nsds.model.system_kinds import LAGRANGIAN, family
 from nsds.model.validation import bounds_of_words, valid
 
 _FRICTION = ("mu", "limit")

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import ROWS, Words, is_same, kept_run, refined
 from nsds.analysis.parameters import Parameter, label_of, state_of
 from nsds.analysis.paths import ROUNDING
-from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
-from nsds.model.kinds import LAGRANGIAN, family
+from nsds.analysis.tangent_run import ROWS, Words, is_same, kept_run, refined
+from nsds.analysis.tangent_steps import carried
 from nsds.model.records import model_of
+from nsds.model.system_kinds import LAGRANGIAN, family
 from nsds.model.validation import valid
 from nsds.schemes.run.preparation import SHORTEST
 from nsds.status import CONVERGED

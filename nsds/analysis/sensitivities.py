@@ -3,10 +3,10 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import refined
 from nsds.analysis.parameters import named_parameters, one_record
-from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
+from nsds.analysis.tangent_run import refined
+from nsds.analysis.tangent_steps import carried
 
 _STEP = 2.0**-17  # finite difference of the objective, relative to 1 or the variable
 

@@ -5,15 +5,15 @@ import math
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import Carried
 from nsds.analysis.maps import IteratedMap, Iterates, place_in_map
 from nsds.analysis.parameters import Parameter, one_record
 from nsds.analysis.sections import difference
 from nsds.analysis.surfaces import Surface
 from nsds.analysis.tangent import AT_CROSSINGS, AT_IMPACTS, AT_TIMES
+from nsds.analysis.tangent_run import Carried
+from nsds.model.function_checks import function_names
 from nsds.model.functions import functions_named, offered
-from nsds.model.trials import function_names
-from nsds.schemes.run.pieces import Piece, finish_all, names_of, places_of, store_of
+from nsds.schemes.run.jobs import Piece, finish_all, names_of, places_of, store_of
 from nsds.status import CONVERGED, NOT_COMPUTED, NOT_CROSSED
 
 _PIECES = 64  # least number of pieces of a diagram with so many values

@@ -12,7 +12,7 @@ guard g comes to zero, with the reset R of the state and the motions f- before a
 Parameters are constant states: their columns follow those of the state and are left alone by the maps. All derivatives
 are central differences, exact where the function is linear; those of a reset by time are of fourth order, because finite differences
 inside users' functions are noisy. The sizes of the states are noted by a run without derivatives. Families of systems define f, g and R:
-`nsds.analysis.mechanics`, `nsds.analysis.switched` and `nsds.analysis.affine`.
+`nsds.analysis.event_mechanics`, `nsds.analysis.event_general` and `nsds.analysis.event_linear`.
 """
 
 import math

@@ -8,8 +8,8 @@ from nsds import _checks
 from nsds.circuits.record import AMPLIFIER, NONE, ZENER
 from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, driven_rows, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
-from nsds.model.kinds import NAMES
 from nsds.model.records import model_of, stored_sparse
+from nsds.model.system_kinds import NAMES
 from nsds.model.validation import valid
 from nsds.results.trajectories import left_limits, of_system, require_rows
 from nsds.status import is_event

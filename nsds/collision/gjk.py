@@ -8,7 +8,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import TINY
-from nsds.collision.placed import farthest, radius
+from nsds.collision.support import farthest, radius
 from nsds.maths.vectors import cross, dot, norm
 
 SIMPLEX = 56  # entries of a simplex: four points, their weights, and both of the previous iteration

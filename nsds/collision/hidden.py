@@ -32,7 +32,7 @@ from nsds.collision.kinds import (
     bound,
 )
 from nsds.collision.meshes import WAITING, begin_near, next_near
-from nsds.collision.placed import PLACED, place_shape
+from nsds.collision.support import PLACED, place_shape
 from nsds.maths.vectors import dot, norm, times, times_transposed
 
 _FLUSH = 1e-5  # fraction of the smaller shape: height above a plane up to which a shape is flush with it

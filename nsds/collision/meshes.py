@@ -7,11 +7,12 @@ triangle itself acts, so that a body that slides over the joint of two triangles
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.facing import FLAT, PART, facing, ridge
+from nsds.collision.features import FLAT, PART, facing, ridge
 from nsds.collision.frames import FIELDS
 from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, NODE, NODES, ORDER, TRIANGLE, VERTICES
 from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
-from nsds.collision.placed import (
+from nsds.collision.solids import closest
+from nsds.collision.support import (
     AXES,
     BLOCK,
     CENTRE,
@@ -24,7 +25,6 @@ from nsds.collision.placed import (
     separation,
     smallest_of,
 )
-from nsds.collision.solids import closest
 from nsds.maths.vectors import dot, times
 
 _DEEP = 0.25  # fraction of a shape: a point farther behind a triangle did not come through it

@@ -3,10 +3,10 @@
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.facing import COUNT, FLAT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS, facing
+from nsds.collision.features import COUNT, FLAT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS, facing
 from nsds.collision.frames import FIELDS, MOST
-from nsds.collision.placed import lowest
 from nsds.collision.planes import STEEP
+from nsds.collision.support import lowest
 from nsds.maths.vectors import cross, dot, norm
 
 ROOM = 256  # contacts of two shapes before they are reduced

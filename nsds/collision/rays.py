@@ -31,7 +31,7 @@ from nsds.collision.kinds import (
     STADIUM,
     TUBE,
 )
-from nsds.collision.lines import (
+from nsds.collision.line_intersection import (
     ENTERED,
     HIGH_Y,
     HIGH_Z,

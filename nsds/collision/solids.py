@@ -12,11 +12,11 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.edge_on import WIDTH, add_normal, does_touch
-from nsds.collision.facing import PART, edge_of, facing
+from nsds.collision.features import PART, edge_of, facing
 from nsds.collision.geometry import FACE, FACES, N_FACES, VERTICES
 from nsds.collision.gjk import SIMPLEX, WITHIN, apart, least_overlap
 from nsds.collision.patches import LISTED, patch, thinned
-from nsds.collision.placed import (
+from nsds.collision.support import (
     AXES,
     BLOCK,
     CENTRE,

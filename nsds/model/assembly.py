@@ -4,11 +4,11 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.collisions import collisions_record
-from nsds.model.freedom import require_free
+from nsds.model.free_motions import require_free
 from nsds.model.interactions import interaction_record
-from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, SYSTEMS, WRITABLE
 from nsds.model.laws import LAWS
 from nsds.model.records import GRAVITY, HEAD, RESERVED, leaf
+from nsds.model.system_kinds import COLLISIONS, CONTROL, NAMES, SYSTEMS, WRITABLE
 from nsds.model.validation import runnable
 
 

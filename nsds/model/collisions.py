@@ -9,10 +9,10 @@ from nsds.collision import SUPPORTED, WORLD, require_supported
 from nsds.collision.groups import kinds_that_meet, mask_of
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.functions import function_name
-from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
 from nsds.model.laws import HELD, LAWS, block_of, require_parameters
 from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
+from nsds.model.system_kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
 
 _WORLD = "world"
 # contacts of a shape that small scenes have room for at first

@@ -4,8 +4,8 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import function_name
-from nsds.model.kinds import CONTROL, split
 from nsds.model.records import model_of, pack
+from nsds.model.system_kinds import CONTROL, split
 
 NEVER = -1e300
 

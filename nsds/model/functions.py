@@ -20,7 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
 from nsds._jit.mistakes import users_callback
-from nsds.model.kinds import AT_T, RELATIONS
+from nsds.model.system_kinds import AT_T, RELATIONS
 
 _vector = float64[::1]
 _CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)

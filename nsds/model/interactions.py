@@ -6,9 +6,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model import joints
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
 from nsds.model.laws import HELD, LAWS, MAKERS, block_of, require_fitting
 from nsds.model.records import pack
+from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
 
 _ELEMENTS = re.compile(r"(\w+)\[\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*\]")
 

@@ -20,7 +20,7 @@ import numpy as np
 from nsds import _checks
 from nsds.maths.rotations import perpendicular, turned, turned_back
 from nsds.model.fields import floats, integers
-from nsds.model.kinds import NEWTON_EULER, RELATIONS, Relation
+from nsds.model.system_kinds import NEWTON_EULER, RELATIONS, Relation
 
 __all__ = [
     "ball_joint", "coupler", "cylindrical", "distance", "fixed_joint", "gear", "hinge", "hinge_angle", "planar", "prismatic",

@@ -12,7 +12,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import function_name
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
+from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
 
 
 def _one_sided(values, m):

@@ -6,8 +6,8 @@ Kernels take ``(mem, tables..., work)``; the tables have the same types for ever
 import numpy as np
 
 from nsds.model.functions import address_for, no_functions
-from nsds.model.kinds import NAMES, state_of
 from nsds.model.records import model_of, words
+from nsds.model.system_kinds import NAMES, state_of
 
 ABSENT = -1
 DIAGONAL, DENSE, SPARSE = 0, 1, 2

@@ -3,7 +3,7 @@
 from nsds import _checks
 from nsds.model.fields import PER_ROW, floats, sparse
 from nsds.model.functions import function_name
-from nsds.model.kinds import AT_T, FIRST_ORDER, relation_of
+from nsds.model.system_kinds import AT_T, FIRST_ORDER, relation_of
 from nsds.model.systems import compressed_rows, is_sparse
 
 _OF_X, _OF_LAMBDA = "t, x, lam, z, out", "t, lam, z, out"

@@ -7,8 +7,8 @@ import numpy as np
 from nsds import _checks
 from nsds.model.fields import LARGEST, PER_ROW, Leaf, floats, sparse
 from nsds.model.functions import function_name
-from nsds.model.kinds import AT_Q, AT_T, LAGRANGIAN, NEWTON_EULER, relation_of
 from nsds.model.relations_first_order import nonlinear
+from nsds.model.system_kinds import AT_Q, AT_T, LAGRANGIAN, NEWTON_EULER, relation_of
 from nsds.model.systems import compressed_rows, is_sparse
 
 _D = floats("m", "m"), sparse("m", "m", "nonzeros of D")

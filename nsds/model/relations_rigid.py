@@ -2,7 +2,7 @@
 
 from nsds import _checks
 from nsds.model.functions import function_name
-from nsds.model.kinds import AT_Q, NEWTON_EULER, relation_of
+from nsds.model.system_kinds import AT_Q, NEWTON_EULER, relation_of
 
 
 @relation_of(NEWTON_EULER, role="joint", functions=dict.fromkeys(("h", "jac", "h_t"), "t, q, z, out"), needed=("h",), parameters=AT_Q)

@@ -18,14 +18,14 @@ from nsds.collision.kinds import NAMES, PLANAR, POLYHEDRA, SHAPES
 from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, Pattern, floats, integers, pattern, sparse
+from nsds.model.function_checks import try_functions
 from nsds.model.functions import arguments_of
-from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS, WRITABLE, wiring
-from nsds.model.kinds import NAMES as NAMES_OF_CIRCUIT
 from nsds.model.laws import LAWS, require_fitting, rows_of_contact
 from nsds.model.records import GRAVITY, HEAD, copied, lines_of, memory, model_of
 from nsds.model.rigid_bodies import require_values
+from nsds.model.system_kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS, WRITABLE, wiring
+from nsds.model.system_kinds import NAMES as NAMES_OF_CIRCUIT
 from nsds.model.systems import require_mass
-from nsds.model.trials import try_functions
 from nsds.status import ADVICE, EVENT
 
 _WHOLE = np.iinfo(np.int64)

@@ -8,9 +8,9 @@ from nsds import _checks
 from nsds.collision.geometry import surface_of
 from nsds.collision.kinds import NAMES, POLYHEDRA, SHAPES, bound
 from nsds.maths.rotations import turned
-from nsds.model.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.model.records import model_of
 from nsds.model.shapes import require_shape
+from nsds.model.system_kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.model.validation import valid
 from nsds.results.trajectories import require_rows
 

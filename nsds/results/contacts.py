@@ -3,9 +3,9 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, RELATIONS, family
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
+from nsds.model.system_kinds import FIRST_ORDER, RELATIONS, family
 from nsds.model.validation import valid
 from nsds.results.trajectories import of_system, require_rows
 from nsds.status import JUMP, is_event

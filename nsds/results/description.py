@@ -8,8 +8,8 @@ import numpy as np
 from nsds import _checks
 from nsds.collision.kinds import NAMES as SHAPE_NAMES
 from nsds.model.functions import arguments_of
-from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, RELATIONS, family, state_of
 from nsds.model.records import GRAVITY, model_of
+from nsds.model.system_kinds import COLLISIONS, CONTROL, NAMES, RELATIONS, family, state_of
 from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, require_rows
 from nsds.status import advice, has_failed

@@ -7,12 +7,12 @@ import numpy as np
 
 from nsds import _checks
 from nsds.maths.rotations import turned, turned_back
+from nsds.model.function_checks import n_u
 from nsds.model.functions import CENTRAL_STEP, evaluate_at, function_address, offered
-from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, collisions_of, family, split
 from nsds.model.laws import LAWS, is_force
 from nsds.model.layout import elements_of
 from nsds.model.records import GRAVITY, model_of, stored_sparse
-from nsds.model.trials import n_u
+from nsds.model.system_kinds import FIRST_ORDER, NEWTON_EULER, collisions_of, family, split
 from nsds.model.validation import runnable
 from nsds.results.trajectories import of_system, require_rows
 from nsds.status import JUMP, is_event

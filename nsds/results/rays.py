@@ -10,8 +10,8 @@ from nsds.collision.geometry import geometry_of
 from nsds.collision.grid import measure
 from nsds.collision.kinds import CONVEX, MESH, PLANAR, SPHERE
 from nsds.collision.rays import cast
-from nsds.model.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.model.records import model_of
+from nsds.model.system_kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.model.validation import valid
 
 RAY = np.dtype([("part", "<i8"), ("shape", "<i8"), ("body", "<i8"), ("distance", "<f8"), ("point", "<f8", (3,)), ("normal", "<f8", (3,))])

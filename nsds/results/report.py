@@ -6,9 +6,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
-from nsds.model.kinds import FIRST_ORDER, NAMES, RELATIONS, collisions_of, family, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
+from nsds.model.system_kinds import FIRST_ORDER, NAMES, RELATIONS, collisions_of, family, split
 from nsds.model.validation import valid
 from nsds.results.contacts import intervals_of
 from nsds.results.energy import WORKS, along, energy

@@ -6,9 +6,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.collisions import with_room
-from nsds.model.kinds import collisions_of
 from nsds.model.layout import state_fields
 from nsds.model.records import copied, model_of, words
+from nsds.model.system_kinds import collisions_of
 from nsds.model.validation import valid
 from nsds.status import EVENT, MAX_ITER, NEWTON, STALLED, advice, is_event
 

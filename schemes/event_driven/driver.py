@@ -3,7 +3,7 @@
 A family is a module whose functions take the places of the names of `HOOKS`:
 
 ==============  ====================================================================================================================
-``plan_of``     row of the table with the columns of `nsds.schemes.event_driven.clock`, of the tables
+``plan_of``     row of the table with the columns of `nsds.schemes.event_driven.event_times`, of the tables
 ``settle``      what happens at a time: impact, jump, modes. (CONVERGED, EVENT with bits), or a status that ends the run, and bits
 ``next_stop``   the next time at which the motion has to stop: of a row, of what is known in advance, of the end of an accumulation
 ``advance``     one step of the motion towards a stop. (status, time reached, whether an event is there, how many steps it counts as)
@@ -18,8 +18,8 @@ A family is a module whose functions take the places of the names of `HOOKS`:
 
 from nsds._jit import kernel, specialised, tiny
 from nsds.model.records import T
-from nsds.schemes.event_driven import clock
-from nsds.schemes.event_driven.clock import AT_EVENT, AT_PAUSE, crawls, is_pending, steps_to_pause
+from nsds.schemes.event_driven import event_times
+from nsds.schemes.event_driven.event_times import AT_EVENT, AT_PAUSE, crawls, is_pending, steps_to_pause
 from nsds.status import CONVERGED, EVENT, PAUSED, STEP_COLLAPSED, TOO_MANY_EVENTS
 
 HOOKS = ("plan_of", "settle", "next_stop", "advance", "update", "goes_on", "hand_over", "note_event", "finish", "at_fault")
@@ -92,7 +92,7 @@ def _plan_of(s):
 @tiny
 def _next_stop(t, t_new, h, s, memory):
     """The next time at which the motion has to stop."""
-    return clock.next_stop(t, t_new, h, s.times, s.flow[0], memory)
+    return event_times.next_stop(t, t_new, h, s.times, s.flow[0], memory)
 
 
 @tiny

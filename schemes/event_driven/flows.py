@@ -24,9 +24,9 @@ from nsds.schemes.event_driven.forces import (
     turn,
 )
 from nsds.schemes.event_driven.guards import first_event, least_length, note_turns, series_event, time_in_step, turns
-from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.tables import SERIES_DEGREE
+from nsds.schemes.event_driven.time_dependent_forces import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
 from nsds.schemes.lagrangian.relations import ACTIVE
 from nsds.schemes.linear_algebra import apply_inverses, subtract_product

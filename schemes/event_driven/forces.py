@@ -13,7 +13,7 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import side_of
 from nsds.schemes.event_driven import dependent
 from nsds.schemes.event_driven.compliance import add_forces, is_compliant
-from nsds.schemes.event_driven.shares import find_shifts, share
+from nsds.schemes.event_driven.friction_sharing import find_shifts, share
 from nsds.schemes.event_driven.tables import LEANS
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.curvature import find_curvature
@@ -23,7 +23,7 @@ from nsds.schemes.lagrangian.relations import ACTIVE, evaluate_relations
 from nsds.schemes.linear_algebra import apply_inverses, invert_in_place
 from nsds.schemes.mechanics.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
-from nsds.schemes.problem.active import accept, extract_pattern, transpose_pattern
+from nsds.schemes.problem.active_set import accept, extract_pattern, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.disks import begins_disk, rolls, rows_of
 from nsds.schemes.sides import clamped

@@ -4,20 +4,20 @@
     0 <= H v+ + e H v  ⟂  P >= 0      of the contacts whose gap at q_m is closed, with friction and laws of impacts as at an event.
 
 Forces do no work in it beyond ``F (q+ - q)``. Contacts at rest at its end close, and the motion continues by events. Intervals are short,
-and longer if one follows soon after another (`nsds.schemes.event_driven.clock.note_length`).
+and longer if one follows soon after another (`nsds.schemes.event_driven.event_times.note_length`).
 """
 
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.schemes.event_driven.clock import AT_START, SUBSTEPS, end_of_interval, is_handed_over, lengthen, note_length, strikes
 from nsds.schemes.event_driven.compliance import choose
+from nsds.schemes.event_driven.event_times import AT_START, SUBSTEPS, end_of_interval, is_handed_over, lengthen, note_length, strikes
 from nsds.schemes.event_driven.events import find_touching, handle
 from nsds.schemes.event_driven.flows import put_on_gaps, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, free_accelerations, list_rows
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
-from nsds.schemes.event_driven.loads import forget_jumps
 from nsds.schemes.event_driven.state import add, load, store
+from nsds.schemes.event_driven.time_dependent_forces import forget_jumps
 from nsds.schemes.lagrangian.newton import keep_state
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.mechanics.tables import FREE, HELD

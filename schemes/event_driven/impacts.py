@@ -6,7 +6,7 @@ from nsds.schemes.event_driven.forces import assemble_rows
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.newton import add_jump, keep_state
 from nsds.schemes.lagrangian.outputs import position, velocity
-from nsds.schemes.problem.active import extract_pattern, transpose_pattern
+from nsds.schemes.problem.active_set import extract_pattern, transpose_pattern
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.impact import forget_impact, state_impact
 from nsds.status import CONVERGED, INEXACT

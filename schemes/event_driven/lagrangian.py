@@ -10,11 +10,13 @@ import numpy as np
 
 from nsds._jit import kernel, tiny
 from nsds.model.control import has_controls
-from nsds.model.kinds import split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
 from nsds.model.records import T, model_of, stored_sparse
-from nsds.schemes.event_driven.clock import (
+from nsds.model.system_kinds import split
+from nsds.schemes.event_driven.compliance import choose, is_compliant
+from nsds.schemes.event_driven.driver import driven
+from nsds.schemes.event_driven.event_times import (
     ALWAYS,
     AT_START,
     NEVER,
@@ -26,8 +28,6 @@ from nsds.schemes.event_driven.clock import (
     strikes,
     wind_up,
 )
-from nsds.schemes.event_driven.compliance import choose, is_compliant
-from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.events import handle, strikes_at_start
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows

@@ -4,9 +4,9 @@ import numpy as np
 
 from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function, is_finite_at, nan_of
-from nsds.model.kinds import NAMES
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory, model_of
+from nsds.model.system_kinds import NAMES
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.linear_algebra import subtract_product
 from nsds.status import INFEASIBLE, advice

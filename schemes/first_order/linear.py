@@ -20,8 +20,8 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order import tiles  # noqa: F401
+from nsds.schemes.first_order.basis_reuse import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.first_order.functions import blame, cause_of, evaluate_bounds, source  # noqa: F401
-from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product, weighted_sum
 from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
@@ -41,7 +41,7 @@ PLAN = table(
     "rhs", "solution", "scratch", "x_old", "driven", "rounding", "dofs",
     # timed: outputs depend on time; controlled: controls are present; n_cone: multipliers of cones; mixed: W is not formed
     "timed", "controlled", "n_cone", "mixed",
-    # basis of the last step, see `nsds.schemes.first_order.last_basis`
+    # basis of the last step, see `nsds.schemes.first_order.basis_reuse`
     "S", "s", "inverse", "side", "pivots", "keeps_basis",
     *COLUMNS,
 )  # fmt: skip

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import FIRST_ORDER, family
 from nsds.model.layout import ABSENT, SPARSE
 from nsds.model.records import copied, model_of, stored_sparse
+from nsds.model.system_kinds import FIRST_ORDER, family
 from nsds.model.validation import runnable
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense

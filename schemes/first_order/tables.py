@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import RELATIONS, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
 from nsds.model.relations_first_order import SPARSE_OPERATORS
+from nsds.model.system_kinds import RELATIONS, split
 from nsds.schemes.memory import require_affordable
-from nsds.schemes.problem.lines import interaction, parts_of, relation_rows, stored_pattern
+from nsds.schemes.problem.model_reader import interaction, parts_of, relation_rows, stored_pattern
 
 # One row per system; element e of an array part is stride * e entries further; the input r = q + n.
 PART = table(

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsds._jit import absolute, bits_of, chosen, inlined, larger, load, put, spread, tiny
 from nsds.model.layout import ABSENT, DENSE, table
-from nsds.schemes.first_order.last_basis import NO_BASIS
+from nsds.schemes.first_order.basis_reuse import NO_BASIS
 from nsds.schemes.linear_algebra import apply_inverse_in_lanes
 from nsds.solvers.box.newton_min import BASIC, LOWER
 from nsds.solvers.box.signature import UNDERFLOW
@@ -116,7 +116,7 @@ def _free_motion(width, s, k, options, mem, work, kept):
 
 @inlined
 def _try_last_basis(width, s, k, work, kept):
-    """(not 0 if some sign is wrong, merit) of ``z = s + S q``: see `nsds.schemes.first_order.last_basis.try_last_basis`."""
+    """(not 0 if some sign is wrong, merit) of ``z = s + S q``: see `nsds.schemes.first_order.basis_reuse.try_last_basis`."""
     n, p, zero, one = s.constraints.size, s.plan[0], spread(0.0, width), spread(1.0, width)
     wrong, merit = chosen(load(kept, k.side, width) == float(NO_BASIS), one, zero), zero
     # 1. candidate

@@ -19,7 +19,7 @@ from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import update_outputs
 from nsds.schemes.linear_algebra import weighted_sum
 from nsds.schemes.memory import Prepared
-from nsds.schemes.problem.active import accept, choose_active, extract_active, solve, state_bounds
+from nsds.schemes.problem.active_set import accept, choose_active, extract_active, solve, state_bounds
 from nsds.schemes.problem.contact import no_blocks, place_blocks
 from nsds.schemes.problem.rows import CONSTRAINT, POSITION
 from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem

@@ -10,7 +10,7 @@ from nsds.schemes.lagrangian import equations
 from nsds.schemes.lagrangian.curvature import find_curvature
 from nsds.schemes.lagrangian.newton import add_pushed
 from nsds.schemes.problem import redundancy
-from nsds.schemes.problem.active import extract_pattern, solve_active, transpose_pattern
+from nsds.schemes.problem.active_set import extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED

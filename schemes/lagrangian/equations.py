@@ -9,7 +9,7 @@ import math
 from nsds._jit import kernel, tiny, view
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem import redundancy
-from nsds.schemes.problem.active import accept
+from nsds.schemes.problem.active_set import accept
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, STALLED

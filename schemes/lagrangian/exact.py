@@ -22,7 +22,7 @@ from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import compliance, gap_slack
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.memory import Allocator, Prepared
-from nsds.schemes.problem.active import choose_active, extract_active, solve_active
+from nsds.schemes.problem.active_set import choose_active, extract_active, solve_active
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.contact import place_blocks
 from nsds.schemes.problem.rows import POSITION

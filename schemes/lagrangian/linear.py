@@ -21,8 +21,8 @@ from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
 from nsds.schemes.memory import Prepared
-from nsds.schemes.problem.activation import slack
-from nsds.schemes.problem.active import choose_active, extract_active, solve_active
+from nsds.schemes.problem.activation_rule import slack
+from nsds.schemes.problem.active_set import choose_active, extract_active, solve_active
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import place_blocks

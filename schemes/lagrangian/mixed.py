@@ -24,7 +24,7 @@ from nsds.schemes.lagrangian.bordered import iteration_matrices
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import update_outputs
 from nsds.schemes.memory import Prepared
-from nsds.schemes.problem.active import accept, choose_active, state_bounds
+from nsds.schemes.problem.active_set import accept, choose_active, state_bounds
 from nsds.schemes.problem.contact import no_blocks
 from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.problem.tables import Unknowns, has_friction

@@ -15,7 +15,7 @@ from nsds.schemes.lagrangian import linear, mixed
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import update_outputs
 from nsds.schemes.linear_algebra import solve_with
-from nsds.schemes.problem.active import choose_active, state_bounds
+from nsds.schemes.problem.active_set import choose_active, state_bounds
 from nsds.schemes.problem.rows import POSITION
 from nsds.solvers.box.signature import UNDERFLOW, is_affordable
 from nsds.solvers.contact import alart_curnier

@@ -40,7 +40,7 @@ from nsds.schemes.linear_algebra import (
     subtract_product,
 )
 from nsds.schemes.memory import MEMORY, Prepared, require_affordable
-from nsds.schemes.problem.active import accept, choose_active, extract_pattern, solve_active, transpose_pattern
+from nsds.schemes.problem.active_set import accept, choose_active, extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import no_blocks, place_blocks

@@ -2,7 +2,7 @@
 
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.problem.activation import slack
+from nsds.schemes.problem.activation_rule import slack
 from nsds.schemes.problem.rows import POSITION
 
 

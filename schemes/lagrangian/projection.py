@@ -21,7 +21,7 @@ from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
 from nsds.schemes.memory import Allocator
-from nsds.schemes.problem.active import choose_active, extract_pattern, solve, transpose_pattern
+from nsds.schemes.problem.active_set import choose_active, extract_pattern, solve, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.problem.contact import place_blocks

@@ -14,10 +14,10 @@ reverses v exactly, whereas the central difference mixes the velocities before a
 
 import numpy as np
 
-from nsds.model.kinds import split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
+from nsds.model.system_kinds import split
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import require_rigid
 from nsds.schemes.lagrangian.newton import Options

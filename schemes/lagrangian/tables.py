@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import RELATIONS, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT, COUPLING, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
+from nsds.model.system_kinds import RELATIONS, split
 from nsds.schemes.memory import require_affordable
 from nsds.schemes.problem.kinds import components
-from nsds.schemes.problem.lines import interaction, parts_of, relation_rows, stored_pattern
+from nsds.schemes.problem.model_reader import interaction, parts_of, relation_rows, stored_pattern
 from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, IMPACTS, POSITION, VELOCITY
 
 # One row per system; element e of an array part is stride * e entries further; v = q + n, p = q + 2 n.

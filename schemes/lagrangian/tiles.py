@@ -10,7 +10,7 @@ from nsds._jit import absolute, bits_of, chosen, inlined, larger, load, put, spr
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, SPARSE, table
 from nsds.schemes.linear_algebra import apply_inverse_in_lanes
-from nsds.schemes.problem.activation import slack
+from nsds.schemes.problem.activation_rule import slack
 from nsds.schemes.problem.rows import VELOCITY
 from nsds.solvers.box.signature import UNDERFLOW
 

@@ -17,17 +17,17 @@ from nsds.collision.groups import meeting
 from nsds.collision.kinds import HALF_PLANE, PLANE, thickness_of
 from nsds.collision.pairs import most_contacts
 from nsds.maths.polynomials import GUARD_DEGREE
-from nsds.model.kinds import NEWTON_EULER, WRITABLE, collisions_of, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
+from nsds.model.system_kinds import NEWTON_EULER, WRITABLE, collisions_of, split
 from nsds.schemes.lagrangian import equations, newton
 from nsds.schemes.lagrangian.newton import ELEMENT
 from nsds.schemes.lagrangian.tables import PART, RELATION, constraints_of
 from nsds.schemes.mechanics.bodies import NO_FEATURE
 from nsds.schemes.mechanics.tables import PLACES, RIGID_ROWS, Rigid, number_blocks
 from nsds.schemes.problem.disks import state_coefficients
-from nsds.schemes.problem.lines import Interaction, interaction
+from nsds.schemes.problem.model_reader import Interaction, interaction
 from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, POSITION, VELOCITY
 from nsds.schemes.problem.tables import BODY
 from nsds.schemes.rigid.tables import INTERACTION, P, V, tables

@@ -4,7 +4,7 @@
 
 with v = (v_g, Omega) in axes of the body, where masses are constant: velocities are those of `nsds.schemes.lagrangian.d1_minus_linear`, and
 so are its accelerations, with the gyroscopic moment among the forces. Rotations follow the exponential map of the mean of Omega, which
-omits a commutator of O(h^3). Rows, and contacts of shapes, are those of the event-driven scheme (`nsds.schemes.event_driven.rigid`).
+omits a commutator of O(h^3). Rows, and contacts of shapes, are those of the event-driven scheme (`nsds.schemes.event_driven.rigid_tables`).
 """
 
 import math

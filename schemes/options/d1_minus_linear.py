@@ -1,6 +1,6 @@
 """Options of the half-explicit D1- scheme."""
 
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER
+from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.declared import record_of, word
 from nsds.schemes.table import scheme_for
 

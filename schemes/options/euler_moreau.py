@@ -1,6 +1,6 @@
 """Options of the Euler–Moreau scheme."""
 
-from nsds.model.kinds import FIRST_ORDER
+from nsds.model.system_kinds import FIRST_ORDER
 from nsds.schemes.declared import flag, integer, number, record_of
 from nsds.schemes.table import scheme_for
 

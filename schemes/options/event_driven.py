@@ -1,6 +1,6 @@
 """Options of the event-driven scheme."""
 
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
+from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.declared import flag, integer, number, record_of, times, word
 from nsds.schemes.table import scheme_for
 
@@ -13,7 +13,7 @@ _OPTIONS = {
     "hybrid": flag(or_none=True),
     "time_events": times(),
 }
-_MODULES = {LAGRANGIAN: "event_driven.lagrangian", FIRST_ORDER: "event_driven.first_order", NEWTON_EULER: "event_driven.rigid"}
+_MODULES = {LAGRANGIAN: "event_driven.lagrangian", FIRST_ORDER: "event_driven.linear", NEWTON_EULER: "event_driven.rigid_tables"}
 
 
 @scheme_for(_OPTIONS, _MODULES)

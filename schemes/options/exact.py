@@ -1,6 +1,6 @@
 """Options of exact time stepping of modal systems."""
 
-from nsds.model.kinds import LAGRANGIAN
+from nsds.model.system_kinds import LAGRANGIAN
 from nsds.schemes.declared import number, record_of
 from nsds.schemes.table import scheme_for
 

@@ -1,6 +1,6 @@
 """Options of the nonsmooth generalised-alpha scheme, and its weights."""
 
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER
+from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.declared import integer, number, record_of
 from nsds.schemes.table import scheme_for
 

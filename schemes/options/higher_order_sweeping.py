@@ -1,6 +1,6 @@
 """Options of the higher-order sweeping process."""
 
-from nsds.model.kinds import FIRST_ORDER
+from nsds.model.system_kinds import FIRST_ORDER
 from nsds.schemes.declared import record_of
 from nsds.schemes.table import scheme_for
 

@@ -1,6 +1,6 @@
 """Options of the Moreau–Jean scheme."""
 
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER
+from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.declared import integer, number, number_or_inf, record_of, word
 from nsds.schemes.table import scheme_for
 

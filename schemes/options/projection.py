@@ -1,6 +1,6 @@
 """Options of Moreau–Jean with a projection of positions, direct or combined."""
 
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER
+from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.declared import integer, number, record_of, word
 from nsds.schemes.options.moreau_jean import MOTION
 from nsds.schemes.table import scheme_for

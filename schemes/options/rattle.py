@@ -1,6 +1,6 @@
 """Options of nonsmooth RATTLE."""
 
-from nsds.model.kinds import NEWTON_EULER
+from nsds.model.system_kinds import NEWTON_EULER
 from nsds.schemes.declared import integer, number, record_of
 from nsds.schemes.table import scheme_for
 

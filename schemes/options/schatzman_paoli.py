@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nsds.model.kinds import LAGRANGIAN
+from nsds.model.system_kinds import LAGRANGIAN
 from nsds.schemes.declared import integer, number, number_or_inf, record_of
 from nsds.schemes.table import scheme_for
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.model.laws import LAWS, rows_of_contact
 from nsds.model.records import model_of
+from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.solvers import table as solvers
 from nsds.solvers.box import signature as box
 from nsds.solvers.contact import signature as contact

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import RELATIONS
 from nsds.model.layout import DIAGONAL, table
 from nsds.model.records import model_of, words
+from nsds.model.system_kinds import RELATIONS
 from nsds.schemes.memory import require_affordable
 from nsds.solvers.box.forms import narrow_order
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from nsds._jit import kernel, load, put, specialised, stack, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
-from nsds.schemes.problem.activation import is_closed, slack
+from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.forces import COMPLIANT
 from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FORCE, FRICTION, ROLLING
 from nsds.solvers.contact.signature import EQUATION

@@ -12,7 +12,7 @@ from nsds.maths.vectors import cross, dot, norm, times
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import FORWARD_STEP
-from nsds.schemes.rigid.presence import is_unmoved
+from nsds.schemes.rigid.enabled import is_unmoved
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 # How a configuration is moved: along the exponential map, or along the tangent T(q) v and then back to unit quaternions.

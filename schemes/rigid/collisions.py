@@ -21,9 +21,9 @@ from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
 from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
-from nsds.schemes.problem.activation import is_closed, slack
+from nsds.schemes.problem.activation_rule import is_closed, slack
+from nsds.schemes.rigid.enabled import hide
 from nsds.schemes.rigid.interactions import contact_rows, frame_in
-from nsds.schemes.rigid.presence import hide
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores detect contacts

@@ -5,8 +5,8 @@ from nsds.model.records import copied, memory
 from nsds.schemes.memory import of_each_member
 from nsds.schemes.rigid import blocks, problem, projection
 from nsds.schemes.rigid import moreau_jean as plain
+from nsds.schemes.rigid.enabled import is_gone
 from nsds.schemes.rigid.interactions import evaluate
-from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, P, V
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CAPACITY, CONVERGED, VIOLATED

@@ -35,9 +35,9 @@ from nsds.schemes.rigid import blocks, branches, forces, passing, problem, proje
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, kinetic_energy, move
+from nsds.schemes.rigid.enabled import is_gone, is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, frame_in, keep_angles, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.presence import is_gone, is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
 

@@ -9,9 +9,9 @@ from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.functions import call_function, is_finite_at, nan_of
 from nsds.model.joints import ANGLE, COUPLER, GEAR
-from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory, model_of
+from nsds.model.system_kinds import collisions_of
 from nsds.schemes.derivatives import differences
 from nsds.schemes.rigid.joint_rows import joint_row, seen_from
 from nsds.schemes.rigid.tables import EQUALITY, V

@@ -20,7 +20,7 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
 from nsds.model.layout import ABSENT, table
-from nsds.schemes.rigid.presence import is_unmoved
+from nsds.schemes.rigid.enabled import is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE
 
 # One row per joint of the spanning tree, those farthest from the world first.

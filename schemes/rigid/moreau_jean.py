@@ -26,14 +26,14 @@ from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
 from nsds.maths.vectors import norm, times, times_transposed
 from nsds.model.collisions import with_room
-from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
+from nsds.model.system_kinds import collisions_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, forces, loads, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
+from nsds.schemes.rigid.enabled import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
-from nsds.schemes.rigid.presence import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 

@@ -22,7 +22,7 @@ from nsds.collision.touching import ARM, NEVER, PATH, POINT, SPEED, SPIN, START,
 from nsds.maths.rotations import log_quaternion, normalise, product, rotate
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
-from nsds.schemes.rigid.presence import hide
+from nsds.schemes.rigid.enabled import hide
 from nsds.schemes.rigid.tables import EQUALITY, MASS
 
 _TURNS = 16  # for each body: most events in a step; after half of them bodies stop instead of following others

@@ -26,9 +26,9 @@ from nsds.schemes.rigid import blocks, branches, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
+from nsds.schemes.rigid.enabled import is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, frame_in, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.presence import is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED

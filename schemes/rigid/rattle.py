@@ -50,9 +50,9 @@ from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, p
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
+from nsds.schemes.rigid.enabled import is_gone
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.projection import restart, turn_matrices
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, INFEASIBLE, LEFT_BRANCH, NON_FINITE, VIOLATED

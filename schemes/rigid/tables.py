@@ -10,13 +10,13 @@ from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
 from nsds.collision.touching import safe_ways
-from nsds.model.kinds import COLLISIONS as DETECTED
-from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, addresses, count_and_stride, table
 from nsds.model.records import GRAVITY, model_of, words
+from nsds.model.system_kinds import COLLISIONS as DETECTED
+from nsds.model.system_kinds import NEWTON_EULER, collisions_of, split
 from nsds.schemes.problem.kinds import components_of_bodies
-from nsds.schemes.problem.lines import interaction, state_functions
+from nsds.schemes.problem.model_reader import interaction, state_functions
 
 # Offsets in a body's record from q on: v, p, mass and inertia follow each other.
 V, P, MASS, INERTIA = 7, 13, 19, 20
@@ -30,7 +30,7 @@ BODY = table(
     # flags. isotropic: no gyroscopic moment; oriented: forces depend on the rotation; fixed: infinite mass; coupled: forces depend on q
     # and v, so that the inverse does not separate into force and moment
     "isotropic", "oriented", "fixed", "coupled",
-    # alive: flag in the record; gone: in the work memory, that it is not set, see `schemes.rigid.presence`; planar: moves in z = 0
+    # alive: flag in the record; gone: in the work memory, that it is not set, see `schemes.rigid.enabled`; planar: moves in z = 0
     "alive", "gone", "planar",
     # slots of user functions
     "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",

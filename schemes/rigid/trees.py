@@ -32,7 +32,7 @@ from nsds.schemes.rigid import articulated, forces, loads, problem
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid import tree_contacts as laws
 from nsds.schemes.rigid.bodies import rotational_matrix, subtract_turning, turn_block
-from nsds.schemes.rigid.presence import is_gone
+from nsds.schemes.rigid.enabled import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.status import CONVERGED, INFEASIBLE, NEWTON
 

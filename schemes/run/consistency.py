@@ -4,8 +4,8 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
-from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, family
 from nsds.model.records import copied, model_of
+from nsds.model.system_kinds import FIRST_ORDER, NEWTON_EULER, family
 from nsds.model.validation import runnable
 from nsds.schemes.lagrangian import consistency as lagrangian
 from nsds.schemes.options.projection import moreau_jean_direct_projection

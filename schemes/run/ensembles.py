@@ -6,13 +6,13 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit.cache import fingerprint
+from nsds.model.function_checks import function_names
 from nsds.model.functions import functions_named, offered
-from nsds.model.trials import function_names
 from nsds.model.validation import valid
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, recorded
 from nsds.schemes import table
-from nsds.schemes.run import several
-from nsds.schemes.run.pieces import Piece, finish_all, names_of, places_of, store_of
+from nsds.schemes.run import split_runs
+from nsds.schemes.run.jobs import Piece, finish_all, names_of, places_of, store_of
 from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.run.simulation import edition, number_of_steps, simulate
 from nsds.status import advice, has_failed
@@ -77,9 +77,9 @@ def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **se
 
     def joined():
         if not mapped:
-            return several.joined_members(system.shape, found)
+            return split_runs.joined_members(system.shape, found)
         read = ((place, kept.rows_of(name)) for place, name in found)
-        return several.joined_members(system.shape, read, kinds, lambda shape, dtype: kept.array(files, shape, dtype))
+        return split_runs.joined_members(system.shape, read, kinds, lambda shape, dtype: kept.array(files, shape, dtype))
 
     # 3. run; after Ctrl-C the rows of finished pieces are on the exception
     try:

@@ -10,9 +10,9 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel, tiny
 from nsds.model.functions import Watch, watch
-from nsds.model.kinds import COLLISIONS, CONTROL, RELATIONS, SYSTEMS
 from nsds.model.layout import state_fields, table
 from nsds.model.records import RESIDUAL, STEP, T0, T, copied, lines_of, memory
+from nsds.model.system_kinds import COLLISIONS, CONTROL, RELATIONS, SYSTEMS
 from nsds.model.validation import bounds_of_words, runnable
 from nsds.schemes import table as schemes
 from nsds.schemes.run import sampled_control

@@ -7,9 +7,9 @@ import numpy as np
 from nsds._jit import kernel, view
 from nsds.model.control import NEVER
 from nsds.model.functions import call_function
-from nsds.model.kinds import split, wiring
 from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, table
 from nsds.model.records import model_of, words
+from nsds.model.system_kinds import split, wiring
 
 HELD, SWITCHED, BROKEN = range(3)  # outcome of the controllers
 _PUNCTUAL = 1e-6  # of a step: deviation of the time from an instant

@@ -17,16 +17,16 @@ import numpy as np
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
 from nsds.maths.times import ROUNDED
+from nsds.model.function_checks import function_names, has_functions
 from nsds.model.functions import Raised, offered, warn_of_globals
 from nsds.model.layout import state_fields
 from nsds.model.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory
-from nsds.model.trials import function_names, has_functions
 from nsds.model.validation import valid
 from nsds.results.storage import computed_with
 from nsds.results.trajectories import SimulationError, SimulationInterrupted
 from nsds.schemes.memory import calls_of, memory_of
 from nsds.schemes.problem.tables import blame_row
-from nsds.schemes.run import several
+from nsds.schemes.run import split_runs
 from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
 from nsds.schemes.run.progress import Progress
@@ -44,8 +44,8 @@ from nsds.schemes.run.recording import (
     Recorder,
 )
 from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
+from nsds.schemes.run.stop_conditions import Until
 from nsds.schemes.run.tiles import tiles_of, whole_tiles
-from nsds.schemes.run.until import Until
 from nsds.schemes.run.warnings import (
     Births,
     warn_of_edges,
@@ -179,12 +179,12 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     if isinstance(scheme, dict):
         _refuse("several schemes run one after the other; expected one scheme", callback=callback, until=until, out=out)
         system, settings["h"] = valid("simulate", system), h
-        groups = several.groups_of("simulate", system, scheme)
+        groups = split_runs.groups_of("simulate", system, scheme)
         pieces = [
-            simulate(several.part_of(system, names), scheme=options, fields=several.fields_of(fields, names), **settings)
+            simulate(split_runs.part_of(system, names), scheme=options, fields=split_runs.fields_of(fields, names), **settings)
             for options, names in groups
         ]
-        return several.joined_rows(system, pieces)
+        return split_runs.joined_rows(system, pieces)
     # 4. a plain run
     t_end = _checks.number("simulate", "t_end", t_end)
     pauses = pauses_of("simulate", t_eval, save_every, until, callback, callback_every)
@@ -203,19 +203,19 @@ def _refuse(why, **given):
 def _with_own_steps(system, h, **settings):
     """The rows of an ensemble whose members have steps of their own."""
     pieces, records = [], system.reshape(-1)
-    for step, members in several.members_by_step("simulate", system, h):
+    for step, members in split_runs.members_by_step("simulate", system, h):
         try:
             pieces.append((members, simulate(records[members], h=step, **settings)))
         except SimulationError as e:
-            rows = several.joined_members(system.shape, [*pieces, (members, e.trajectory)])
+            rows = split_runs.joined_members(system.shape, [*pieces, (members, e.trajectory)])
             raise SimulationError(rows, int(members[e.member]), e.step, e.t, e.status, e.residual, e.cause) from e.__cause__
         except KeyboardInterrupt as e:
             pieces += [(members, e.trajectory)] if isinstance(e, SimulationInterrupted) else []
             if not pieces:
                 raise
-            rows = several.joined_members(system.shape, pieces)
+            rows = split_runs.joined_members(system.shape, pieces)
             raise SimulationInterrupted(rows, rows.shape[-1], ".trajectory") from None
-    return several.joined_members(system.shape, pieces)
+    return split_runs.joined_members(system.shape, pieces)
 
 
 def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,

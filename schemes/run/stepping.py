@@ -11,15 +11,15 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import bound
 from nsds.model.collisions import with_room
+from nsds.model.function_checks import has_functions
 from nsds.model.functions import Raised, offered
-from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
-from nsds.model.trials import has_functions
+from nsds.model.system_kinds import collisions_of
 from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, SimulationError
 from nsds.schemes import table as schemes
 from nsds.schemes.problem.branches import places_of_open
-from nsds.schemes.run import several
+from nsds.schemes.run import split_runs
 from nsds.schemes.run.interrupts import first_chunk
 from nsds.schemes.run.preparation import (
     FAILURE,
@@ -147,10 +147,10 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
     offered("step", functions)
     if isinstance(scheme, dict):
         system = valid("step", system)
-        groups = several.groups_of("step", system, scheme)
+        groups = split_runs.groups_of("step", system, scheme)
         settings = {"solver": solver, "on_failure": on_failure, "check": check}
-        pieces = [step(several.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
-        return several.joined_records(system, pieces)
+        pieces = [step(split_runs.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
+        return split_runs.joined_records(system, pieces)
     # 2. an event-driven or checked run has no stepper
     key = key_of(system, h, scheme, solver) if check is False and isinstance(on_failure, str) else None
     if key is None or schemes.is_event_driven(scheme):

@@ -9,7 +9,7 @@ from nsds.results.storage import RunFile, name_of_hdf5
 from nsds.results.trajectories import restart
 from nsds.schemes.run.simulation import pauses_of, run_through
 from nsds.schemes.run.stepping import stepper
-from nsds.schemes.run.until import Until
+from nsds.schemes.run.stop_conditions import Until
 from nsds.solvers import table as solvers
 from nsds.status import NOT_COMPUTED
 

@@ -8,11 +8,11 @@ import numpy as np
 from nsds import _checks
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES, thickness_of
-from nsds.model.kinds import NAMES as NETLIST
-from nsds.model.kinds import collisions_of, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
+from nsds.model.system_kinds import NAMES as NETLIST
+from nsds.model.system_kinds import collisions_of, split
 from nsds.schemes.problem.branches import places_of_open
 from nsds.schemes.problem.rows import VELOCITY
 from nsds.schemes.problem.tables import interaction_of, leaves
@@ -123,7 +123,7 @@ def warn_of_open_starts(records, prepared, places):
     """Warn of a relay that may begin at either of its bounds, between which lambda of the record does not choose; the note is cleared."""
     if not places.size or prepared.iwork.take(places, axis=1).max() <= 0:
         return
-    from nsds.schemes.event_driven.driven import are_circuits
+    from nsds.schemes.event_driven.circuit_sources import are_circuits
 
     # 1. the first member and row, which is cleared for the next run
     noted = prepared.iwork[:, places].max(axis=1)

@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import nsds
-from nsds.analysis.carried import refined
 from nsds.analysis.paths import scale_of
+from nsds.analysis.tangent_run import refined
 
 # (q, characteristic value, kind): tables 20.1 of Abramowitz and Stegun
 CHARACTERISTIC = [(5.0, -5.80004602, 1), (5.0, 1.85818754, -1), (5.0, -5.79008060, -1), (5.0, 2.09946045, 1)]

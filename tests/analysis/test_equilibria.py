@@ -426,7 +426,7 @@ def test_an_equilibrium_that_is_given_again_is_returned_at_once():
         assert again["n_iter"] == 1
         assert again.dtype == found.dtype
         for name, kind, *_ in nsds.model.records.model_of(system):
-            if kind in nsds.model.kinds.SYSTEMS:
+            if kind in nsds.model.system_kinds.SYSTEMS:
                 assert again[name]["q"] == pytest.approx(found[name]["q"], abs=1e-9)
 
 

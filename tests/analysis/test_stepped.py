@@ -8,9 +8,9 @@ from scipy.linalg import expm
 
 import nsds
 from nsds.analysis.parameters import Parameter, state_words
-from nsds.analysis.stepped import whole_steps
-from nsds.model.kinds import LAGRANGIAN
+from nsds.analysis.tangent_steps import whole_steps
 from nsds.model.records import memory
+from nsds.model.system_kinds import LAGRANGIAN
 from nsds.schemes import table
 from tests.analysis.models import duffing, friction_oscillator, impact_oscillator
 

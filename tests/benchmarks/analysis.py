@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 
 import nsds
-from nsds.analysis.carried import Carried
 from nsds.analysis.maps import Iterates
+from nsds.analysis.tangent_run import Carried
 from tests.analysis.models import impact_oscillator, single_impact_orbit
 
 TURNS = 2000

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import nsds
 from nsds import solvers
-from nsds.model.kinds import family
 from nsds.model.records import model_of
+from nsds.model.system_kinds import family
 from nsds.schemes.problem.kinds import kind_of
 from nsds.schemes.table import SCHEMES
 from tests.scenes import SCENES

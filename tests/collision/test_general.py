@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import collision
-from nsds.collision import GENERAL, NAMES, geometry, gjk, placed, solids
+from nsds.collision import GENERAL, NAMES, geometry, gjk, solids, support
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.kinds import BOX, CONVEX, MESH
 from nsds.model import shapes
@@ -35,15 +35,15 @@ class Pair:
                 vertices = np.concatenate([vertices, s["vertices"]])
         self.geometry = geometry.geometry_of(kind, size, vertices, triangles)
         pose = np.concatenate([a["pose"], b["pose"]])
-        self.words = [np.zeros(placed.PLACED) for _ in range(2)]
+        self.words = [np.zeros(support.PLACED) for _ in range(2)]
         for s, words in enumerate(self.words):
-            placed.place_shape(kind, size.ravel(), pose, self.geometry, s, words)
+            support.place_shape(kind, size.ravel(), pose, self.geometry, s, words)
 
     def towards(self):
         """Direction from the middle of the second shape to that of the first, with the bits of the kernel."""
         middles = np.zeros((2, 3))
         for words, middle in zip(self.words, middles, strict=True):
-            placed.middle_of(words, self.geometry, middle)
+            support.middle_of(words, self.geometry, middle)
         d = middles[0] - middles[1]
         return d / math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
 
@@ -95,20 +95,20 @@ def test_contacts_of_solids_are_those_of_the_twin(pair, rng, gap):
 def test_contacts_with_a_mesh_are_those_of_all_its_triangles(kind, rng, gap):
     a, b = beside((kind, "mesh"), rng, gap)
     one, (surface, pose), margin = as_twin(a), as_twin(b), 0.1
-    small, pair, words = min(one.shape.smallest, surface.widest), Pair(a, b), np.zeros(placed.PLACED)
+    small, pair, words = min(one.shape.smallest, surface.widest), Pair(a, b), np.zeros(support.PLACED)
     for is_strict in (True, False):
         found = []
         for t in range(len(surface.triangles)):
             face = surface.triangle(pose, t)
-            placed.place_triangle(pair.words[1], pair.geometry, t, words)
-            distance, n, point = pair.closest(words[placed.NORMAL : placed.NORMAL + 3].copy(), margin, small, words)
+            support.place_triangle(pair.words[1], pair.geometry, t, words)
+            distance, n, point = pair.closest(words[support.NORMAL : support.NORMAL + 3].copy(), margin, small, words)
             if distance > margin:
                 continue
             is_beside = False
             if distance < 0:  # it may be left sooner to the outside of a triangle beside this one
                 near = [k for k, other in enumerate(surface.triangles) if k != t and {*other} & {*surface.triangles[t]}]
                 ways = [surface.triangle(pose, k).normal for k in near]
-                gaps = [placed.separation(pair.words[0], words, pair.geometry, way) for way in ways]
+                gaps = [support.separation(pair.words[0], words, pair.geometry, way) for way in ways]
                 is_beside = max(gaps) > 0.5 * distance
                 if is_beside:
                     distance, n, point = pair.closest(ways[np.argmax(gaps)], margin, small, words)
@@ -143,7 +143,7 @@ def test_the_least_overlap_of_hulls_is_the_nearest_face_of_their_differences(rng
         return
     gjk.least_overlap(*pair.words, pair.geometry, S, 1.0, n)
     np.testing.assert_allclose(np.linalg.norm(n), 1, atol=1e-12)
-    np.testing.assert_allclose(placed.separation(*pair.words, pair.geometry, n), expected, atol=1e-8)
+    np.testing.assert_allclose(support.separation(*pair.words, pair.geometry, n), expected, atol=1e-8)
 
 
 @examples(40)
@@ -153,7 +153,7 @@ def test_the_distance_of_hulls_is_that_of_the_origin_from_their_differences(rng,
     pair, S, n, point = Pair(a, b), np.zeros(gjk.SIMPLEX), np.zeros(3), np.zeros(3)
     core = gjk.apart(*pair.words, pair.geometry, rng.normal(size=3), np.inf, n, point, S)
     np.testing.assert_allclose(core, distances.hull_distance(distances.corners(a), distances.corners(b)), atol=1e-9)
-    np.testing.assert_allclose(placed.separation(*pair.words, pair.geometry, n), core, atol=1e-9)
+    np.testing.assert_allclose(support.separation(*pair.words, pair.geometry, n), core, atol=1e-9)
     far = gjk.apart(*pair.words, pair.geometry, d, 0.5 * gap, n, point, S)
     assert far > 0.5 * gap  # so much is known when it is given up
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model.kinds import NEWTON_EULER
+from nsds.model.system_kinds import NEWTON_EULER
 from nsds.schemes.table import SCHEMES
 from tests.pairs import DROP, PAIRS, E, G, beside, heights, scene
 

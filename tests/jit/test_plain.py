@@ -10,7 +10,7 @@ import pytest
 
 import nsds
 from nsds._jit import plain as _plain
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
+from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.table import SCHEMES
 from tests.paths import ROOT
 

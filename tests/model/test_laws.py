@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model.kinds import RELATIONS
 from nsds.model.laws import FORMS, HELD, LAWS, fitting, require_fitting
+from nsds.model.system_kinds import RELATIONS
 
 _GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0], "stiffness": 3.0}
 

@@ -5,8 +5,8 @@ import pytest
 
 import nsds
 from nsds.model import validation
-from nsds.model.kinds import SYSTEMS
 from nsds.model.records import model_of
+from nsds.model.system_kinds import SYSTEMS
 from nsds.model.validation import valid
 from tests.benchmarks.edited_records import MODELS, OWN, edit_of, leaves, outcome
 from tests.sparse import FORMATS, kept, stored

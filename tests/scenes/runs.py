@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 import nsds
-from nsds.model.kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.model.records import model_of
+from nsds.model.system_kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.results.energy import energy
 from nsds.schemes import table as schemes
 from nsds.schemes.problem.kinds import kind_of

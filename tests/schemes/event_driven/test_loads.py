@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsds
-from nsds.schemes.event_driven import loads
+from nsds.schemes.event_driven import time_dependent_forces
 from nsds.schemes.event_driven.tables import JUMPS, place_flow
 from nsds.schemes.memory import Allocator
 from tests.memories import memory_with
@@ -127,19 +127,19 @@ def test_jumps_are_foretold(gaps, count, unit):
     work, iwork = Allocator(1), Allocator(1)
     p, twin, wrong = place_flow(1, 2, 0, False, work, iwork)[0], Foretelling(), 0
     memory = memory_with(work.array()[0], iwork.array(np.int64)[0])
-    loads.forget_jumps(p, memory)
+    time_dependent_forces.forget_jumps(p, memory)
     now = 0.0
     for k, time in enumerate(unit * np.cumsum(np.resize(gaps, count))):
-        foretold = loads.next_jump(now, p, memory)
+        foretold = time_dependent_forces.next_jump(now, p, memory)
         assert foretold == twin.next(now)
         while foretold < time:  # there is none
-            now, foretold = foretold, loads.next_jump(foretold, p, memory)
+            now, foretold = foretold, time_dependent_forces.next_jump(foretold, p, memory)
             assert foretold == twin.next(now)
         wrong += k > 9 * len(gaps) and foretold != time
         if foretold == time:
             memory.iwork[p["foretold"]] += 1
             twin.ahead.pop(0)
-        loads.note_jump(time, p, memory)
+        time_dependent_forces.note_jump(time, p, memory)
         twin.note(time, 1e-9 * unit)
         assert memory.work[p["recurrence"]] == twin.recurrence
         now = time

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model.kinds import AT_Q, LAGRANGIAN, RELATIONS, relation_of
 from nsds.model.relations_first_order import nonlinear
+from nsds.model.system_kinds import AT_Q, LAGRANGIAN, RELATIONS, relation_of
 
 _OFFSET, _RADIUS = 0.4, 0.7  # of the centre of mass from the blade; of gyration
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model.kinds import split
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, FunctionSlots
 from nsds.model.records import memory, model_of
+from nsds.model.system_kinds import split
 from nsds.schemes.first_order import tables as first_order
 from nsds.schemes.lagrangian import tables as lagrangian
 from nsds.schemes.memory import Allocator
-from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
+from nsds.schemes.problem.model_reader import interaction, parts_of, relation_rows
 
 
 def wave(t, z, out):

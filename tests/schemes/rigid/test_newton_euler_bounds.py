@@ -5,7 +5,7 @@ import pytest
 
 import nsds
 from nsds.model import joints, laws
-from nsds.model.kinds import NEWTON_EULER
+from nsds.model.system_kinds import NEWTON_EULER
 
 AT_ORIGIN = [0, 0, 0, 1, 0, 0, 0]
 BOUNDS = [(-4, 4), (-1, 5), (2, 5), (3, 3), (-np.inf, 5), (-1, np.inf), (0, np.inf), (-np.inf, np.inf)]

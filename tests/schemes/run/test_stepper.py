@@ -9,8 +9,8 @@ import pytest
 
 import nsds
 from nsds import _checks
-from nsds.model.kinds import SYSTEMS
 from nsds.model.records import model_of
+from nsds.model.system_kinds import SYSTEMS
 from nsds.schemes.run import preparation
 from tests.jit.test_plain import STEPS, WITH_SCHEMES
 

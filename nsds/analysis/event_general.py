@@ -2,8 +2,8 @@
 
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
-from nsds.schemes.event_driven.filippov_outputs import evaluate_output_rates, evaluate_outputs, follow_bounds, hold, linearise
-from nsds.schemes.event_driven.modes import HELD
+from nsds.schemes.event_driven.general_outputs import evaluate_output_rates, evaluate_outputs, follow_bounds, hold, linearise
+from nsds.schemes.event_driven.linear_modes import HELD
 from nsds.schemes.sides import clamped
 
 

@@ -9,7 +9,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.geometry import FACE, FACES, FAN_LIST, FANS, N_EDGES, N_FACES, OUTWARDS, TRIANGLE, VERTICES
 from nsds.collision.kinds import CAPSULE, CONE, CYLINDER, SPHERE
-from nsds.collision.placed import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, NORMAL, NUMBER, SIZE
+from nsds.collision.support import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, NORMAL, NUMBER, SIZE
 from nsds.maths.vectors import cross, dot, norm, times, times_transposed
 
 COUNT, PART_NUMBER, IS_FACE, PART_NORMAL, POINTS = 0, 1, 2, 3, 6  # entries of a part

@@ -27,8 +27,8 @@ from nsds.circuits.waveforms import (
     wave,
 )  # fmt: skip
 from nsds.maths.times import is_later
-from nsds.model.kinds import NAMES
 from nsds.model.records import model_of, stored_sparse
+from nsds.model.system_kinds import NAMES
 from nsds.schemes.first_order.functions import CONTRADICTION
 from nsds.status import IMPULSE, INFEASIBLE, advice
 

@@ -10,7 +10,7 @@ import math
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import BEGIN_FIRST, FIRST, side_of
-from nsds.schemes.event_driven.modes import HELD, LOWER
+from nsds.schemes.event_driven.linear_modes import HELD, LOWER
 from nsds.schemes.first_order.functions import evaluate_bounds, rate, relation_jacobians, relation_values
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.sides import clamped

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds.model.function_checks import n_u
 from nsds.model.functions import arguments_of
-from nsds.model.kinds import SYSTEMS
 from nsds.model.layout import ABSENT, count_and_stride, elements_of, storage
 from nsds.model.records import words
-from nsds.model.trials import n_u
+from nsds.model.system_kinds import SYSTEMS
 
 _FUNCTION = "_function"  # suffix of the columns of functions
 

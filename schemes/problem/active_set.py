@@ -5,7 +5,7 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem import box, contact, friction
-from nsds.schemes.problem.activation import is_closed
+from nsds.schemes.problem.activation_rule import is_closed
 from nsds.schemes.problem.rows import POSITION
 
 _TOUCHING = 1e-300  # a first lambda that only says "pressing"

@@ -14,7 +14,9 @@ from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.clock import (
+from nsds.schemes.event_driven.circuit_sources import are_circuits
+from nsds.schemes.event_driven.driver import driven
+from nsds.schemes.event_driven.event_times import (
     ALWAYS,
     AT_START,
     NEVER,
@@ -31,11 +33,9 @@ from nsds.schemes.event_driven.clock import (
     strikes,
     wind_up,
 )
-from nsds.schemes.event_driven.driven import are_circuits
-from nsds.schemes.event_driven.driver import driven
-from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs, stays
-from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
-from nsds.schemes.event_driven.filippov_outputs import (
+from nsds.schemes.event_driven.general_flow import move, put_on_outputs, stays
+from nsds.schemes.event_driven.general_modes import catch_up, choose_modes, jump, note_direct
+from nsds.schemes.event_driven.general_outputs import (
     evaluate_output_rates,
     evaluate_outputs,
     follow_bounds,
@@ -43,8 +43,8 @@ from nsds.schemes.event_driven.filippov_outputs import (
     linearise,
     set_difference,
 )
-from nsds.schemes.event_driven.filippov_tables import Options, Tables, are_plain, place
-from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.general_tables import Options, Tables, are_plain, place
+from nsds.schemes.event_driven.linear_modes import HELD, LOWER, UPPER
 from nsds.schemes.event_driven.tables import numbers_of
 from nsds.schemes.first_order import newton
 from nsds.schemes.first_order.functions import blame, evaluate_bounds  # noqa: F401

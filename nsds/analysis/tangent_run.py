@@ -9,7 +9,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import bound, kernel
 from nsds._jit.cache import fingerprint
-from nsds.analysis import affine, mechanics, switched
+from nsds.analysis import event_general, event_linear, event_mechanics
 from nsds.analysis.parameters import state_words
 from nsds.analysis.tangent import (
     AT_CROSSINGS,
@@ -36,7 +36,7 @@ from nsds.analysis.tangent import (
     scratch_size,
 )
 from nsds.model.records import memory
-from nsds.schemes.event_driven import filippov, first_order, lagrangian
+from nsds.schemes.event_driven import general, lagrangian, linear
 from nsds.schemes.options.event_driven import event_driven
 from nsds.schemes.run.interrupts import CHUNK_SECONDS, Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import SHORTEST, Kept, key_of, may_keep, prepare_run, put_back, taken
@@ -50,7 +50,7 @@ _ACCURATE = 1e-8  # change of derivatives, relative to the largest or 1, below w
 _NOISE = 1e-5  # a smaller change that no longer falls is noise of finite differences
 _APART = 2.0**20  # ratio of the sizes of states beyond which they have units of their own
 _TRIAL = 4  # sections by which the rows of a long run are chosen
-_FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
+_FAMILIES = {lagrangian: event_mechanics, linear: event_linear, general: event_general}
 
 
 class Words(NamedTuple):
@@ -103,7 +103,7 @@ class Carried:
         run, options = prepare_run(owner, system, shortest, scheme, None, False)
         self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
         n = int(flow["n"][0])
-        own = int(flow["n_own"][0]) if self.family is affine else n
+        own = int(flow["n_own"][0]) if self.family is event_linear else n
         members, total = run.records.size, n + len(parameters)
         width = total if n_columns is None or parameters else n_columns
         self.without_map = _without_map(self.family, run.prepared)
@@ -332,15 +332,15 @@ def _treated(owner, prepared):
     family, tables = _FAMILIES.get(prepared.stepper), prepared.tables
     if family is None:
         raise ValueError(f"{owner}: rigid bodies in space are not treated: state the system by nsds.lagrangian")
-    flow = tables.flow.plan if family is affine else tables.flow
+    flow = tables.flow.plan if family is event_linear else tables.flow
     if flow["is_controlled"][0]:
         raise ValueError(f"{owner}: systems with nsds.sampled_control are not treated")
-    return family, flow, family is affine or (family is mechanics and bool(flow["is_linear"][0]))
+    return family, flow, family is event_linear or (family is event_mechanics and bool(flow["is_linear"][0]))
 
 
 def _without_map(family, prepared):
     """Reason why a run has no tangent map; empty if it has one."""
-    if family is mechanics and prepared.tables.newton.plan["impact_law"][0]:
+    if family is event_mechanics and prepared.tables.newton.plan["impact_law"][0]:
         return "impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact"
     return ""
 

@@ -14,9 +14,11 @@ from nsds.maths.times import ROUNDED, is_later
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP
-from nsds.schemes.event_driven import filippov
+from nsds.schemes.event_driven import general
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.clock import (
+from nsds.schemes.event_driven.circuit_sources import are_circuits, augmented, cause_in_circuit, drive, set_sources
+from nsds.schemes.event_driven.driver import driven
+from nsds.schemes.event_driven.event_times import (
     ALWAYS,
     AT_START,
     MOST_STILL,
@@ -27,9 +29,7 @@ from nsds.schemes.event_driven.clock import (
     strikes,
     wind_up,
 )
-from nsds.schemes.event_driven.driven import are_circuits, augmented, cause_in_circuit, drive, set_sources
-from nsds.schemes.event_driven.driver import driven
-from nsds.schemes.event_driven.modes import (
+from nsds.schemes.event_driven.linear_modes import (
     HELD,
     LEAVES,
     LENGTHS,
@@ -115,7 +115,7 @@ def prepare(records, mem, options, h, method):
     layout = layout_of(records, work)
     require_low_degree(_OWNER, records, layout, work)
     if not _is_exact(records, options, layout):
-        return filippov.prepare(records, layout, options, h, method, work, iwork)
+        return general.prepare(records, layout, options, h, method, work, iwork)
     # 2. operators by member
     constants, c = work.array(), layout.constraints
     members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]

@@ -17,7 +17,6 @@ import numpy as np
 
 from nsds import _checks, _jit
 from nsds._jit import kernel, tiny, view
-from nsds.analysis.carried import Carried, changes_of
 from nsds.analysis.parameters import state_words
 from nsds.analysis.tangent import (
     AT_TIMES,
@@ -44,9 +43,10 @@ from nsds.analysis.tangent import (
     set_apart,
     write_point,
 )
-from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
+from nsds.analysis.tangent_run import Carried, changes_of
 from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
+from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.schemes.memory import calls_of, memory_of
 from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.run.simulation import name_of

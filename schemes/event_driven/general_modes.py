@@ -1,14 +1,14 @@
 """Choice of modes of rows of a first-order system: one problem with bounds for all of them, and jumps of inconsistent states.
 
-Rows are LOWER, UPPER or HELD as in `nsds.schemes.event_driven.modes`. For rows whose w is zero and does not depend on lambda the law holds
-for w' (Filippov), or for w'' if lambda is not in w' either; for the others for w. Nonlinear in lambda: Newton's method, with a problem of
-the linearised rows in each iteration.
+Rows are LOWER, UPPER or HELD as in `nsds.schemes.event_driven.linear_modes`. For rows whose w is zero and does not depend on lambda the
+law holds for w' (Filippov), or for w'' if lambda is not in w' either; for the others for w. Nonlinear in lambda: Newton's method, with a
+problem of the linearised rows in each iteration.
 """
 
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.schemes.event_driven.filippov_outputs import (
+from nsds.schemes.event_driven.general_outputs import (
     evaluate_output_rates,
     evaluate_outputs,
     evaluate_rates,
@@ -16,7 +16,7 @@ from nsds.schemes.event_driven.filippov_outputs import (
     follow_bounds,
     linearise,
 )
-from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.linear_modes import HELD, LOWER, UPPER
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.schemes.sides import clamped

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from nsds.model.functions import arguments_of, try_once
-from nsds.model.kinds import COLLISIONS, CONTROL, SYSTEMS, collisions_of, split, wiring
 from nsds.model.records import model_of
+from nsds.model.system_kinds import COLLISIONS, CONTROL, SYSTEMS, collisions_of, split, wiring
 
 _NOTHING = np.zeros(0)
 _tried = set()

@@ -3,8 +3,8 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import NAMES, collisions_of, split, systems_of
 from nsds.model.records import RESERVED, copied, model_of, widened
+from nsds.model.system_kinds import NAMES, collisions_of, split, systems_of
 from nsds.results.trajectories import ROW_HEAD, with_room
 from nsds.schemes import table
 from nsds.schemes.run.recording import mark_not_computed
