@@ -118,7 +118,7 @@ def _lines(owner, members, origins, directions, is_planar):
         raise ValueError(f"{owner}: directions must be as many as origins, {counts['origins']}, or one, got {counts['directions']}")
     n = max(counts.values()) if min(counts.values()) else 0
     for field, value in given.items():
-        given[field] = np.array(np.broadcast_to(value, (*members, n, 3)))  # a copy: kernels are compiled for arrays that may be written
+        given[field] = np.array(np.broadcast_to(value, (*members, n, 3)), order="C")  # a copy, as kernels want arrays that may be written
     return given["origins"], _unit(owner, given["directions"])
 
 

@@ -386,6 +386,20 @@ def add_right(at, y, a, tree, memory):
         at = link.above
 
 
+@kernel
+def mobility(k, a, tree, work):
+    """``a . E^-1 a`` of the parts of a row in the joints of the k-th group, see `add_right`: small where they allow no motion along it."""
+    group, part, total = tree.groups[k], stack(6), 0.0
+    for at in range(group.link, group.link + group.links):
+        link = tree.links[at]
+        for c in range(link.k):
+            part[c] = a[link.first + c]
+        _solve_joint(link.k, view(work, link.E, link.k * link.k), part, 1)
+        for c in range(link.k):
+            total += a[link.first + c] * part[c]
+    return total
+
+
 # ------------------------------------------------------------------------------------------------------------------ forces apart
 
 

