@@ -38,6 +38,7 @@ TESTS = [
     "schemes/lagrangian/test_mixed.py", "schemes/lagrangian/test_sparse_functions.py", "solvers/bodies/test_contact_piles.py",
     "solvers/bodies/test_contact_newton.py", "solvers/box/test_solver_interface.py", "solvers/box/test_solver_kernels.py",
     "solvers/contact/test_contact_block_lu.py", "solvers/contact/test_contact_few.py", "solvers/contact/test_contact_sweeps.py",
+    "schemes/first_order/test_sparse_relations.py", "schemes/rigid/test_trees.py", "schemes/event_driven/test_compliance.py",
 ]  # fmt: skip
 LONG = [
     "a_million_steps", "what_is_reached", "light_grains", "bits_of_frozen", "bits_do_not_depend", "momentum_saves", "number_of_cores",
@@ -46,6 +47,8 @@ LONG = [
     "steps_have_the_bits", "takes_what_another", "own_steps_from", "memory_is_flat", "closed_surfaces_have",
     "membrane_rests", "stated_twice", "contradict_each", "floor_and_ceiling", "memory_and_time", "would_be_dense", "rest_at_the_start",
     "where_there_are_many", "many_contacts_beside", "chains_move", "compliance_in_sparse", "dense_matrices_of_many",
+    "ten_thousand", "hysteresis_of_many", "coupled_floors", "force_of_its_own", "nonlinear_floor", "springs_and_forces",
+    "touches_at_the_start",
 ]  # fmt: skip
 
 
