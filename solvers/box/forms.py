@@ -167,7 +167,9 @@ def in_common_units(problem):
         np.maximum.at(largest[1], column, exponent + R[i] + C[column])
         step = np.where(largest > -np.inf, np.round(largest / 2), 0.0)
         R, C = R - step[0], C - step[1]
-    part_of_row, part_of_column = _linked(n, i[M != 0.0], column[M != 0.0])
+    # unknowns that bounds fix at 0 are in no row
+    links = (M != 0.0) & ((problem.lower != 0.0) | (problem.upper != 0.0))[column]
+    part_of_row, part_of_column = _linked(n, i[links], column[links])
     size, far = np.full((2, 2 * n), -np.inf)
     np.maximum.at(size, part_of_row[q != 0.0], (np.frexp(q)[1] + R)[q != 0.0])
     for side in (problem.lower, problem.upper):

@@ -132,6 +132,14 @@ def test_grown_unknowns_that_hide_z_at_a_bound_solve_nothing(t, load, link):
     assert not claims_convergence(M, np.zeros(3), np.array([-np.inf, 0, 1]), np.array([np.inf, np.inf, 2]), z)
 
 
+def test_unknowns_that_bounds_fix_at_zero_give_no_unit_to_rows():
+    """``2.4 - 10^12 z_2 = 0`` with z_2 = 0 by equal bounds: large numbers of the other rows, and of z_1, say nothing about 2.4."""
+    M = np.zeros((4, 4))
+    M[0, 2], M[2, 0], M[1, 1:], M[2, 1], M[3, 1] = -(2.0**40), 2.0**40, [2.0**-63, 8.0, -0.25], -8.0, 0.25
+    q, lower, upper = [2.4, 0.0, -(2.0**33), 2.0**28], [-np.inf, -np.inf, 0.0, -1e-9], [np.inf, np.inf, 0.0, 0.0]
+    assert solvers.solve_relay(M, q, lower, upper, on_failure="continue").status == status.INFEASIBLE
+
+
 def test_an_equation_that_nearly_holds_lets_other_rows_err_by_rounding_only():
     """Rows 0 and 1 contradict each other by 6e-5 of q; the third, of 6e-9 of the terms, is met to 10^-8."""
     M = 3.939335068705749e218 * np.array([[4, -2, -2, -2, -2], [-4, 2, 2, 2, 2], [-2, -1, 5, -1, 1], [-2, 2, -1, 2, 1], [-2, 1, 1, 1, 1]])
