@@ -13,7 +13,7 @@ with A mends the solution (Li, Demmel, ACM Trans. Math. Software 29, 2003), or i
 >>> values, b, x, data, index, iwork = 0, plan.nnz, plan.nnz + 3, plan.nnz + 6, 0, plan.index.copy()
 >>> sparse_lu.factorise(values, data, index, work, iwork)
 0
->>> sparse_lu.solve(values, data, index, b, x, work, iwork) < 1e-15
+>>> bool(sparse_lu.solve(values, data, index, b, x, work, iwork) < 1e-15)
 True
 >>> work[x : x + 3].round(12)
 array([1., 1., 1.])
