@@ -24,7 +24,7 @@ def error(aim, n, collisions, p, memory):
 
     u is that of ``w_free + M_hat^-1 p``, and scales are bounded by norms, ``|W_ij| <= ||H_i|| ||M_hat^-1|| ||H_j||``. change: of the
     normal velocities of closed contacts, relative likewise. Impulses that have corrected a velocity in the last step would change it
-    again: those are kept whose change is at most `STEADY` of the tolerance. Out: u, rhs. Work: w_end.
+    again: those are kept whose change is at most `STEADY` of the tolerance. Out: u, rhs. Work: w_end, reach.
     """
     work, iwork = memory.work, memory.iwork
     d, m, s, size, hidden, change, has_equations = p.d, p.n_bodies, 0.0, 0.0, 0.0, 0.0, False
@@ -39,7 +39,7 @@ def error(aim, n, collisions, p, memory):
     for c in range(2 * n):
         x, y, z = work[p.lever + 3 * c], work[p.lever + 3 * c + 1], work[p.lever + 3 * c + 2]
         longest = max(longest, x * x + y * y + z * z)
-    longest = math.sqrt(longest)
+    _bound_bodies(n, math.sqrt(longest), inverse, w_free, p, work)
     # 2. residual of each law, at velocities with and without the guess
     for c in range(n):
         each = collisions[iwork[p.which + p.n_contacts + iwork[p.place + c]]].each
@@ -62,8 +62,8 @@ def error(aim, n, collisions, p, memory):
         for side in range(2):
             body = a if side == 0 else b
             if body != WORLD:
-                by_one, turning, by_all = _velocities_of_side(n, body, longest, view(lever, 3 * side, 3), w_free, inverse, p, work)
-                of_point, of_turn, terms = of_point + by_one, of_turn + turning, terms + by_all
+                reach, arm = view(work, p.reach + 4 * body, 4), norm(view(lever, 3 * side, 3))
+                of_point, of_turn, terms = of_point + reach[0] + reach[1] * arm, of_turn + reach[1], terms + reach[2] + reach[3] * arm
         s += law_error(Cone(d, disk, mu[2 * c], mu[2 * c + 1]), at, (of_point, of_point, of_turn), r, u, 1.0)
         for k in range(1, each):  # of r_T and mu r_N, which cancel where a contact slides
             terms += max(of_point, of_turn) * (abs(r[at + k]) + max(mu[2 * c], mu[2 * c + 1]) * abs(r[at]))
@@ -78,15 +78,16 @@ def error(aim, n, collisions, p, memory):
 
 
 @tiny
-def _velocities_of_side(n, body, longest, lever, w_free, inverse, p, work):
-    """(velocity of a body at a contact by an impulse at any, its turn likewise, size of the terms of its velocity there, n of each)."""
-    A, arm = view(inverse, p.stride * body, p.stride), norm(lever)
-    a_00, a_01 = blocks.block_norm(p.stride, A, 0, 0), blocks.block_norm(p.stride, A, 0, 1)
-    a_10, a_11 = blocks.block_norm(p.stride, A, 1, 0), blocks.block_norm(p.stride, A, 1, 1)
-    turning, straight, turn = a_10 + a_11 * longest, 0.0, 0.0
-    for k in range(3):
-        straight += abs(w_free[6 * body + k])
-        turn += abs(w_free[6 * body + 3 + k])
-    pushed, turned = work[p.impulses + 2 * body], work[p.impulses + 2 * body + 1]
-    terms = n * ((a_00 + a_10 * arm) * pushed + (a_01 + a_11 * arm) * turned) + straight + turn * arm
-    return a_00 + a_01 * longest + turning * arm, turning, terms
+def _bound_bodies(n, longest, inverse, w_free, p, work):
+    """Bounds ``a + b l`` of velocities of each body at a lever l: by an impulse at the longest lever, and of n times the terms of its own.
+
+    Out: reach (4 each), a and b of both.
+    """
+    for i in range(p.n_bodies):
+        A, reach = view(inverse, p.stride * i, p.stride), view(work, p.reach + 4 * i, 4)
+        pushed, turned = n * work[p.impulses + 2 * i], n * work[p.impulses + 2 * i + 1]
+        for side in range(2):
+            straight, turn = blocks.block_norm(p.stride, A, side, 0), blocks.block_norm(p.stride, A, side, 1)
+            reach[side], reach[2 + side] = straight + turn * longest, straight * pushed + turn * turned
+            for k in range(6 * i + 3 * side, 6 * i + 3 * side + 3):
+                reach[2 + side] += abs(w_free[k])

@@ -47,8 +47,9 @@ PLAN = table(
     "R_free", "p", "impulses", "spare",
     # 3. measures of error. x (3 n): positions for slabs; h_size (2 n): sizes of terms of forces as impulses; worth (2 n): velocities below
     # whose rounding the state does not change (`moreau_jean.state_worth`); speed (4 n): sums of velocities, translation and rotation,
-    # without impulses that cancel and with these; turning (9 n): geometric stiffness of joints; moved (n): see `way_of_forces`, m
-    "x", "h_size", "worth", "speed", "turning", "moved",
+    # without impulses that cancel and with these; reach (4 n): see `guess._bound_bodies`; turning (9 n): geometric stiffness of joints;
+    # moved (n): see `way_of_forces`, m
+    "x", "h_size", "worth", "speed", "reach", "turning", "moved",
     # known (6 n), known_size (2 n): impulses from which r of rows with bounds is counted, and their sizes; unknown (6 n): the others
     "known", "known_size", "unknown",
     # 4. statement of the problem. frame (9 c), lever (6 c): axes and arms of contacts; H, G, E (12 d N): rows, H M_hat^-T, and the
@@ -143,7 +144,8 @@ def reserve(lists, options, method, work, iwork, n_members):
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
-    work.place(plan, lost=1, h_size=2 * n, worth=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
+    work.place(plan, lost=1, h_size=2 * n, worth=2 * n, speed=4 * n, reach=4 * n, turning=9 * n, moved=n)
+    work.place(plan, known=6 * n, known_size=2 * n, unknown=6 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     # rows of contacts are needed by methods with a matrix alone, that of Delassus or that of the bodies
     on_graph = n_contacts > 0 and _is_graph_kept(name, stride, n_contacts + n_blocks, d, n, n_members)
