@@ -54,6 +54,7 @@ def collisions(
     law: dict[str, Any],
     *,
     world: dict[str, Any] | Sequence[Any] = ...,
+    materials: dict[str, Any] | Sequence[Any] | None = ...,
     pairs: Sequence[Any] | None = ...,
     margin: float = ...,
     capacity: int | None = ...,
