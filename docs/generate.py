@@ -29,7 +29,8 @@ _GROUPS = {
         d1_minus_linear generalised_alpha rattle euler_moreau zero_order_hold higher_order_sweeping event_driven""",
     "Runs": """simulate step stepper stream resume restart consistent relative_degree one_step_problems SimulationError
         SimulationInterrupted""",
-    "Results": "describe report energy in_plane contact_intervals rays to_pandas to_xarray advice read_trajectory read_system view",
+    "Results": "describe report energy in_plane contact_intervals rays "
+    "to_pandas to_xarray to_vtkhdf advice read_trajectory read_system view",
     "Analysis": """equilibrium continue_equilibrium orbit floquet continue_orbit continue_bifurcation lyapunov sensitivity gradient sweep
         basins iterated_map""",
 }

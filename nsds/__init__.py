@@ -75,6 +75,7 @@ from nsds.model.relations_rigid import contact_point, newton_euler_relation
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures import plotting
+from nsds.pictures.vtkhdf import to_vtkhdf
 from nsds.results.contacts import contact_intervals
 from nsds.results.description import describe
 from nsds.results.energy import energy

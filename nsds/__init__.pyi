@@ -560,6 +560,16 @@ def sweep(
 ) -> np.ndarray: ...
 def system(*, t: float = ..., gravity: ArrayLike | None = ..., **parts: Any) -> np.ndarray: ...
 def to_pandas(trajectory: np.ndarray) -> Any: ...
+def to_vtkhdf(
+    system: np.ndarray | dict[str, Any],
+    trajectory: np.ndarray,
+    path: str | PathLike[str],
+    *,
+    contacts: str | PathLike[str] | None = ...,
+    shapes: dict[str, Any] | None = ...,
+    extent: float | None = ...,
+    overwrite: bool = ...,
+) -> Any: ...
 def to_xarray(trajectory: np.ndarray) -> Any: ...
 def type1_relation(
     h: Callable[..., Any],

@@ -16,6 +16,7 @@ from nsds.collision import (
 )
 from nsds.collision import inherit as match
 from nsds.collision.detection import before
+from nsds.collision.frames import frame_in
 from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
@@ -23,7 +24,7 @@ from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.enabled import hide
-from nsds.schemes.rigid.interactions import contact_rows, frame_in
+from nsds.schemes.rigid.interactions import contact_rows
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores detect contacts

@@ -26,6 +26,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
+from nsds.collision.frames import frame_in
 from nsds.model.layout import table
 from nsds.schemes.lagrangian.generalised_alpha import Options, weights_of
 from nsds.schemes.memory import Allocator, Prepared
@@ -36,7 +37,7 @@ from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, kinetic_energy, move
 from nsds.schemes.rigid.enabled import is_gone, is_unmoved
-from nsds.schemes.rigid.interactions import evaluate, frame_in, keep_angles, restore_angles
+from nsds.schemes.rigid.interactions import evaluate, keep_angles, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
