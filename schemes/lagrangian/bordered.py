@@ -21,6 +21,7 @@ from nsds.schemes.linear_algebra import weighted_sum
 from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.active_set import accept, extract_active, solve, state_bounds
 from nsds.schemes.problem.contact import no_blocks, place_blocks
+from nsds.schemes.problem.impact import rebound
 from nsds.schemes.problem.rows import CONSTRAINT, POSITION
 from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem
 from nsds.solvers.box.forms import narrow_order
@@ -217,8 +218,7 @@ def _state_problem(s, options, memory):
         else:
             c = s.linear.constraints[nodes[i].constraint]
             w = 0.0 if c.rate == ABSENT else work[c.rate]
-            if c.e != ABSENT:
-                w += work[c.e] * mem[c.ydot]
+            w += rebound(c, memory)
             if c.level == POSITION:
                 y = 0.0 if c.base == ABSENT else work[c.base]
                 for k in range(c.entry, c.entry_end):

@@ -76,22 +76,28 @@ def prepare(records, layout, options, method, work, iwork):
     # 1. inverse iteration matrices
     parts, h, theta = layout.parts, options.h, options.theta
     operators = inverse_operators(records, layout, h, theta, work, iwork)
-    bodies = bodies_of(parts, operators)
     # 2. one-step problem
+    tables, layout, work, iwork = pose(layout, operators, bodies_of(parts, operators), method, work, iwork)
+    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
+
+
+def pose(layout, operators, bodies, method, work, iwork):
+    """The one-step problem of a linear model: (`Tables`, layout in its order, memories of all members with the Delassus matrices)."""
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(layout, unknowns, method, work, iwork)
     blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
-    # 3. initial contents; Delassus matrices, once: they do not depend on the state
+    # initial contents; Delassus matrices, once: they do not depend on the state
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     iwork[:, p["diagonal"] : p["diagonal"] + n] = np.flatnonzero(np.repeat(unknowns.every, np.diff(row)) == column)
-    for member in range(records.size):
+    for member in range(work.shape[0]):
         assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
-    tables = Tables(parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, blocks, operators, row, column)
+    entries, inputs = layout.entries, layout.inputs
+    tables = Tables(layout.parts, constraints, entries, inputs, couplings, layout.relations, plan, blocks, operators, row, column)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
-    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
+    return tables, layout, work, iwork
 
 
 def reserve(layout, unknowns, method, work, iwork):
