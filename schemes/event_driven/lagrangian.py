@@ -91,7 +91,7 @@ def prepare(records, mem, options, h, method):
     n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
     compliant = np.where(constraints["level"] == POSITION, constraints["coupling_end"] - constraints["coupling"], 0).max(initial=0)
     is_stiff = options["flow"].item() == b"radau"
-    flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, is_stiff, work, iwork, int(compliant))
+    flow = place_flow(n_dofs, 2 * n_dofs, constraints, is_stiff, work, iwork, int(compliant))
     exact = _is_exact(options, layout)
     # 3. Newton form, and the flags of the flow
     prepared = newton.prepare(records, layout, words, method, work, iwork)

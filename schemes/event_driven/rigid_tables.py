@@ -27,7 +27,7 @@ def prepare(records, mem, options, h, method):
     work, iwork, words = Allocator(records.size), Allocator(records.size), newton.Options(h, **EXPLICIT)
     stated = state_bodies(_OWNER, records, work, iwork)
     n = stated.rigid.bodies.size
-    flow = place_flow(6 * n, STATE * n, stated.layout.constraints.size, options["flow"].item() == b"radau", work, iwork)
+    flow = place_flow(6 * n, STATE * n, stated.layout.constraints, options["flow"].item() == b"radau", work, iwork)
     prepared = newton_form(stated, records, words, method, work, iwork)
     prepared.work[:, flow["limit"][0]] = np.inf
     flow["is_controlled"] = prepared.tables.plan["controlled"]

@@ -30,6 +30,7 @@ from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import rounding_of, worse
+from nsds.schemes.problem.impact import restitution
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
@@ -293,8 +294,7 @@ def _state_problem(n, when, a, options, constraints, entries, p, memory):
         v, size = velocity(c, entries, memory)
         # impacts: Newton's law
         if when == IMPACT:
-            e = 0.0 if c.e == ABSENT else work[c.e]
-            s = (1.0 + e) * v
+            s = (1.0 + restitution(c, work)) * v
         # forces: acceleration, or velocity in units of one
         else:
             s = 0.0

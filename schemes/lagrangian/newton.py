@@ -44,7 +44,7 @@ from nsds.schemes.problem.active_set import accept, choose_active, extract_patte
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import no_blocks, place_blocks
-from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
+from nsds.schemes.problem.impact import place_impacts, rebound, restitution, state_impact
 from nsds.schemes.problem.rows import CONSTRAINT, POSITION
 from nsds.schemes.problem.tables import BODY, has_friction, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.solvers.box.signature import UNDERFLOW
@@ -731,7 +731,7 @@ def _constraint_error(a, c, options, elements, entries, couplings, p, memory):
 def _position_rate(c, options, entries, p, memory):
     """Position-level quantity of the law as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
     work = memory.work
-    e = 0.0 if c.e == ABSENT or options.paoli == 0.0 else work[c.e]
+    e = restitution(c, work) if options.paoli != 0.0 else 0.0
     y = 0.0 if c.base == ABSENT else work[c.base]
     if c.h != ABSENT:
         y = work[c.h]
@@ -880,7 +880,7 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
 def _reach(r, options, work):
     """Displacement of the point of evaluation of a relation by a unit of v_{k+1}."""
     if options.paoli != 0.0:
-        return options.h * options.a / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
+        return options.h * options.a / (1.0 + restitution(r, work))
     return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
 
 
