@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nsds._jit import by_reference, caller, each, kernel, made, on_demand, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import PROBLEM, cone_of, diagonal_block, has_stalled, judge, keep_better, problem_of
+from nsds.solvers.contact.signature import PROBLEM, begin_progress, cone_of, diagonal_block, has_stalled, judge, keep_better, problem_of
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
@@ -41,7 +41,7 @@ class Search(NamedTuple):
     limit: int  # sweeps
     small: float  # squared sum of changes that suggests convergence
     best: NDArray  # (n d,): the best r that was checked, or the guess
-    progress: NDArray  # (4,): as of `has_stalled`, then the least residual and the checks without progress that remain
+    progress: NDArray  # (4,), see `nsds.solvers.contact.signature.begin_progress`
 
 
 def work_size(d, row, column):
@@ -167,13 +167,6 @@ def _small_change(tol, q):
 
 
 @tiny
-def _begin(search, residual):
-    """Before the first sweep; residual: of the guess. Out: search."""
-    least = residual if math.isfinite(residual) else math.inf
-    search.progress[0], search.progress[1], search.progress[2], search.progress[3] = least, 0.0, least, _PATIENCE
-
-
-@tiny
 def _look(k, change, search, problem, options, r, u, info):
     """Status after sweep k: a look at the residual where changes are small, and now and then. In/out: search.
 
@@ -217,7 +210,7 @@ def nsgs(problem, options, r, u, info, work, iwork):
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     search, state = Search(limit, _small_change(options.tol, q), best, stack(4)), seed
-    _begin(search, info[1])
+    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, _PATIENCE, search.progress)
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
@@ -256,7 +249,7 @@ def nsgs_parallel(problem, options, r, u, info, work, iwork):
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     search = Search(limit, _small_change(options.tol, q), best, stack(4))
-    _begin(search, info[1])
+    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, _PATIENCE, search.progress)
     for k in range(limit):
         sweep_colours(n_colours, begin, s, problem, r)
         status = _look(k, _sum(change), search, problem, options, r, u, info)
