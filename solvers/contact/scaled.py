@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier
-from nsds.solvers.contact.signature import EQUATION, cone_of, diagonal_block, judge, modify, multiply, norm, project
+from nsds.solvers.contact.signature import EQUATION, cone_of, diagonal_block, judge, keep_better, modify, multiply, norm, project
 from nsds.status import MAX_ITER, STALLED
 
 CONE, CYLINDER, NORMAL, TANGENT = range(4)
@@ -154,18 +154,15 @@ def step(shape, t, disk, mu_y, radius, y, F, y_new):
 
 
 @kernel
-def look(n_iter, least, patience, problem, options, r, u, info, best):
-    """(status, least res_q, patience) of an iteration that goes on while the status is MAX_ITER. In/out: best (n,).
+def look(n_iter, progress, problem, options, r, u, info, best):
+    """Status of an iteration that goes on while it is MAX_ITER. In/out: best (n,), progress (4,), see `begin_progress`.
 
-    Patience is full where res_q fell by a thousandth, else one less; with none left the iteration has STALLED.
+    The checks that remain are PATIENCE again where the residual fell by a thousandth, else one less; with none left it has STALLED.
     """
     status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
-    patience = PATIENCE if info[1] < 0.999 * least else patience - 1
-    if info[1] < least:
-        least = info[1]
-        for i in range(r.size):
-            best[i] = r[i]
-    return STALLED if status == MAX_ITER and patience == 0 else status, least, patience
+    progress[3] = PATIENCE if info[1] < 0.999 * progress[2] else progress[3] - 1.0
+    progress[2] = keep_better(info[1], progress[2], r, best)
+    return STALLED if status == MAX_ITER and progress[3] == 0.0 else status
 
 
 @kernel

@@ -604,6 +604,15 @@ def has_stalled(n_iter, residual, patience, halved):
 
 
 @tiny
+def begin_progress(residual, patience, progress):
+    """Before the first check; residual: of the guess, or infinite.
+
+    Out: progress (4,): the two numbers of `has_stalled`, the least residual, how many checks without progress remain.
+    """
+    progress[0], progress[1], progress[2], progress[3] = residual, 0.0, residual, patience
+
+
+@tiny
 def keep_better(residual, least, r, best):
     """The lesser one of two residuals; r is kept if it is the one of r."""
     if not residual < least:
