@@ -33,7 +33,7 @@ if importlib.util.find_spec("nsds.solvers") is None:  # it lies beside this fold
     _root = __path__[0].rpartition("nsds")[0] or "."
     raise ImportError(f"{__file__} is the source of nsds: pip install -e {_root}, or, if nsds is installed, start Python in another folder")
 
-from nsds import analysis, io, laws, relations, schemes, solvers, status
+from nsds import _checks, analysis, io, laws, relations, schemes, solvers, status
 from nsds.maths import rotations
 from nsds.model import joints, shapes
 from nsds.model.assembly import system
@@ -70,7 +70,7 @@ _LATER |= {"view": "nsds.pictures.viewing"} | dict.fromkeys(analysis.__all__, "n
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module 'nsds' has no attribute {name!r}", name=name, obj=sys.modules[__name__])  # Python suggests names
+        raise AttributeError(f"module 'nsds' has no attribute {name!r}{_checks.meant(name, __all__)}", name=name)
     module = importlib.import_module(_LATER[name])
     value = globals()[name] = module if module.__name__ == f"nsds.{name}" else getattr(module, name)
     return value

@@ -38,7 +38,7 @@ def scheme_for(options, modules):
 
     def entered(constructor):
         SCHEMES[constructor.__name__] = Scheme(constructor, options, modules)
-        return constructor
+        return _checks.naming_options(constructor)
 
     return entered
 

@@ -1,7 +1,8 @@
 """Analysis of systems and motions: equilibria, periodic orbits, bifurcations, exponents, sensitivities, energies, contacts."""
 
 import importlib
-import sys
+
+from nsds import _checks
 
 # What few programs need is imported when it is asked for.
 _PLACES = {
@@ -30,7 +31,7 @@ __all__ = [*_PLACES]
 
 def __getattr__(name):
     if name not in _PLACES:
-        raise AttributeError(f"module 'nsds.analysis' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        raise AttributeError(f"module 'nsds.analysis' has no attribute {name!r}{_checks.meant(name, __all__)}", name=name)
     value = globals()[name] = getattr(importlib.import_module(_PLACES[name]), name)
     return value
 
