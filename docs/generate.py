@@ -1,6 +1,7 @@
 """Pages and pictures of the documentation that are made from the package: gallery, statuses, reference of all public names."""
 
 import inspect
+import re
 import shutil
 import sys
 
@@ -17,23 +18,13 @@ _SHORTER = {
     "third_order_stop": ({}, {"t_end": 2.0}),
 }
 # Pages of the reference, and what is on each: a public name that is missing here is an error.
-_GROUPS = {
+_PAGES = {
     "Systems": """system lagrangian lagrangian_linear lagrangian_modal rigid_bodies planar_bodies first_order
         first_order_linear linear_complementarity_system circuit robot collisions sampled_control interaction""",
-    "Relations": """lagrangian_linear_relation scleronomous rheonomous compliant lagrangian_relation prescribed_velocity
-        newton_euler_relation contact_point first_order_linear_relation type1_relation type2_relation first_order_relation""",
-    "Laws": """newton_impact newton_impact_friction newton_impact_rolling_friction fremond_impact poisson_impact
-        poisson_impact_friction multiple_impact multiple_impact_friction complementarity mixed_complementarity equality relay
-        normal_cone dry_friction spring_damper force_law""",
-    "Schemes": """moreau_jean moreau_jean_direct_projection moreau_jean_combined_projection moreau_jean_exact schatzman_paoli
-        d1_minus_linear generalised_alpha rattle euler_moreau zero_order_hold higher_order_sweeping event_driven""",
-    "Runs": """simulate step stepper stream resume restart consistent relative_degree one_step_problems SimulationError
-        SimulationInterrupted""",
-    "Results": "describe report energy in_plane contact_intervals rays "
-    "to_pandas to_xarray to_vtkhdf advice read_trajectory read_system view",
-    "Analysis": """equilibrium continue_equilibrium orbit floquet continue_orbit continue_bifurcation lyapunov sensitivity gradient sweep
-        basins iterated_map""",
+    "Runs": "simulate step stepper restart SimulationError SimulationInterrupted",
+    "Results": "describe report view advice",
 }
+GROUPS = ("relations", "laws", "schemes", "analysis", "io")  # modules whose names are names of the package, too
 
 
 def write_all(folder):
@@ -69,11 +60,12 @@ def modules():
 
 def _reference():
     """{page: text}: a page for each group of the face, and for each of its modules."""
-    pages = {group.lower(): _page(group, "nsds", names.split()) for group, names in _GROUPS.items()}
-    left = set(nsds.__all__) - set(modules()) - {name for names in _GROUPS.values() for name in names.split()}
+    pages = {title.lower(): _page(title, "nsds", names.split()) for title, names in _PAGES.items()}
+    pages |= {name: _page(name.capitalize(), "nsds", getattr(nsds, name).__all__, getattr(nsds, name).__doc__) for name in GROUPS}
+    left = {name for name in nsds.__all__ if not re.search(rf":: {name}\n", "".join(pages.values()))} - set(modules())
     if left:
-        raise ValueError(f"docs/generate.py: no group of the reference has {', '.join(sorted(left))}")
-    for module in modules():
+        raise ValueError(f"docs/generate.py: no page of the reference has {', '.join(sorted(left))}")
+    for module in set(modules()) - set(GROUPS):
         value = getattr(nsds, module)
         pages[f"nsds.{module}"] = _page(f"nsds.{module}", f"nsds.{module}", public_names(value), inspect.getdoc(value))
     return pages

@@ -312,7 +312,9 @@ def _on_bodies(name, part, side, systems, first):
     if side == _WORLD:
         return part["world"], np.arange(len(part["world"])), np.full(len(part["world"]), WORLD)
     if side not in systems:
-        raise ValueError(f"collisions '{name}': shapes: there is no part '{side}'; the systems are: {', '.join(systems)}")
+        raise ValueError(
+            f"collisions '{name}': shapes: there is no part '{side}'; the systems are: {', '.join(systems)}{_checks.meant(side, systems)}"
+        )
     if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
         raise ValueError(f"collisions '{name}': '{side}' is a {systems[side]['kind']}, expected rigid_bodies")
     count, shapes = max(systems[side]["record"].size, 1), part["shapes"][side]
