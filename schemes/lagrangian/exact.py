@@ -124,26 +124,15 @@ def prepare(records, mem, options, h, method):
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, (row, column, unknowns.transpose),
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     # 5. rows as runs of entries
     rows, stretches = _stretches(constraints, layout.entries)
     constraints["entry_end"] = constraints["entry"]  # rows have their runs instead; `gap_slack` uses b and ydot only
     prepared = Tables(
-        parts,
-        constraints,
-        layout.entries,
-        layout.inputs,
-        couplings,
-        layout.relations,
-        plan,
-        blocks,
-        operators,
-        rows,
-        stretches,
-        row,
-        column,
-    )
+        parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, blocks, operators, rows, stretches,
+        row, column,
+    )  # fmt: skip
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(prepared, layout.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], layout)
 

@@ -87,7 +87,7 @@ def prepare(records, layout, options, method, work, iwork):
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     iwork[:, p["diagonal"] : p["diagonal"] + n] = np.flatnonzero(np.repeat(unknowns.every, np.diff(row)) == column)
     for member in range(records.size):
-        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, (row, column, unknowns.transpose),
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     tables = Tables(parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, blocks, operators, row, column)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
