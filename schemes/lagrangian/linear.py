@@ -92,7 +92,7 @@ def pose(layout, operators, bodies, method, work, iwork):
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     iwork[:, p["diagonal"] : p["diagonal"] + n] = np.flatnonzero(np.repeat(unknowns.every, np.diff(row)) == column)
     for member in range(work.shape[0]):
-        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, (row, column, unknowns.transpose),
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     entries, inputs = layout.entries, layout.inputs
     tables = Tables(layout.parts, constraints, entries, inputs, couplings, layout.relations, plan, blocks, operators, row, column)

@@ -7,12 +7,15 @@ from numba import uintp
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import (
     WORLD,
+    Contacts,
+    Shapes,
     address_of_detect,
     address_of_detect_parallel,
     address_of_drop_hidden,
     call_detect,
     call_drop_hidden,
     place,
+    solids_of,
 )
 from nsds.collision import inherit as match
 from nsds.collision.detection import before
@@ -64,9 +67,8 @@ def find(c, ahead, parallel, q, v, memory):
     general = iwork[c.general]
     address = address_of_detect_parallel() if parallel and n >= _MANY and general == 0 else address_of_detect()
     count = call_detect(address, (
-        kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask),
-        view(mem, c.vertices, 3 * c.n_vertices), general, view(iwork, c.new_a, m), view(iwork, c.new_b, m),
-        view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
+        Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask)),
+        view(mem, c.vertices, 3 * c.n_vertices), general, _found(c, m, memory),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
     ))  # fmt: skip
     # 4. hidden contacts at edges, or the user's filter
@@ -75,17 +77,26 @@ def find(c, ahead, parallel, q, v, memory):
     return _drop_hidden(c, count, memory) if iwork[c.hook] == 0 else _hand_over(c, count, memory)
 
 
+@tiny
+def _found(c, n, memory):
+    """Arrays of the first n contacts found."""
+    work, iwork = memory.work, memory.iwork
+    return Contacts(
+        view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n),
+        view(work, c.new_normal, 3 * n), view(work, c.new_point, 3 * n), view(work, c.new_gap, n),
+    )  # fmt: skip
+
+
 @kernel
 def _drop_hidden(c, n, memory):
     """Drop from the n contacts found those that others make redundant, see `nsds.collision.hidden`; returns their number."""
-    work, iwork = memory.work, memory.iwork
-    ns, address = c.n_shapes, address_of_drop_hidden()
-    return n if address == 0 else call_drop_hidden(address, (
-        view(memory.imem, c.kind, ns), view(memory.mem, c.size, 3 * ns), view(work, c.pose, 7 * ns), view(memory.imem, c.body, ns),
-        view(memory.mem, c.vertices, 3 * c.n_vertices), iwork[c.general], view(iwork, c.new_a, n), view(iwork, c.new_b, n),
-        view(iwork, c.new_feature, n), view(work, c.new_normal, 3 * n), view(work, c.new_point, 3 * n), view(work, c.new_gap, n),
-        c.n_bodies, view(iwork, c.links, c.n_links),
+    mem, imem, ns, address = memory.mem, memory.imem, c.n_shapes, address_of_drop_hidden()
+    solids = solids_of((
+        view(imem, c.kind, ns), view(mem, c.size, 3 * ns), view(memory.work, c.pose, 7 * ns), view(imem, c.body, ns),
+        view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general],
     ))  # fmt: skip
+    links = view(memory.iwork, c.links, c.n_links)
+    return n if address == 0 else call_drop_hidden(address, (solids, _found(c, n, memory), c.n_bodies, links))
 
 
 @kernel
@@ -131,14 +142,14 @@ def inherit(with_last, c, n, memory):
     imem, work, iwork = memory.imem, memory.work, memory.iwork
     m, frame, old = imem[c.n], stack(9), stack(9)
     # 1. impulses by (a, b, feature)
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+    known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)
     normal = view(work, c.old_normal, 3 * n)
-    match(*found, *known, c.each, view(memory.mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
+    match(found, known, c.each, view(memory.mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
     if with_last:
-        match(*found, *known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
+        match(found, known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
     # 2. tangential components by the old frame, into the new one, if the normal has turned
-    match(*found, *known, 3, view(memory.mem, c.normal, 3 * m), normal)
+    match(found, known, 3, view(memory.mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
             frame_in(c.planar, view(normal, 3 * i, 3), old)
@@ -215,9 +226,9 @@ def inherit_approach(c, n, memory):
     imem, iwork = memory.imem, memory.iwork
     m = imem[c.n]
     if rebounds(c, memory.mem):
-        found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-        known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
-        match(*found, *known, 1, view(memory.work, c.before, m), view(memory.work, c.new_before, n))
+        found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+        known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)
+        match(found, known, 1, view(memory.work, c.before, m), view(memory.work, c.new_before, n))
 
 
 @kernel
@@ -331,8 +342,8 @@ def take_back(c, n, q_old, q, memory, lost, turned):
     # 1. which contacts of the record persist
     for i in range(n):
         ones[i] = 1.0
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    match(view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, *found, 1, ones, view(work, c.known, m))
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+    match((view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)), found, 1, ones, view(work, c.known, m))
     # 2. impacts and opened contacts: undone at q_old
     for j in range(m):
         is_impact = work[c.known + j] == 0.0 or not work[c.last + c.each * j] > 0.0
@@ -418,8 +429,8 @@ def recognise(c, n, memory):
     numbers = view(memory.work, c.old_normal, m)
     for i in range(m):
         numbers[i] = i + 1.0
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    match(*found, view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, 1, numbers, view(memory.work, c.known, n))
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+    match(found, (view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)), 1, numbers, view(memory.work, c.known, n))
 
 
 @kernel

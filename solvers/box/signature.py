@@ -32,6 +32,8 @@ from numba import float64, int64, typeof, types
 from nsds._jit import by_reference, caller, inlined, kernel, made, on_demand, tiny
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
+__all__ = ["N_INFO", "Options", "Problem", "conclude"]
+
 N_INFO = 3
 _PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
 _WORK = 4e9  # multiplications that a method may spend where no max_iter is given: a few seconds

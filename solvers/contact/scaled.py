@@ -54,21 +54,10 @@ def work_size(d, row, column):
 @tiny
 def layout(n, m, work):
     """The parts of the scratch for n unknowns and m contacts."""
-    return Layout(
-        view(work, 0, n),
-        view(work, n, n),
-        view(work, 2 * n, n),
-        view(work, 3 * n, n),
-        view(work, 4 * n, n),
-        view(work, 5 * n, n),
-        view(work, 6 * n, n),
-        view(work, 7 * n, n),
-        view(work, 8 * n, 2 * m),
-        view(work, 8 * n + 2 * m, 2 * m),
-        view(work, 8 * n + 4 * m, m),
-        view(work, 8 * n + 5 * m, 3),
-        view(work, 8 * n + 5 * m + 3, 5),
-    )
+    S, y, F, y_new, F_new = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n), view(work, 4 * n, n)
+    z, G, best, at = view(work, 5 * n, n), view(work, 6 * n, n), view(work, 7 * n, n), 8 * n
+    mu_y, radius, s = view(work, at, 2 * m), view(work, at + 2 * m, 2 * m), view(work, at + 4 * m, m)
+    return Layout(S, y, F, y_new, F_new, z, G, best, mu_y, radius, s, view(work, at + 5 * m, 3), view(work, at + 5 * m + 3, 5))
 
 
 @kernel

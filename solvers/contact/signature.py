@@ -35,6 +35,8 @@ from nsds._jit import absolute, by_reference, caller, kernel, larger, load, made
 from nsds.solvers.box.signature import place_of
 from nsds.status import CONVERGED, NON_FINITE, STALLED
 
+__all__ = ["EQUATION", "N_INFO", "Options", "Problem", "conclude"]
+
 EQUATION = -1
 LARGEST_BLOCK = 5
 N_INFO = 4
