@@ -75,20 +75,7 @@ def prepare(records, mem, options, h, method):
     )
     theta = gamma * (1 - alpha_f) / (1 - alpha_m)
     # 2. smooth problem as one of Moreau–Jean's, and the projection
-    motion = problem.Options(
-        h,
-        theta,
-        beta / gamma,
-        gamma=0.0,
-        q_star=1.0,
-        tol=tol,
-        max_iter=max_iter,
-        is_explicit=0.0,
-        update=float(EXPONENTIAL),
-        span=0.0,
-        press=1.0,
-        is_half=0.0,
-    )
+    motion = problem.Options(h, theta, beta / gamma, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, press=1.0)
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
     # 3. two problems with memory of their own, as the smooth one is needed after the projection
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))

@@ -86,20 +86,8 @@ def options_of(h, options):
     # with M and F_k alone nothing depends on the end of the step: one problem, nothing to converge
     if is_explicit:
         q_star, tol = 0.0, np.inf
-    return problem.Options(
-        h,
-        theta,
-        a=theta,
-        gamma=gamma,
-        q_star=q_star,
-        tol=tol,
-        max_iter=max_iter,
-        is_explicit=float(is_explicit),
-        update=float(LINEAR if is_linear else EXPONENTIAL),
-        span=0.0,
-        press=max(0.5, theta) * q_star,
-        is_half=0.0,
-    )
+    update, press = float(LINEAR if is_linear else EXPONENTIAL), max(0.5, theta) * q_star
+    return problem.Options(h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), update, press=press)
 
 
 def grow(records):
