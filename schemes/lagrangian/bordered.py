@@ -111,10 +111,7 @@ def prepare(records, layout, options, method, work, iwork):
     for part in layout.parts:
         each = part["stride"] * np.arange(part["count"])[:, None] + part["q"] + part["n"] + np.arange(part["n"])
         nodes["velocity"][part["dof"] : part["dof"] + each.size] = each.reshape(-1)
-    reduced = linear.Tables(
-        layout.parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, no_blocks(), operators,
-        unknowns.row, unknowns.column,
-    )  # fmt: skip
+    reduced = linear.tables_of(layout, unknowns, plan, no_blocks(), operators)
     tables = Tables(reduced, nodes[order], all_rows, bordered, blocks, start_of, column)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)

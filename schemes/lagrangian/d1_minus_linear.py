@@ -38,8 +38,6 @@ _REST = 0.05  # y of a persistent contact, relative to the displacement by its a
 _ULPS, _RESTS = 1e-12, 1e-8  # of speeds, and of their change by forces in a step: up to which contacts do not open
 _SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: below it is sticking
 AT_START, AT_END, IMPACT = range(3)
-# Options of the Newton form, of which this scheme uses the evaluations: M at q_{k+1}, nothing implicit.
-EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 
 
 class Options(NamedTuple):
@@ -55,7 +53,7 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, "d1_minus_linear", h, h)
     require_rigid("d1_minus_linear", layout)
-    words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))
+    words = Options(h, newton.Options(h), float(options["level"] == b"velocity"))
     prepared = newton.prepare(records, layout, words.newton, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 

@@ -83,9 +83,7 @@ def prepare(records, mem, options, h, method):
     layout = layout_of(records, work, owner, h, h)
     require_rigid(owner, layout)
     # 3. smooth problem as one of the Newton form, and that of positions
-    smooth = newton.Options(
-        h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
-    )
+    smooth = newton.Options(h, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio)
     places = np.zeros(1, PLACES)
     dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
     work.place(places, held=int((layout.parts["count"] * layout.parts["n_u"]).sum()), force=dofs)

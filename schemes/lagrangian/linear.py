@@ -94,10 +94,15 @@ def pose(layout, operators, bodies, method, work, iwork):
     for member in range(work.shape[0]):
         assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, (row, column, unknowns.transpose),
                        1.0, 0, work[member], iwork[member])  # fmt: skip
-    entries, inputs = layout.entries, layout.inputs
-    tables = Tables(layout.parts, constraints, entries, inputs, couplings, layout.relations, plan, blocks, operators, row, column)
+    tables = tables_of(layout, unknowns, plan, blocks, operators)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return tables, layout, work, iwork
+
+
+def tables_of(layout, u, plan, blocks, operators):
+    """`Tables` of the unknowns u."""
+    entries, inputs, relations = layout.entries, layout.inputs, layout.relations
+    return Tables(layout.parts, u.constraints, entries, inputs, u.couplings, relations, plan, blocks, operators, u.row, u.column)
 
 
 def reserve(layout, unknowns, method, work, iwork):

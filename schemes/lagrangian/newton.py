@@ -103,18 +103,18 @@ PLAN = table(
 
 
 class Options(NamedTuple):
-    """Parameters of the step."""
+    """Parameters of the step; by default nothing is implicit, as of schemes that use the evaluations of the Newton form alone."""
 
     h: float
-    gamma: float  # of h: the forecast of contact
-    q_star: float  # where M and H are evaluated
-    tol: float
-    max_iter: float
-    a: float  # weight of v_{k+1} in q_{k+1}
-    weight: float  # of the new force
-    at_q: float  # where that is evaluated
-    at_v: float
-    paoli: float  # not 0: the law is that of Schatzman and Paoli
+    gamma: float = 0.0  # of h: the forecast of contact
+    q_star: float = 1.0  # where M and H are evaluated
+    tol: float = 0.0
+    max_iter: float = 0.0
+    a: float = 1.0  # weight of v_{k+1} in q_{k+1}
+    weight: float = 0.0  # of the new force
+    at_q: float = 1.0  # where that is evaluated
+    at_v: float = 1.0
+    paoli: float = 0.0  # not 0: the law is that of Schatzman and Paoli
     sees_q_star: float = 0.0  # not 0: restitution sees v_k by the H of q*
 
 
@@ -141,7 +141,7 @@ def options_of(h, options):
     """`Options` of a Moreau–Jean scheme."""
     theta, gamma, q_star = (options[name].item() for name in ("theta", "gamma", "q_star"))
     tol, max_iter = options["newton_tol"].item(), float(options["newton_max_iter"].item())
-    return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta, at_q=1.0, at_v=1.0, paoli=0.0)
+    return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta)
 
 
 def prepare(records, layout, options, method, work, iwork, may_be_mixed=False):
