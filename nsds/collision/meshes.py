@@ -10,7 +10,7 @@ from typing import NamedTuple
 from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.features import FLAT, PART, facing, ridge
+from nsds.collision.features import FLAT, PART, edge_of, facing, ridge
 from nsds.collision.frames import FIELDS
 from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, HALF, NODE, NODES, ORDER, TRIANGLE, VERTICES
 from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
@@ -32,6 +32,7 @@ from nsds.maths.vectors import dot, times
 
 _DEEP = 0.25  # fraction of the smaller shape: a point farther behind a triangle did not come through it
 _SOONER = 0.5  # fraction of an overlap: another direction counts only if the overlap along it is less than this
+_STEEP = 0.7  # cosine between opposed normals of two triangles below which one stands on its edge or corner, not on its face
 _ACROSS = 1e-9  # cosine between the normals of two triangles above which they do not face each other
 _OF_FIRST, _OF_SECOND, _BESIDE = range(3)  # triangle along whose normal they separate
 WAITING = DEPTH + 3  # entries of the state of `next_near`: next and last triangle of a leaf, number of boxes on the stack, then the stack
@@ -310,6 +311,11 @@ def _of_triangles(search, first, second, count):
     if is_on_b or is_on_a:
         facing(one, geometry, x, 3, of_a)
         facing(other, geometry, n, 3, of_b)
+        # one that stands on the other has its lowest edge or corner there: it would cut that at places of any height
+        if dot(normal, looks) > -_STEEP:
+            for i in range(3):
+                x[i] = -looks[i]
+            edge_of(of_a if is_on_b else of_b, x if is_on_b else turned)
     base, half, half_b = base_of(of_a, of_b), geometry[int(a[BLOCK]) + HALF], geometry[int(b[BLOCK]) + HALF]
     if is_on_b:
         is_before = _is_before(one, other, min(_DEEP * small, half))

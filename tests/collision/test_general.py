@@ -161,6 +161,20 @@ def test_thin_plates_on_each_other_touch_in_many_places_and_never_deeply(kind, d
     assert spread[-1] > 0.1
 
 
+@examples(20)
+@given(rng=generators)
+def test_a_box_of_triangles_stands_on_flat_tiles_at_its_underside_alone(rng):
+    """Its upright sides would cut the edges of tiles at any height: such contacts jump as it slides."""
+    box, tiles = plate("mesh", rng, 1.0), terrain(6, lambda x, y: 0.0, size=4.0)
+    box["pose"] = np.array([*rng.uniform(-1, 1, size=2), 0.5, *np.array([1.0, 0, 0, rng.normal()])])
+    box["pose"][3:] /= np.linalg.norm(box["pose"][3:])
+    found = Found([box, tiles], 0.6)
+    upright = found.normal[:, 2] > 1e-3  # corners of tiles before its sides are hidden later
+    assert upright.sum() >= 3
+    np.testing.assert_allclose(found.normal[upright, 2], 1, atol=1e-9)
+    np.testing.assert_allclose(found.gap[upright], 0, atol=1e-9)
+
+
 @examples(50)
 @given(rng=generators, depth=st.sampled_from([0.3, 0.05, 1e-3, 1e-6]))
 def test_the_least_overlap_of_hulls_is_the_nearest_face_of_their_differences(rng, depth):
