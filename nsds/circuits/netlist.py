@@ -197,6 +197,8 @@ def _wrong(number, text, why):
 
 def _require_used(parameters, lines):
     """Refuses a parameter that no line names."""
+    if not parameters:
+        return
     named = {word for _, text in lines for word in re.findall(r"\w+", text.lower())}
     for name in parameters:
         if name.lower() not in named:
