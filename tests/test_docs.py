@@ -1,8 +1,10 @@
 """The documentation: its programs run, its tables name what there is, and every public name is in its reference."""
 
 import ast
+import base64
 import importlib.util
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -84,6 +86,18 @@ def test_types_are_those_of_the_docstrings(path, text):
     typed = [ast.unparse(argument.annotation) != "Any" for node in functions for argument in [*node.args.args, *node.args.kwonlyargs]]
     assert sum(typed) >= 0.9 * len(typed)
     assert (ROOT / "nsds" / "py.typed").exists()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_show_what_they_compute(path):
+    """Outputs are kept, with small pictures; `python -m tests.run_notebooks` compares them with new ones."""
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    pictures = [data for output in outputs for kind, data in output.get("data", {}).items() if kind.startswith("image")]
+    assert all(cell["execution_count"] for cell in cells)
+    assert pictures
+    assert max(len(base64.b64decode("".join(data))) for data in pictures) <= 100_000
+    assert not any(output["output_type"] == "error" for output in outputs)
 
 
 def test_statuses_are_told():
