@@ -25,6 +25,7 @@ _PAGES = {
     "Runs": "simulate step stepper restart SimulationError SimulationInterrupted",
     "Results": "describe report view advice",
 }
+_TITLES = {"io": "Files and tables"}
 GROUPS = ("relations", "laws", "schemes", "analysis", "io")  # modules whose names are names of the package, too
 
 
@@ -64,7 +65,10 @@ def modules():
 def _reference():
     """{page: text}: a page for each group of the face, and for each of its modules."""
     pages = {title.lower(): _page(title, "nsds", names.split()) for title, names in _PAGES.items()}
-    pages |= {name: _page(name.capitalize(), "nsds", getattr(nsds, name).__all__, getattr(nsds, name).__doc__) for name in GROUPS}
+    pages |= {
+        name: _page(_TITLES.get(name, name.capitalize()), "nsds", getattr(nsds, name).__all__, getattr(nsds, name).__doc__)
+        for name in GROUPS
+    }
     left = {name for name in nsds.__all__ if not re.search(rf":: {name}\n", "".join(pages.values()))} - set(modules())
     if left:
         raise ValueError(f"docs/generate.py: no page of the reference has {', '.join(sorted(left))}")
@@ -110,9 +114,8 @@ def _gallery(folder):
             figure.savefig(path, dpi=72)
             plt.close("all")
         text = inspect.getdoc(example.build).splitlines()[0].split(": x = ")[0]
-        card = (
-            f'<a href="gallery/{name}.html"><img src="../_images/{name}.png" alt="{name}"><b>{name}</b><span>{html.escape(text)}</span></a>'
-        )
+        said = re.sub("``(.*?)``", r"<code>\1</code>", html.escape(text))
+        card = f'<a href="gallery/{name}.html"><img src="../_images/{name}.png" alt="{name}"><b>{name}</b><span>{said}</span></a>'
         lines.append(card)
         source = inspect.getsource(sys.modules[example.build.__module__])
         pages[name] = f"# {name}\n\n{text}\n\n![{name}]({name}.png)\n\n```python\n{source}```\n"
