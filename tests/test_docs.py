@@ -133,6 +133,17 @@ def test_a_checkout_that_is_not_installed_says_what_to_do():
     assert "start Python in another folder" in said
 
 
+def test_recipe_of_conda_is_that_of_the_package():
+    """Dependencies, Python and build requirement; the version is read from the package."""
+    project, recipe = (ROOT / "pyproject.toml").read_text(), (ROOT / "conda" / "meta.yaml").read_text()
+    stated = [*re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]", project, re.MULTILINE)[1])]
+    stated += ["python" + re.search(r'^requires-python = "(.*)"', project, re.MULTILINE)[1]]
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    assert sorted(line.strip("- ").replace(" ", "") for line in run.splitlines()) == sorted(stated)
+    assert re.search(r"setuptools>=\d+", project)[0] == re.search(r"setuptools >=\d+", recipe)[0].replace(" ", "")
+    assert re.search(r"^description = (.*)$", project, re.MULTILINE)[1] == re.search(r"summary: (.*)$", recipe, re.MULTILINE)[1]
+
+
 def test_what_is_cited_is_what_is_released():
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited.group(1) == nsds.__version__
