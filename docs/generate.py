@@ -1,5 +1,6 @@
 """Pages and pictures of the documentation that are made from the package: gallery, statuses, reference of all public names."""
 
+import html
 import inspect
 import re
 import shutil
@@ -25,6 +26,7 @@ _PAGES = {
     "Runs": "simulate step stepper restart SimulationError SimulationInterrupted",
     "Results": "describe report view advice",
 }
+_TITLES = {"io": "Files and tables"}
 GROUPS = ("relations", "laws", "schemes", "analysis", "io")  # modules whose names are names of the package, too
 
 
@@ -36,7 +38,9 @@ def write_all(folder):
     (out / "reference").mkdir(exist_ok=True)
     for name, text in _reference().items():
         (out / "reference" / f"{name}.md").write_text(text, encoding="utf-8")
-    (out / "gallery.md").write_text(_gallery(out / "gallery"), encoding="utf-8")
+    gallery, examples = _gallery(out / "gallery")
+    for name, text in [("gallery", gallery), *((f"gallery/{name}", text) for name, text in examples.items())]:
+        (out / f"{name}.md").write_text(text, encoding="utf-8")
     _take_notebooks(folder.parent / "notebooks", out / "notebooks")
 
 
@@ -62,7 +66,10 @@ def modules():
 def _reference():
     """{page: text}: a page for each group of the face, and for each of its modules."""
     pages = {title.lower(): _page(title, "nsds", names.split()) for title, names in _PAGES.items()}
-    pages |= {name: _page(name.capitalize(), "nsds", getattr(nsds, name).__all__, getattr(nsds, name).__doc__) for name in GROUPS}
+    pages |= {
+        name: _page(_TITLES.get(name, name.capitalize()), "nsds", getattr(nsds, name).__all__, getattr(nsds, name).__doc__)
+        for name in GROUPS
+    }
     left = {name for name in nsds.__all__ if not re.search(rf":: {name}\n", "".join(pages.values()))} - set(modules())
     if left:
         raise ValueError(f"docs/generate.py: no page of the reference has {', '.join(sorted(left))}")
@@ -85,23 +92,36 @@ def _page(title, module, names, text=""):
 
 
 def _gallery(folder):
-    """The page of all examples; pictures that are there already are kept."""
+    """The page of all examples, thumbnails, with a page of each, {name: text}; pictures that are there already are kept."""
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     run_one = "Run one with `python -m nsds run NAME --plot picture.png`; `python -m nsds run NAME --help` says what its options mean."
-    lines = ["# Gallery", "", "All examples of the package, from short runs.", run_one, ""]
+    lines = [
+        "# Gallery",
+        "",
+        "All examples of the package, from short runs; each leads to its program.",
+        run_one,
+        "",
+        '<div class="gallery">',
+    ]
+    pages = {}
     for name, example in EXAMPLES.items():
         path = folder / f"{name}.png"
+        size, run = _SHORTER.get(name, ({}, {}))
         if not path.exists():
-            size, run = _SHORTER.get(name, ({}, {}))
             system = example.build(**size)
             figure = example.draw(system, nsds.simulate(system, progress=False, **(example.run | run)))
             figure.savefig(path, dpi=72)
             plt.close("all")
         text = inspect.getdoc(example.build).splitlines()[0].split(": x = ")[0]
-        lines += [f"## {name}", "", text, "", f"![{name}](gallery/{path.name})", "", f"`nsds.examples.{name}`", ""]
-    return "\n".join(lines)
+        said = re.sub("``(.*?)``", r"<code>\1</code>", html.escape(text))
+        card = f'<a href="gallery/{name}.html"><img src="../_images/{name}.png" alt="{name}"><b>{name}</b><span>{said}</span></a>'
+        lines.append(card)
+        source = inspect.getsource(sys.modules[example.build.__module__])
+        pages[name] = f"# {name}\n\n{text}\n\n![{name}]({name}.png)\n\n```python\n{source}```\n"
+    hidden = ["</div>", "", "```{toctree}", ":hidden:", "", *(f"gallery/{name}" for name in EXAMPLES), "```", ""]
+    return "\n".join([*lines, *hidden]), pages
 
 
 def _take_notebooks(source, target):

@@ -1,8 +1,10 @@
 """The documentation: its programs run, its tables name what there is, and every public name is in its reference."""
 
 import ast
+import base64
 import importlib.util
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -117,6 +119,18 @@ def test_shared_sections_are_where_they_belong():
     assert with_sections(Parameters="b : int\n    Other.")(one).__doc__.count("b : int") == 1
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_show_what_they_compute(path):
+    """Outputs are kept, with small pictures; `python -m tests.run_notebooks` compares them with new ones."""
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    pictures = [data for output in outputs for kind, data in output.get("data", {}).items() if kind.startswith("image")]
+    assert all(cell["execution_count"] for cell in cells)
+    assert pictures
+    assert max(len(base64.b64decode("".join(data))) for data in pictures) <= 100_000
+    assert not any(output["output_type"] == "error" for output in outputs)
+
+
 def test_statuses_are_told():
     text = generator()._statuses()
     assert all(f"| {code} |" in text and advice in text for code, advice in ADVICE.items())
@@ -148,6 +162,17 @@ def test_a_checkout_that_is_not_installed_says_what_to_do():
     said = result.stderr.splitlines()[-1]
     assert f"pip install -e {ROOT}" in said
     assert "start Python in another folder" in said
+
+
+def test_recipe_of_conda_is_that_of_the_package():
+    """Dependencies, Python and build requirement; the version is read from the package."""
+    project, recipe = (ROOT / "pyproject.toml").read_text(), (ROOT / "conda" / "meta.yaml").read_text()
+    stated = [*re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]", project, re.MULTILINE)[1])]
+    stated += ["python" + re.search(r'^requires-python = "(.*)"', project, re.MULTILINE)[1]]
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    assert sorted(line.strip("- ").replace(" ", "") for line in run.splitlines()) == sorted(stated)
+    assert re.search(r"setuptools>=\d+", project)[0] == re.search(r"setuptools >=\d+", recipe)[0].replace(" ", "")
+    assert re.search(r"^description = (.*)$", project, re.MULTILINE)[1] == re.search(r"summary: (.*)$", recipe, re.MULTILINE)[1]
 
 
 def test_what_is_cited_is_what_is_released():
