@@ -1,4 +1,5 @@
 """Types of a group of names of the package. Made from the docstrings by ``python -m tests.stubs``."""
+
 from nsds import complementarity as complementarity
 from nsds import dry_friction as dry_friction
 from nsds import equality as equality
@@ -15,4 +16,22 @@ from nsds import poisson_impact as poisson_impact
 from nsds import poisson_impact_friction as poisson_impact_friction
 from nsds import relay as relay
 from nsds import spring_damper as spring_damper
-__all__ = ['complementarity', 'dry_friction', 'equality', 'force_law', 'fremond_impact', 'mixed_complementarity', 'multiple_impact', 'multiple_impact_friction', 'newton_impact', 'newton_impact_friction', 'newton_impact_rolling_friction', 'normal_cone', 'poisson_impact', 'poisson_impact_friction', 'relay', 'spring_damper']
+
+__all__ = [
+    "complementarity",
+    "dry_friction",
+    "equality",
+    "force_law",
+    "fremond_impact",
+    "mixed_complementarity",
+    "multiple_impact",
+    "multiple_impact_friction",
+    "newton_impact",
+    "newton_impact_friction",
+    "newton_impact_rolling_friction",
+    "normal_cone",
+    "poisson_impact",
+    "poisson_impact_friction",
+    "relay",
+    "spring_damper",
+]

@@ -1,6 +1,31 @@
 """Types of a public module. Made from the docstrings by ``python -m tests.stubs``."""
+
 import numpy as np
-__all__ = ['advance', 'dexp', 'dexp_inverse', 'exp_quaternion', 'exp_rotation', 'left_matrix', 'log_quaternion', 'log_rotation', 'moment_gradient', 'normalise', 'perpendicular', 'product', 'quaternion_of', 'rate_matrix', 'right_matrix', 'rotate', 'rotate_back', 'rotation_matrix', 'tangent_map', 'turned', 'turned_back']
+
+__all__ = [
+    "advance",
+    "dexp",
+    "dexp_inverse",
+    "exp_quaternion",
+    "exp_rotation",
+    "left_matrix",
+    "log_quaternion",
+    "log_rotation",
+    "moment_gradient",
+    "normalise",
+    "perpendicular",
+    "product",
+    "quaternion_of",
+    "rate_matrix",
+    "right_matrix",
+    "rotate",
+    "rotate_back",
+    "rotation_matrix",
+    "tangent_map",
+    "turned",
+    "turned_back",
+]
+
 def advance(p: np.ndarray, w: np.ndarray, out: np.ndarray) -> None: ...
 def dexp(w: np.ndarray, out: np.ndarray) -> None: ...
 def dexp_inverse(w: np.ndarray, out: np.ndarray) -> None: ...

@@ -1,9 +1,33 @@
 """Types of a public module. Made from the docstrings by ``python -m tests.stubs``."""
+
 from os import PathLike
 from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
-__all__ = ['box', 'capsule', 'centre_of_mass', 'cone', 'convex', 'cylinder', 'disk', 'from_file', 'half_plane', 'height_map', 'inertia', 'mesh', 'plane', 'polygon', 'rectangle', 'sphere', 'stadium', 'tube', 'volume']
+
+__all__ = [
+    "box",
+    "capsule",
+    "centre_of_mass",
+    "cone",
+    "convex",
+    "cylinder",
+    "disk",
+    "from_file",
+    "half_plane",
+    "height_map",
+    "inertia",
+    "mesh",
+    "plane",
+    "polygon",
+    "rectangle",
+    "sphere",
+    "stadium",
+    "tube",
+    "volume",
+]
+
 def box(lengths: ArrayLike, *, position: ArrayLike = ..., orientation: ArrayLike = ...) -> dict[str, Any]: ...
 def capsule(radius: float, length: float, *, position: ArrayLike = ..., orientation: ArrayLike = ...) -> dict[str, Any]: ...
 def centre_of_mass(shape: dict[str, Any]) -> np.ndarray: ...
@@ -11,7 +35,9 @@ def cone(radius: float, height: float, *, position: ArrayLike = ..., orientation
 def convex(vertices: ArrayLike, *, position: ArrayLike = ..., orientation: ArrayLike = ...) -> dict[str, Any]: ...
 def cylinder(radius: float, length: float, *, position: ArrayLike = ..., orientation: ArrayLike = ...) -> dict[str, Any]: ...
 def disk(radius: float, *, position: ArrayLike = ...) -> dict[str, Any]: ...
-def from_file(path: str | PathLike[str], *, scale: float | ArrayLike = ..., hull: bool = ..., position: ArrayLike = ..., orientation: ArrayLike = ...) -> dict[str, Any]: ...
+def from_file(
+    path: str | PathLike[str], *, scale: float | ArrayLike = ..., hull: bool = ..., position: ArrayLike = ..., orientation: ArrayLike = ...
+) -> dict[str, Any]: ...
 def half_plane(normal: ArrayLike = ..., offset: float = ..., *, point: ArrayLike | None = ...) -> dict[str, Any]: ...
 def height_map(heights: ArrayLike, lengths: ArrayLike, *, position: ArrayLike = ..., orientation: ArrayLike = ...) -> dict[str, Any]: ...
 def inertia(shape: dict[str, Any], mass: float) -> np.ndarray: ...

@@ -160,6 +160,3 @@ def advice(status):
     if not is_code or int(status) not in ADVICE:
         raise ValueError(f"advice: status must be a code from {min(ADVICE)} to {max(ADVICE)}, got {_checks.shortened(status)}")
     return ADVICE[int(status)]
-
-
-__all__ = ["advice", "has_failed", "is_event", *(name for name in dir() if name.isupper())]

@@ -1,9 +1,53 @@
 """Types of a public module. Made from the docstrings by ``python -m tests.stubs``."""
+
 from typing import Any
-__all__ = ['advice', 'has_failed', 'is_event', 'ACCELERATING', 'ACCUMULATION', 'ADVICE', 'AFTER_JAM', 'AFTER_MANY_EVENTS', 'AFTER_NO_MODES', 'AFTER_SHORT_STEPS', 'CAPACITY', 'CLOSED', 'CONVERGED', 'EARLY_SOURCE', 'EVENT', 'FRICTION', 'HAPPENED', 'IMPACT', 'IMPULSE', 'INEXACT', 'INFEASIBLE', 'JUMP', 'LEFT_BRANCH', 'MAX_ITER', 'NEWTON', 'NON_FINITE', 'NOT_COMPUTED', 'NOT_CROSSED', 'NOT_DEFINITE', 'OPENED', 'PAINLEVE', 'PAUSED', 'RAY', 'SINGULAR', 'SINGULAR_STEP', 'STALLED', 'STEP_COLLAPSED', 'SWITCHED', 'TIME_EVENT', 'TIME_STEPPED', 'TOO_MANY_EVENTS', 'UNBOUNDED', 'UNSUITED', 'VIOLATED']
-def advice(status: int) -> str: ...
-def has_failed(status: int) -> Any: ...
-def is_event(status: int) -> Any: ...
+
+__all__ = [
+    "ACCELERATING",
+    "ACCUMULATION",
+    "ADVICE",
+    "AFTER_JAM",
+    "AFTER_MANY_EVENTS",
+    "AFTER_NO_MODES",
+    "AFTER_SHORT_STEPS",
+    "CAPACITY",
+    "CLOSED",
+    "CONVERGED",
+    "EARLY_SOURCE",
+    "EVENT",
+    "FRICTION",
+    "HAPPENED",
+    "IMPACT",
+    "IMPULSE",
+    "INEXACT",
+    "INFEASIBLE",
+    "JUMP",
+    "LEFT_BRANCH",
+    "MAX_ITER",
+    "NEWTON",
+    "NON_FINITE",
+    "NOT_COMPUTED",
+    "NOT_CROSSED",
+    "NOT_DEFINITE",
+    "OPENED",
+    "PAINLEVE",
+    "PAUSED",
+    "RAY",
+    "SINGULAR",
+    "SINGULAR_STEP",
+    "STALLED",
+    "STEP_COLLAPSED",
+    "SWITCHED",
+    "TIME_EVENT",
+    "TIME_STEPPED",
+    "TOO_MANY_EVENTS",
+    "UNBOUNDED",
+    "UNSUITED",
+    "VIOLATED",
+    "advice",
+    "has_failed",
+    "is_event",
+]
 ACCELERATING: int
 ACCUMULATION: int
 ADVICE: dict[int, str]
@@ -45,3 +89,7 @@ TOO_MANY_EVENTS: int
 UNBOUNDED: int
 UNSUITED: int
 VIOLATED: int
+
+def advice(status: int) -> str: ...
+def has_failed(status: int) -> Any: ...
+def is_event(status: int) -> Any: ...

@@ -1,4 +1,5 @@
 """Types of a group of names of the package. Made from the docstrings by ``python -m tests.stubs``."""
+
 from nsds import basins as basins
 from nsds import consistent as consistent
 from nsds import contact_intervals as contact_intervals
@@ -18,4 +19,25 @@ from nsds import rays as rays
 from nsds import relative_degree as relative_degree
 from nsds import sensitivity as sensitivity
 from nsds import sweep as sweep
-__all__ = ['basins', 'consistent', 'contact_intervals', 'continue_bifurcation', 'continue_equilibrium', 'continue_orbit', 'energy', 'equilibrium', 'floquet', 'gradient', 'in_plane', 'iterated_map', 'lyapunov', 'one_step_problems', 'orbit', 'rays', 'relative_degree', 'sensitivity', 'sweep']
+
+__all__ = [
+    "basins",
+    "consistent",
+    "contact_intervals",
+    "continue_bifurcation",
+    "continue_equilibrium",
+    "continue_orbit",
+    "energy",
+    "equilibrium",
+    "floquet",
+    "gradient",
+    "in_plane",
+    "iterated_map",
+    "lyapunov",
+    "one_step_problems",
+    "orbit",
+    "rays",
+    "relative_degree",
+    "sensitivity",
+    "sweep",
+]
