@@ -124,7 +124,7 @@ def _with_room(listed, count, small, found):
 
 
 class Search(NamedTuple):
-    """What the contacts of all triangles are found with."""
+    """Geometry and buffers with which the contacts of all triangles are found."""
 
     geometry: NDArray
     margin: float
