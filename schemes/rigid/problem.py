@@ -24,7 +24,7 @@ from nsds.schemes.problem.contact import can_go_on
 from nsds.schemes.rigid import blocks, equations, forces, guess, passing
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
-from nsds.schemes.rigid.bodies import move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
@@ -94,11 +94,11 @@ class Options(NamedTuple):
     q_star: float  # fraction of the step at which H is evaluated
     tol: float
     max_iter: float
-    is_explicit: float  # not 0: the semi-explicit form
-    update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
-    span: float  # not 0: equations are imposed on positions, q_k moved by v for this time, s
-    press: float  # fraction of the step at which H of the impulses of equations is evaluated
-    is_half: float  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
+    is_explicit: float = 0.0  # not 0: the semi-explicit form
+    update: float = float(EXPONENTIAL)  # how a configuration is moved: EXPONENTIAL or LINEAR
+    span: float = 0.0  # not 0: equations are imposed on positions, q_k moved by v for this time, s
+    press: float = 0.0  # fraction of the step at which H of the impulses of equations is evaluated
+    is_half: float = 0.0  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
 
 
 _STEPS = 100.0  # of Newton's method on the graph of the bodies, and its work in sweeps over all contacts: where sweeps fail,
