@@ -56,7 +56,7 @@ class Equations(NamedTuple):
     currents: dict
     starts: dict
     waves: dict
-    controls: dict  # of switches: (threshold, nodes)
+    controls: dict  # of switches: (their parameters, row of the voltage or current that controls them)
 
 
 def reduced(elements, t=0.0):
@@ -126,15 +126,23 @@ def reduced(elements, t=0.0):
         if name[2] == "off":
             currents[name[0]] = _sum((1, currents[name[0]]), (1, leak))
     sources = tuple(name for name, wave in waves.items() if not wave.is_constant)
-    controls = {e.name: (e.value.get("vt", Fraction(0)), e.nodes[2:]) for e in elements if e.kind == "S"}
+    controls = {e.name: (e.value, _control(e, elements, voltages, currents)) for e in elements if e.kind in "SW"}
     return Equations(kept, devices, amplifiers, sources, rates, outputs, voltages, currents, free, waves, controls)
+
+
+def _control(e, elements, voltages, currents):
+    """Row of the voltage between the second nodes of a switch, or of the current through the source that it names."""
+    if e.kind == "W":
+        return currents[named(elements, e.of[0]).name]
+    one, other = (voltages[node] for node in e.nodes[2:])
+    return _sum((1, one), (-1, other))
 
 
 def _devices(elements):
     """(elements without devices, devices): resistances of models become resistors, a diode beside a switch joins it."""
     plain, devices, switches = [], [], {}
     for e in elements:
-        if e.kind not in "DS":
+        if e.kind not in "DSW":
             plain.append(e)
             continue
         # Ron in series and Roff in parallel, so that closed and open device have these resistances exactly
@@ -146,7 +154,7 @@ def _devices(elements):
         if on > 0:
             plain.append(e._replace(name=f"{e.name}#on", kind="R", nodes=(f"{e.name}#", b), value=on))
             b = f"{e.name}#"
-        if e.kind == "S":
+        if e.kind in "SW":
             switches[a, b] = e.name
             devices.append(Device(e.name, (a, b), False, e.name, leak=leak))
         else:

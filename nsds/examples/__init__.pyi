@@ -1,14 +1,75 @@
 """Types of a public module. Made from the docstrings by ``python -m tests.stubs``."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+__all__ = [
+    "EXAMPLES",
+    "CartPoles",
+    "american_put",
+    "bouncing_ball",
+    "box_stack",
+    "buck_converter",
+    "cam_bifurcation",
+    "cam_follower",
+    "cam_motion",
+    "cart_pole",
+    "circuit_rlcd",
+    "circuit_rlcd_energies",
+    "clutch",
+    "column_of_beads",
+    "compass_walker",
+    "conveyor",
+    "diode_bridge",
+    "docking",
+    "dominoes",
+    "door_latch",
+    "double_pendulum",
+    "dzhanibekov",
+    "eccentric_cam",
+    "euler_disk",
+    "filippov_spiral",
+    "filtered_bridge",
+    "friction_oscillator",
+    "gas_piston",
+    "gene_network",
+    "grain_hopper",
+    "gripper",
+    "guitar_string",
+    "hopper",
+    "hopper_apex",
+    "hopper_thrusts",
+    "ideal_switch",
+    "impacting_bar",
+    "impacting_stick",
+    "jammed_motor",
+    "masonry_arch",
+    "melting_front",
+    "melting_front_exact",
+    "membrane_obstacle",
+    "planetary_gear",
+    "relay_oscillator",
+    "rotating_drum",
+    "sheared_block",
+    "six_axis_arm",
+    "slider_crank",
+    "slider_crank_3d",
+    "sliding_ball",
+    "solenoid_valve",
+    "spinning_disk",
+    "suspended_car",
+    "third_order_stop",
+    "twisting_controller",
+    "two_link_manipulator",
+    "woodpecker",
+]
 EXAMPLES: dict[str, Any]
 
 class CartPoles:
-    def __init__(self, carts: np.ndarray | dict[str, Any], advance: Any, push: float = ..., steps: int = ...) -> None: ...
+    def __init__(self, carts: np.ndarray | dict[str, Any], advance: Callable[..., Any], push: float = ..., steps: int = ...) -> None: ...
     def reset(self, *, seed: Any = ..., options: Any = ...) -> Any: ...
     def step(self, actions: Any) -> Any: ...
 
@@ -18,14 +79,14 @@ def box_stack(n: int = ..., drop: float = ..., mu: float = ..., offset: float = 
 def buck_converter(load: float = ..., reference: float = ...) -> np.ndarray: ...
 def cam_bifurcation(first_rpm: float = ..., last_rpm: float = ..., members: int = ..., e: float = ...) -> np.ndarray: ...
 def cam_follower(rpm: float = ..., e: float = ..., q: float = ..., v: float = ..., damping: float = ...) -> np.ndarray: ...
-def cam_motion(t: Any, rpm: float) -> Any: ...
+def cam_motion(t: Any, rpm: float) -> tuple[float, float, float]: ...
 def cart_pole(
     angle: float = ..., track: float = ..., e: float = ..., cart: float = ..., pole: float = ..., length: float = ...
 ) -> np.ndarray: ...
 def circuit_rlcd(
     inductance: float = ..., capacitance: float = ..., resistance: float = ..., charge: float = ..., current: float = ...
 ) -> np.ndarray: ...
-def circuit_rlcd_energies(system: np.ndarray | dict[str, Any], trajectory: np.ndarray) -> Any: ...
+def circuit_rlcd_energies(system: np.ndarray | dict[str, Any], trajectory: np.ndarray) -> dict[str, np.ndarray]: ...
 def clutch(speed: float = ..., torque: float = ..., closes: float = ..., opens: float = ...) -> np.ndarray: ...
 def column_of_beads(count: int = ..., e: float = ..., height: float = ..., gap: float = ...) -> np.ndarray: ...
 def compass_walker(mu: float = ..., push: float = ...) -> np.ndarray: ...
@@ -58,7 +119,7 @@ def guitar_string(
     amplitude: float = ...,
 ) -> np.ndarray: ...
 def hopper(thrusts: ArrayLike = ..., height: float = ...) -> np.ndarray: ...
-def hopper_apex(state: Any) -> Any: ...
+def hopper_apex(state: Any) -> float: ...
 def hopper_thrusts(height: float = ...) -> np.ndarray: ...
 def ideal_switch(
     source: float = ..., period: float = ..., duty: float = ..., inductance: float = ..., capacitance: float = ..., resistance: float = ...
