@@ -18,6 +18,7 @@ _SYMMETRIC = 1e-14  # relative to the largest entry: difference of transposed en
 _NO_PIVOT = 1e-13  # relative to the absolute terms of a row: a smaller pivot is rounding, which grows in elimination
 _NOT_POSITIVE = 1e-15  # relative to the diagonal entry: a smaller remainder in Cholesky's method is rounding
 _LARGEST_BATCH = 64  # rows; larger matrices are inverted one by one, for less memory at a time
+_BESIDE = 1e-9  # relative to the rows of a singular matrix: shift by which it has factors
 _ACCURATE = 1e-12  # relative to the terms that cancel: residual of accurate sparse factors
 
 
@@ -260,7 +261,10 @@ def invert(kind, matrices):
         return 1.0 / matrices, no_index, 0, 0
     inverse = np.empty_like(matrices)
     for where in np.ndindex(matrices.shape[:2]) if matrices.shape[-1] > _LARGEST_BATCH else [()]:
-        inverse[where] = _dense_inverse(matrices[where])
+        try:
+            inverse[where] = _dense_inverse(matrices[where])
+        except SingularMatrixError as error:
+            raise SingularMatrixError((*where, *error.where)) from None
     return inverse.reshape(*matrices.shape[:2], -1), no_index, 0, 0
 
 
@@ -278,7 +282,27 @@ def inverse_of(records, part, name, terms, formula, last=()):
     except SingularMatrixError as error:
         member, element = error.where[:2]
         where = (f", element {element}" if part["count"] > 1 else "") + (f", member {member}" if records.shape[0] > 1 else "")
-        raise ValueError(f"part '{name}'{where}: the iteration matrix {formula}") from None
+        row = _dependent_row(kind, matrices[member][element])
+        raise ValueError(f"part '{name}'{where}: the iteration matrix {formula}: row {row} is zero or depends on the others") from None
+
+
+def _dependent_row(kind, A):
+    """Index of the zero row of a singular matrix, or of the one with the largest share in a combination of rows that is zero."""
+    from scipy.sparse import csr_array, diags_array, eye_array
+
+    if kind == DIAGONAL:
+        return int(abs(A).argmin())
+    A = csr_array(A)
+    size = abs(A).sum(axis=1)
+    if (size == 0).any():
+        return int((size == 0).argmax())
+    # left null vector of rows of size 1, by inverse iteration beside the singular matrix
+    lu = superlu.factorise((diags_array(1.0 / size) @ A).T.tocsc() + _BESIDE * eye_array(len(size), format="csc"))
+    y = np.random.default_rng(0).normal(size=len(size))
+    for _ in range(3):
+        y = lu.solve(y)
+        y /= abs(y).max()
+    return int(abs(y).argmax())
 
 
 def _dense_inverse(A):

@@ -1,9 +1,10 @@
-"""How the cost of first-order systems grows with the model: ``python -m tests.benchmarks.sizes [SCENE ...] [--sizes N ...]``.
+"""How the cost of a run grows with the model: ``python -m tests.benchmarks.sizes [SCENE ...] [--sizes N ...]``.
 
 Scenes: ``sandpile``, a heat equation with a relay per node, 100 steps of 1 ms; ``ladder``, a netlist of sections with R, C, and a diode
-with a resistor to ground, 1000 steps of 5 us. For each size: seconds to state the model, of a run of one step and of the whole run,
-microseconds of a further step, the peak of memory, and growth, the power of the size by which all of it takes longer than with the size
-before. Each size runs in a process of its own, on one thread; times are those of the processor.
+with a resistor to ground, 1000 steps of 5 us; ``plate``, so many contacts with friction in the plane under an elastic strip that is pressed
+and sheared, with 100 states for each, 20 steps of 2 ms. For each size: seconds to state the model, of a run of one step and of the whole
+run, microseconds of a further step, the peak of memory, and growth, the power of the size by which all of it takes longer than with the
+size before. Each size runs in a process of its own, on one thread; times are those of the processor.
 """
 
 import os
@@ -22,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import nsds
+from tests.schemes.lagrangian.elastic_blocks import elastic_block
 
 
 def sandpile(n):
@@ -40,7 +42,20 @@ def ladder(n):
     return nsds.circuit("\n".join(lines)), 5e-6, 1000
 
 
-SCENES = {"sandpile": sandpile, "ladder": ladder}
+def plate(n):
+    """(record, h, steps): n contacts at the lower nodes of linear elements, 25 nodes in height; q and v together are the states."""
+    _, M, K = elastic_block([np.linspace(0.0, 10.0, n), np.linspace(0.0, 240.0 / (n - 1), 25)], E=1e4)
+    bottom, top = np.arange(0, 25 * n, 25), np.arange(24, 25 * n, 25)
+    rows = np.arange(2 * n)
+    H = sp.csr_array((np.ones(2 * n), (rows, (2 * bottom[:, None] + [1, 0]).reshape(-1))), shape=(2 * n, 50 * n))
+    force = np.zeros((25 * n, 2))
+    force[top] = np.array([25.0, -100.0]) / n
+    law, rest = nsds.newton_impact_friction(e_n=0.0, mu=0.3), np.zeros(50 * n)
+    strip = nsds.lagrangian_linear(M=M, K=K, C=2e-3 * K, fext=force.reshape(-1), q=rest, v=rest)
+    return nsds.system(strip=strip, floor=nsds.interaction(nsds.lagrangian_linear_relation(H=H), law, on="strip")), 2e-3, 20
+
+
+SCENES = {"sandpile": sandpile, "ladder": ladder, "plate": plate}
 
 
 def measure(name, n):

@@ -164,6 +164,19 @@ def test_singular_iteration_matrix_names_the_part(storage):
         nsds.simulate(system, t_end=1.0, h=0.1)
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("n", [3, 90])
+def test_singular_iteration_matrix_names_its_row(storage, n):
+    """Row 2 is zero, or twice row 1."""
+    for block, rows in (([[1.0, 0.0], [0.0, 0.0]], "2"), ([[1.0, 2.0], [2.0, 4.0]], "[12]")):
+        M = 2.0 * np.eye(n) + 0.3 * (np.eye(n, k=1) + np.eye(n, k=-1))
+        M[1:3] = M[:, 1:3] = 0.0
+        M[1:3, 1:3] = block
+        system = nsds.system(cart=nsds.lagrangian_linear(M=storage(M), q=np.zeros(n), v=np.zeros(n)))
+        with pytest.raises(ValueError, match=rf"part 'cart'.* is singular \(h = 0.1\): row {rows} is zero or depends on the others"):
+            nsds.simulate(system, t_end=1.0, h=0.1)
+
+
 def test_singular_member_and_element_are_named():
     systems = np.repeat(nsds.system(cart=nsds.lagrangian_linear(M=[[1.0]], q=[0], v=[0], count=3)), 4)
     systems["cart"]["M"][2, 1] = 0.0
