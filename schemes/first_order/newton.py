@@ -282,7 +282,7 @@ def step(t_new, s, calls, options, memory):
         if not invert_groups(theta, input_weight * output_weight, s, p, memory):
             status = SINGULAR_STEP
             break
-        assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
+        assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, (s.W_row, s.W_column, s.W_transpose),
                  input_weight * output_weight, 0, work, memory.iwork)  # fmt: skip
         if n_iter == 0:
             note_several(SMALL, constraints.size, s.W_row, s.W_column, p, memory)

@@ -92,7 +92,7 @@ def pose(layout, operators, bodies, method, work, iwork):
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     iwork[:, p["diagonal"] : p["diagonal"] + n] = np.flatnonzero(np.repeat(unknowns.every, np.diff(row)) == column)
     for member in range(work.shape[0]):
-        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, (row, column, unknowns.transpose),
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     tables = tables_of(layout, unknowns, plan, blocks, operators)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))

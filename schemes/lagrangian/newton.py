@@ -437,7 +437,7 @@ def iterate(t_new, n, s, calls, options, memory):
             solved = _solve_mixed(n, s, options, calls, memory)
         elif n > 0:
             if bends or iwork[p.isolver] == 0:
-                assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
+                assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, (row, column, transpose), 1.0, shift,
                                work, iwork)  # fmt: skip
                 iwork[p.isolver] = 0
             # the law of multiple impacts starts from the velocities before the impact, those of the first iterate
@@ -794,8 +794,7 @@ def _factorise_sparse(t, factor_q, factor_v, options, part, el, body, p, functio
     # 2. derivatives of the force
     if factor_q != 0.0 or factor_v != 0.0:
         _force_arguments(options, part, el, p, memory)
-        compressed.add_compressed_tangents(t, part, el.e, el.groups_q, el.groups_v, values, p.at_q, p.at_v, p.spare, factor_q, factor_v,
-                                           functions, memory)  # fmt: skip
+        compressed.add_compressed_tangents(t, part, el, values, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, memory)
     return sparse_lu.factorise(values, values + el.n_entries, body.index, work, iwork) == 0
 
 
