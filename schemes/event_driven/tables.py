@@ -144,8 +144,9 @@ def place_flow(n_dofs, n_state, constraints, is_stiff, work, iwork, compliant=0)
     work.place(f, acc_size=n_dofs, atol=n, x_size=n)
     work.place(f, force_value=forces, force_poly=forces, lam_poly=(SERIES_DEGREE + 1) * m, guard_value=(GUARD_DEGREE + 1) * m)
     work.place(f, guard_poly=SERIES_DEGREE + 1, spare=FORCE_DEGREE + 1, matrix=m * m, shift=m * m, **dict.fromkeys(_ROWS, m))
-    square = equations**2
-    work.place(f, soft_matrix=compliant**2, dense=square, null=square, gram=square + equations)
+    # the matrix of the equations has been read where shifts are written
+    f["dense"] = f["shift"]
+    work.place(f, soft_matrix=compliant**2, null=equations**2 // 4, gram=equations * (equations + 1))
     work.place(f, **dict.fromkeys(("scale", "scaled", "weight"), equations))
     work.place(f, **dict.fromkeys(_NUMBERS, 1))
     iwork.place(f, **dict.fromkeys(_WHOLE_ROWS, m), **dict.fromkeys(_WHOLE, 1))

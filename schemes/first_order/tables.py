@@ -3,8 +3,6 @@
 The linear and the Newton form of a step read C, B and D through the same tables; only the latter evaluates them again in each iteration.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from nsds.model.laws import LAWS
@@ -13,7 +11,7 @@ from nsds.model.records import model_of
 from nsds.model.relations_first_order import SPARSE_OPERATORS
 from nsds.model.system_kinds import RELATIONS, split
 from nsds.schemes.memory import require_affordable
-from nsds.schemes.problem.model_reader import interaction, parts_of, relation_rows, stored_pattern
+from nsds.schemes.problem.model_reader import Layout, interaction, parts_of, relation_rows, stored_pattern
 
 # One row per system; element e of an array part is stride * e entries further; the input r = q + n.
 PART = table(
@@ -43,22 +41,6 @@ RELATION = table(
 )  # fmt: skip
 
 
-class Layout(NamedTuple):
-    """Tables of one model before the constraints are ordered, addresses of functions, bounds, and names for messages."""
-
-    parts: np.ndarray  # PART
-    relations: np.ndarray  # RELATION
-    constraints: np.ndarray  # CONSTRAINT
-    entries: np.ndarray  # ENTRY, of C
-    inputs: np.ndarray  # ENTRY, of B
-    couplings: np.ndarray  # COUPLING
-    functions: np.ndarray  # (members, slots)
-    lower: np.ndarray  # (members, unknowns)
-    upper: np.ndarray
-    part_names: tuple
-    relation_names: tuple  # interaction of each row
-
-
 def layout_of(records, work, evaluated=True):
     """`Layout` of a record or ensemble; constants are stored in the work memory by its allocator.
 
@@ -75,7 +57,9 @@ def layout_of(records, work, evaluated=True):
     lower, upper = (np.concatenate([none, *(piece[key] for piece in pieces)], axis=1) for key in ("lower", "upper"))
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
     names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
-    return Layout(parts, relations, constraints, entries, inputs, couplings, functions.addresses, lower, upper, tuple(index), names)
+    return Layout(
+        parts, relations, constraints, entries, inputs, couplings, functions.addresses, tuple(index), names, lower=lower, upper=upper
+    )
 
 
 def _pieces(records, parts, line, functions, work, evaluated):

@@ -5,8 +5,6 @@ The linear and the Newton form of a step read H, B and D through the same tables
 The constraints of a contact with friction follow each other: the normal one, one or two tangents, then those of rolling.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from nsds.model.laws import LAWS, is_force, rows_of_contact
@@ -15,7 +13,7 @@ from nsds.model.records import model_of
 from nsds.model.system_kinds import RELATIONS, split
 from nsds.schemes.memory import require_affordable
 from nsds.schemes.problem.kinds import components
-from nsds.schemes.problem.model_reader import interaction, parts_of, relation_rows, stored_pattern
+from nsds.schemes.problem.model_reader import Layout, interaction, parts_of, relation_rows, stored_pattern
 from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, IMPACTS, POSITION, VELOCITY
 
 # One row per system; element e of an array part is stride * e entries further; v = q + n, p = q + 2 n.
@@ -51,22 +49,6 @@ TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its 
 TANGENTS |= {(form, size): size - 1 for form in ("friction", "poisson", "multiple_impact") for size in (2, 3)}
 CURVATURE = 4  # entries a row: curvature, its error, its value by other points, and of a relation the distance of these
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
-
-
-class Layout(NamedTuple):
-    """Tables of one model, before the constraints are ordered, and names that belong to their rows."""
-
-    parts: np.ndarray
-    relations: np.ndarray
-    constraints: np.ndarray
-    entries: np.ndarray
-    inputs: np.ndarray
-    couplings: np.ndarray
-    functions: np.ndarray
-    part_names: tuple
-    relation_names: tuple
-    owners: tuple  # (interaction, element, row) of each constraint
-    sizes: dict  # constraints in an element of each interaction
 
 
 def layout_of(records, work, owner, h, reach, has_impact_laws=False):

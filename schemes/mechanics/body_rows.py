@@ -27,32 +27,13 @@ from nsds.schemes.lagrangian.tables import PART, RELATION, constraints_of
 from nsds.schemes.mechanics.bodies import NO_FEATURE
 from nsds.schemes.mechanics.tables import PLACES, RIGID_ROWS, Rigid, number_blocks
 from nsds.schemes.problem.disks import state_coefficients
-from nsds.schemes.problem.model_reader import Interaction, interaction
+from nsds.schemes.problem.model_reader import Interaction, Layout, interaction
 from nsds.schemes.problem.rows import CONSTRAINT, DRIVEN, POSITION, VELOCITY
 from nsds.schemes.problem.tables import BODY
 from nsds.schemes.rigid.tables import INTERACTION, P, V, tables
 
 _LOOKED = 0.1  # of the thinner of two shapes: displacement after which gaps are evaluated again
 _MOST = 2000  # rows of contacts of shapes: they have a dense matrix
-
-
-class Layout(NamedTuple):
-    """Tables of one model, before the constraints are ordered, and names that belong to their rows."""
-
-    parts: np.ndarray
-    relations: np.ndarray
-    constraints: np.ndarray
-    entries: np.ndarray
-    inputs: np.ndarray
-    couplings: np.ndarray
-    functions: np.ndarray
-    bodies: np.ndarray
-    interactions: np.ndarray
-    part_names: tuple
-    interaction_names: tuple
-    owners: tuple  # (interaction, element, row) of each constraint
-    sizes: dict  # constraints in an element of each interaction
-    geometry: tuple  # `GeneralPairs`, whose memory the tables point to
 
 
 class Stated(NamedTuple):
@@ -219,8 +200,9 @@ def _layout_of(records, lists, rows, work):
     sizes = {line.name: line.m for line in lines}
     named = lists.interactions[: len(lists.interaction_names)]  # behind them are contacts of shapes
     constraints, *rest = join(pieces, CONSTRAINT)
-    return Layout(parts, relations, state_coefficients(constraints), *rest, lists.functions, lists.bodies, named, lists.part_names,
-                  lists.interaction_names, tuple(owners), sizes, lists.general_pairs)  # fmt: skip
+    return Layout(parts, relations, state_coefficients(constraints), *rest, lists.functions, lists.part_names, owners=tuple(owners),
+                  sizes=sizes, bodies=lists.bodies, interactions=named, interaction_names=lists.interaction_names,
+                  geometry=lists.general_pairs)  # fmt: skip
 
 
 def _parts(bodies):

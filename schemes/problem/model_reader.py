@@ -16,6 +16,31 @@ from nsds.model.system_kinds import SYSTEMS
 _FUNCTION = "_function"  # suffix of the columns of functions
 
 
+class Layout(NamedTuple):
+    """Tables of one model, before the constraints are ordered, and names that belong to their rows."""
+
+    parts: np.ndarray
+    relations: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray  # of H, or of C
+    inputs: np.ndarray  # entries of B
+    couplings: np.ndarray  # entries of D
+    functions: np.ndarray  # addresses (members, slots)
+    part_names: tuple  # of bodies: (part, number of its first body)
+    relation_names: tuple = ()  # interaction of each row of relations
+    # of mechanical systems: (interaction, element, row) of each constraint; constraints in an element of each interaction
+    owners: tuple = ()
+    sizes: dict | None = None
+    # of first-order systems: bounds (members, constraints)
+    lower: np.ndarray | None = None
+    upper: np.ndarray | None = None
+    # of rigid bodies: tables, names, and `GeneralPairs`, whose memory the tables point to
+    bodies: np.ndarray | tuple = ()
+    interactions: np.ndarray | tuple = ()
+    interaction_names: tuple = ()
+    geometry: tuple = ()
+
+
 def parts_of(records, systems, functions, work, columns, vectors, matrices):
     """Table of the systems: one row each, its degrees of freedom and its elements numbered after those of the systems before it.
 

@@ -147,7 +147,7 @@ def warn_of_open_starts(records, prepared, places):
 def _bilateral(layout):
     """(interaction, which of its rows are bilateral constraints of positions, rows of an element), of each that has some."""
     found = {}
-    if hasattr(layout, "owners"):
+    if getattr(layout, "owners", ()):
         c = layout.constraints
         for i in np.flatnonzero((c["bilateral"] != 0) & (c["level"] == VELOCITY)):
             name, element, row = layout.owners[i]
