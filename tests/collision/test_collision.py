@@ -41,10 +41,8 @@ class Found:
         floats, ints = collision.work_size(ns)
         keys, reals = np.empty((3, capacity), dtype=np.int64), [np.empty(3 * capacity), np.empty(3 * capacity), np.empty(capacity)]
         work = np.full(floats, np.nan), np.full(ints, -7)
-        n = detect(
-            kind, size.ravel(), pose, body, reaches, groups, all_meet, vertices.ravel(), general.address, *keys, *reals, *work
-        )  # fmt: skip
-
+        placed, out = collision.Shapes(kind, size.ravel(), pose, body, reaches, groups, all_meet), collision.Contacts(*keys, *reals)
+        n = detect(placed, vertices.ravel(), general.address, out, *work)
         assert n <= capacity
         self.a, self.b, self.feature = keys[:, :n]
         self.normal, self.point, self.gap = reals[0][: 3 * n].reshape(n, 3), reals[1][: 3 * n].reshape(n, 3), reals[2][:n]
@@ -238,7 +236,7 @@ def test_a_kernel_may_have_either_kind_first(rng):
     a, b = near(("sphere", "box"), rng, low=-0.1, high=0.1)
     size, pose, none = np.concatenate([a["size"], b["size"]]), np.concatenate([a["pose"], b["pose"]]), np.zeros(0)
     one, other = np.zeros((2, MOST * FIELDS))
-    n = TURNED(np.array([collision.SPHERE, collision.BOX]), size, pose, none, 0, 0, 1, 0.2, one)
+    n = TURNED(np.array([collision.SPHERE, collision.BOX]), size, pose, (0, none, 0), 0, 1, 0.2, one)
     assert n == sphere_box(size, pose, 0, 1, 0.2, other) == 1
     np.testing.assert_allclose(one, other, atol=1e-14)
 
