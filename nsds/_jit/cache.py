@@ -1,9 +1,11 @@
 """Compiled kernels on disk, each under a fingerprint of its code and of all that it reads and calls.
 
 An edit recompiles only the kernels that it reaches, whatever the checkout or installation; docstrings, comments and moved lines recompile
-none. The cache only saves time: if it cannot be read or written, or a file of it is damaged, kernels are compiled again.
+none. The cache only saves time: if it cannot be read or written, or a file of it is damaged, kernels are compiled again. Of processes that
+want the same kernel at the same time one compiles it, the others wait.
 """
 
+import dis
 import hashlib
 import io
 import itertools
@@ -31,10 +33,19 @@ from nsds._jit import shipped
 from nsds._jit.convention import executable, set_environment
 from nsds._jit.library import Library, Pieces
 
+try:
+    import fcntl
+except ImportError:  # Windows: processes do not wait for one another
+    fcntl = None
+
 _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
 _COMPILED, _OF_NUMBA = "_ZN", "_ZN5numba"  # prefixes of the symbols of compiled code, and of those of numba's own functions
 _CHECKSUM = hashlib.sha256().digest_size
+_LOAD_GLOBAL, _EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
+_FLAGS = int(sys.version_info >= (3, 11))  # bits of an argument of LOAD_GLOBAL that are not of the number of the name
+_PATIENCE = 600.0  # s; another process that has not compiled a kernel by then may be a stopped one
+_BETWEEN = 0.02  # s, between two looks at a lock
 
 
 def _configuration():
@@ -92,7 +103,7 @@ def _own(function):
     _feed_code(digest, called, function.__code__, names, function.__doc__)
     _feed(digest, called, function.__defaults__, names)
     # 3. values of the globals and of the closure that the code reads
-    for name in names:
+    for name in sorted(_globals(function.__code__)):
         if name in function.__globals__:
             digest.update(name.encode() + b"=")
             _feed(digest, called, function.__globals__[name], names)
@@ -109,8 +120,22 @@ def _plain(function):
 
 
 def _names(code):
-    """Names that a function and its inner functions look up."""
-    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, python_types.CodeType)))
+    """Names that a function and its inner functions look up: globals, and attributes."""
+    return set(code.co_names).union(*map(_names, _inner(code)))
+
+
+def _globals(code):
+    """Names that a function and its inner functions look up in their module."""
+    found, beyond = set().union(*map(_globals, _inner(code))), 0
+    for operation, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        if operation == _LOAD_GLOBAL:
+            found.add(code.co_names[(beyond | argument) >> _FLAGS])
+        beyond = (beyond | argument) << 8 if operation == _EXTENDED else 0
+    return found
+
+
+def _inner(code):
+    return [one for one in code.co_consts if isinstance(one, python_types.CodeType)]
 
 
 def _is_foreign(name):
@@ -206,6 +231,7 @@ class KernelCache:
     def __init__(self, owner):
         # What compiled code is made for has no name of its own in numba: a dispatcher, or a callback.
         self._function = owner if isinstance(owner, Dispatcher) else owner.__wrapped__
+        self._turns = None
         self.cache_path = str(FOLDER)
 
     def _beginning(self, signature, magic):
@@ -215,15 +241,30 @@ class KernelCache:
         key = repr((_described(arguments), str(returned), magic))
         return f"{_label(self._function)}-{hashlib.sha256(key.encode()).hexdigest()[:16]}-"
 
+    @contextmanager
+    def in_turn(self):
+        """Where code is not found, no other process compiles the same until the end of this context."""
+        outer, self._turns = self._turns, []
+        try:
+            yield
+        finally:
+            for place in self._turns:
+                _end_turn(place)
+            self._turns = outer
+
     def load_overload(self, signature, target_context):
         """The code of a signature; None where it is to be compiled."""
-        names = itertools.chain(
-            SHIPPED.names(self._beginning(signature, shipped.magic())),
-            _list_files(self._beginning(signature, target_context.codegen().magic_tuple())),
-        )
-        code = next((code for name in names if (code := _load(name, target_context)) is not None), None)
+        shipped_ones = SHIPPED.names(self._beginning(signature, shipped.magic()))
+        beginning = self._beginning(signature, target_context.codegen().magic_tuple())
+        if not _names_listed:
+            _list_files()
+        code = _first(itertools.chain(shipped_ones, _listed.get(beginning, ())), target_context)
         if code is None:
             SHIPPED.tell()
+            if self._turns is not None:
+                self._turns.append(_begin_turn(beginning))
+            _list_files()  # another process may have compiled it
+            code = _first(_listed.get(beginning, ()), target_context)
         return code
 
     def save_overload(self, signature, result):
@@ -256,9 +297,44 @@ class KernelCache:
             _say_that_nothing_is_kept(error)
 
 
+def _first(names, target_context):
+    """The code in the first of these files that can be used; None where there is none."""
+    return next((code for name in names if (code := _load(name, target_context)) is not None), None)
+
+
+def _begin_turn(beginning):
+    """Wait until no other process compiles the code whose files begin so; returns the place of its lock in the file of locks.
+
+    Where the folder has no locks, or the other process takes too long, both compile the same: only time is lost. A lock goes with its
+    process. No two processes wait for each other, as a kernel waits only for those that it calls.
+    """
+    place, began = int.from_bytes(hashlib.sha256(beginning.encode()).digest()[:7], "big"), time.monotonic()
+    if fcntl is not None and FOLDER is not None and _is_writable():
+        with suppress(OSError):
+            while time.monotonic() < began + _PATIENCE:
+                try:
+                    fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                    break
+                except (BlockingIOError, PermissionError):  # another process has it
+                    time.sleep(_BETWEEN)
+    return place
+
+
+def _end_turn(place):
+    if fcntl is not None and FOLDER is not None and _is_writable():
+        with suppress(OSError):
+            fcntl.lockf(_locks(), fcntl.LOCK_UN, 1, place)
+
+
+@cache
+def _locks():
+    """File whose bytes are locked, one for each kernel; closing it anywhere in this process would end all locks."""
+    return os.open(FOLDER / "locks", os.O_RDWR | os.O_CREAT, 0o666)
+
+
 _file_of = {}  # by symbol, of all code that was compiled or loaded here; None where it could not be kept
 _loaded = {}  # what came out of the cache, by the names of files
-_listed = {}  # names of files by their beginnings
+_listed, _names_listed = {}, set()  # names of files by their beginnings, and all names
 
 
 def used():
@@ -266,16 +342,15 @@ def used():
     return {name for name in _file_of.values() if name is not None}
 
 
-def _list_files(beginning):
-    """Names of files with this prefix; the folder is read again if none was known."""
-    if beginning not in _listed and FOLDER is not None:
+def _list_files():
+    """Note the names of files that have come into the folder."""
+    if FOLDER is not None:
         with suppress(OSError):
-            for name in sorted(os.listdir(FOLDER)):
+            new = set(os.listdir(FOLDER)) - _names_listed
+            _names_listed.update(new)
+            for name in sorted(new):
                 if name.endswith(".nbc"):
-                    names = _listed.setdefault(name[: name.rindex("-") + 1], [])
-                    if name not in names:
-                        names.append(name)
-    return _listed.get(beginning, ())
+                    _listed.setdefault(name[: name.rindex("-") + 1], []).append(name)
 
 
 def _declarations(module):

@@ -1,9 +1,11 @@
 """Compilation of kernels: numba's pipeline with unsigned indices, without its runtime, cached by fingerprint."""
 
+import gc
 import inspect
 import itertools
 import os
 import types as python_types
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import ClassVar
 
@@ -14,6 +16,7 @@ from numba.core import sigutils
 from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import InlineOverloads, NativeLowering, NativeParforLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes, InlineInlinables, LiteralUnroll, RewriteDynamicRaises, WithLifting
@@ -22,6 +25,8 @@ from nsds._jit.cache import KernelCache, announced, is_cold
 from nsds._jit.convention import Lowering, LoweringOfPieces, as_callers_see
 from nsds._jit.library import Library, Pieces
 from nsds._jit.views import matrix
+
+_ALLOCATED = 20000  # objects, between two looks for garbage while kernels are compiled
 
 # Threads wait actively for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one when
 # other programs want the cores, too; with none at all, they wake up too late.
@@ -188,12 +193,34 @@ def kernel(function, **options):
     result = numba.njit(function, **closed | OPTIONS | options)
     # 2. own cache, calling convention and templates
     result._cache = KernelCache(result)
+    result.compile = partial(_compile, result, result._cache)
     if Lowering in result._compiler.pipeline_class.lowering.values():
         result.targetctx = as_callers_see(result.targetctx)
     result.get_call_template = partial(_get_call_template, result)
     result.add_overload = partial(_add_overload, result)
     result._compile_for_args, result._doors = partial(_open_door, result), {}
     return result
+
+
+@contextmanager
+def _compiling(kept):
+    """Around what loads or compiles code: no other process compiles the same, and Python seldom looks for garbage.
+
+    The compiler makes millions of objects, few of which are garbage: to look for it as often as ever takes a tenth of the time.
+    """
+    with global_compiler_lock, kept.in_turn():
+        usual = gc.get_threshold()
+        gc.set_threshold(usual[0] and max(usual[0], _ALLOCATED), *usual[1:])
+        try:
+            yield
+        finally:
+            gc.set_threshold(*usual)
+
+
+def _compile(kernel, kept, signature):
+    """Loads or compiles a kernel like numba."""
+    with _compiling(kept):
+        return type(kernel).compile(kernel, signature)
 
 
 def announcing(kernel, what):
@@ -237,7 +264,8 @@ def _door(kernel, kinds):
         pipeline_class = _ThreadedCompiler if is_threaded else _KernelCompiler
         door = numba.njit(function, nogil=True, pipeline_class=pipeline_class, no_cfunc_wrapper=True, **OPTIONS)
         door._cache = KernelCache(door)
-        kernel._doors[kinds] = door.compile(kinds)
+        with _compiling(door._cache):
+            kernel._doors[kinds] = door.compile(kinds)
     return kernel._doors[kinds]
 
 
@@ -301,7 +329,8 @@ def c_code(function, signature, options, pipeline_class):
     pipeline_class = _KernelCompiler if pipeline_class is _TinyCompiler else pipeline_class
     code = CFunc(function, sigutils.normalize_signature(signature), {}, options, pipeline_class=pipeline_class)
     code._cache = KernelCache(code)
-    code.compile()
+    with _compiling(code._cache):
+        code.compile()
     return code
 
 

@@ -1,9 +1,14 @@
-"""A kernel has one fingerprint, in every process and whatever that has done before: with another one it is never found compiled."""
+"""A kernel has one fingerprint, in every process and whatever that has done before: with another one it is never found compiled.
+
+Of its module the fingerprint has what the kernel looks up there, and nothing else.
+"""
 
 import json
 import os
 import subprocess
 import sys
+
+from nsds._jit import cache
 
 FINGERPRINTS = """
 import json, nsds
@@ -24,3 +29,26 @@ def test_fingerprints_are_those_of_any_process():
     first, second = fingerprints("", "1"), fingerprints(RUN, "2")
     assert len(first) > 1000
     assert [one for one, other in zip(first, second, strict=True) if one != other] == []
+
+
+def read(names, text):
+    """Fingerprint of a function with this text in a module that has these names."""
+    module = {"__name__": "somewhere", **names}
+    exec(text, module)
+    return cache.fingerprint(module["function"], {})
+
+
+def test_a_field_is_no_function_of_the_same_name():
+    text = "def function(row):\n    return row.step + size + sum(row.fields[i] for i in range(n))"
+    names = {"size": 1, "n": 2}
+    first = read(names, text)
+    assert read({**names, "step": read, "fields": 3}, text) == first
+    assert read({**names, "size": 2}, text) != first
+    assert read({**names, "n": 3}, text) != first  # of the function within
+
+
+def test_a_function_may_read_any_number_of_names():
+    names = {f"name_{i}": i for i in range(700)}
+    text = f"def function():\n    return {' + '.join(names)}"
+    first = read(names, text)
+    assert all(read({**names, f"name_{i}": -1}, text) != first for i in (0, 127, 128, 255, 256, 511, 512, 699))

@@ -1,6 +1,7 @@
 """Compilation: once for all models, never stale."""
 
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -93,8 +94,6 @@ print("once")
 
 def run(code, cwd=ROOT, **environment):
     """A process; with a cache of its own, it does without shipped kernels."""
-    import os
-
     if "NUMBA_CACHE_DIR" in environment:
         environment[shipped.SWITCH] = "0"
     return subprocess.run(
@@ -159,6 +158,29 @@ def test_the_second_process_finds_everything_compiled(copy_of_the_package, cache
     second = run(USE_A_CALLEE, copy_of_the_package, NUMBA_CACHE_DIR=str(cache_of_a_callee))
     assert second.returncode == 0, second.stderr
     assert files == {path: path.stat().st_ino for path in cache_of_a_callee.rglob("*.nbc")}
+
+
+@pytest.mark.skipif(cache.fcntl is None, reason="this system locks no bytes of files")
+def test_one_of_several_processes_compiles_a_kernel(tmp_path):
+    """While the others wait for its code; one that has stopped, or a folder without locks, costs time alone."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), shipped.SWITCH: "0"}
+    running = [subprocess.Popen([sys.executable, "-c", USE_A_CALLEE], cwd=ROOT, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
+    assert [process.communicate()[0] for process in running] == 2 * [b"1.0\n"]
+    kernels = [path.name.rpartition("-")[0] for path in tmp_path.rglob("*.nbc")]
+    assert len(kernels) == len(set(kernels)) > 0
+
+
+@pytest.mark.skipif(cache.fcntl is None, reason="this system locks no bytes of files")
+def test_no_kernel_waits_for_ever(tmp_path, monkeypatch):
+    """Another process has all locks, and does not end."""
+    monkeypatch.setattr(cache, "_PATIENCE", 0.05)
+    monkeypatch.setattr(cache, "_locks", lambda: locks)
+    with open(tmp_path / "locks", "w") as locks:
+        holder = "import fcntl, sys; file = open('locks', 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(1, flush=True); sys.stdin.read()"
+        process = subprocess.Popen([sys.executable, "-c", holder], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"1\n"
+        cache._end_turn(cache._begin_turn("a kernel"))
+        process.communicate()
 
 
 def test_cached_kernels_and_functions_run_without_what_numba_compiles_with():
