@@ -62,15 +62,15 @@ PLAN = table(
 
 
 class Options(NamedTuple):
-    """Parameters of the step."""
+    """Parameters of the step; by default nothing is implicit."""
 
     h: float
-    theta: float
-    input_weight: float  # of r in the equation of x
-    output_weight: float  # of x_{k+1} in the relation
-    midpoint: float  # not 0: the mid-point rule
-    tol: float
-    max_iter: float
+    theta: float = 0.0
+    input_weight: float = 0.0  # of r in the equation of x
+    output_weight: float = 0.0  # of x_{k+1} in the relation
+    midpoint: float = 0.0  # not 0: the mid-point rule
+    tol: float = 0.0
+    max_iter: float = 0.0
 
 
 class Tables(NamedTuple):

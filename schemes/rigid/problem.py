@@ -94,7 +94,7 @@ class Options(NamedTuple):
     tol: float
     max_iter: float
     is_explicit: float = 0.0  # not 0: the semi-explicit form
-    update: float = float(EXPONENTIAL)  # how a configuration is moved: EXPONENTIAL or LINEAR
+    update: float = float(EXPONENTIAL)  # how a configuration is moved, that or LINEAR
     span: float = 0.0  # not 0: equations are imposed on positions, q_k moved by v for this time, s
     press: float = 0.0  # fraction of the step at which H of the impulses of equations is evaluated
     is_half: float = 0.0  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
