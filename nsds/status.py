@@ -4,6 +4,58 @@ import numpy as np
 
 from nsds import _checks
 
+__all__ = [
+    "ACCELERATING",
+    "ACCUMULATION",
+    "ADVICE",
+    "AFTER_JAM",
+    "AFTER_MANY_EVENTS",
+    "AFTER_NO_MODES",
+    "AFTER_SHORT_STEPS",
+    "CAPACITY",
+    "CLOSED",
+    "CONVERGED",
+    "EARLY_SOURCE",
+    "EVENT",
+    "FRICTION",
+    "HAPPENED",
+    "IMPACT",
+    "IMPULSE",
+    "INEXACT",
+    "INFEASIBLE",
+    "JUMP",
+    "LEFT_BRANCH",
+    "MAX_ITER",
+    "NEWTON",
+    "NON_FINITE",
+    "NOT_COMPUTED",
+    "NOT_CROSSED",
+    "NOT_DEFINITE",
+    "OPENED",
+    "PAINLEVE",
+    "PAUSED",
+    "RAY",
+    "SINGULAR",
+    "SINGULAR_STEP",
+    "STALLED",
+    "STEP_COLLAPSED",
+    "SWITCHED",
+    "TIME_EVENT",
+    "TIME_STEPPED",
+    "TOO_MANY_EVENTS",
+    "UNBOUNDED",
+    "UNSUITED",
+    "VIOLATED",
+    "advice",
+    "has_failed",
+    "is_event",
+]
+
+
+def __dir__():
+    return __all__
+
+
 CONVERGED = 0
 MAX_ITER = 1
 STALLED = 2
@@ -68,7 +120,6 @@ ADVICE = {
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 
-
 HAPPENED = {
     JUMP: "impact",
     CLOSED: "a contact closes, or y is held on 0",
@@ -109,6 +160,3 @@ def advice(status):
     if not is_code or int(status) not in ADVICE:
         raise ValueError(f"advice: status must be a code from {min(ADVICE)} to {max(ADVICE)}, got {_checks.shortened(status)}")
     return ADVICE[int(status)]
-
-
-__all__ = ["advice", "has_failed", "is_event", *(name for name in dir() if name.isupper())]

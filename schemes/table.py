@@ -43,7 +43,7 @@ def scheme_for(options, modules):
 
     def entered(constructor):
         SCHEMES[constructor.__name__] = Scheme(constructor, options, modules)
-        return with_sections(Returns=_RETURNS, **({"Raises": _RAISES} if options else {}))(constructor)
+        return _checks.naming_options(with_sections(Returns=_RETURNS, **({"Raises": _RAISES} if options else {}))(constructor))
 
     return entered
 

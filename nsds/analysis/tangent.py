@@ -101,7 +101,7 @@ class Changes(NamedTuple):
 
 
 class System(NamedTuple):
-    """What maps of one member are computed with."""
+    """Scheme, functions and memory with which maps of one member are computed."""
 
     plan: Plan
     changes: Changes

@@ -71,7 +71,7 @@ class Rows(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What derivatives of the steps of one member are computed with."""
+    """Scheme, functions and memory with which derivatives of the steps of one member are computed."""
 
     plan: Plan
     words: np.ndarray  # offsets of the state

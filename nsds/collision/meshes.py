@@ -10,9 +10,9 @@ from typing import NamedTuple
 from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.features import FLAT, PART, facing, ridge
+from nsds.collision.features import FLAT, PART, edge_of, facing, ridge
 from nsds.collision.frames import FIELDS
-from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, NODE, NODES, ORDER, TRIANGLE, VERTICES
+from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, HALF, NODE, NODES, ORDER, TRIANGLE, VERTICES
 from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
 from nsds.collision.solids import closest
 from nsds.collision.support import (
@@ -30,8 +30,9 @@ from nsds.collision.support import (
 )
 from nsds.maths.vectors import dot, times
 
-_DEEP = 0.25  # fraction of a shape: a point farther behind a triangle did not come through it
+_DEEP = 0.25  # fraction of the smaller shape: a point farther behind a triangle did not come through it
 _SOONER = 0.5  # fraction of an overlap: another direction counts only if the overlap along it is less than this
+_STEEP = 0.7  # cosine between opposed normals of two triangles below which one stands on its edge or corner, not on its face
 _ACROSS = 1e-9  # cosine between the normals of two triangles above which they do not face each other
 _OF_FIRST, _OF_SECOND, _BESIDE = range(3)  # triangle along whose normal they separate
 WAITING = DEPTH + 3  # entries of the state of `next_near`: next and last triangle of a leaf, number of boxes on the stack, then the stack
@@ -101,11 +102,11 @@ def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
 
 
 @tiny
-def _shallow(listed, begin, count, small):
+def _shallow(listed, begin, count, deepest):
     """Removes contacts, from ``begin`` on, that are too deep to have come through a triangle; returns the number kept."""
     kept = begin
     for k in range(begin, count):
-        if listed[FIELDS * k + 1] >= -_DEEP * small:
+        if listed[FIELDS * k + 1] >= -deepest:
             for i in range(FIELDS):
                 listed[FIELDS * kept + i] = listed[FIELDS * k + i]
             kept += 1
@@ -123,7 +124,7 @@ def _with_room(listed, count, small, found):
 
 
 class Search(NamedTuple):
-    """What the contacts of all triangles are found with."""
+    """Geometry and buffers with which the contacts of all triangles are found."""
 
     geometry: NDArray
     margin: float
@@ -180,7 +181,7 @@ def _of_triangle(search, a, one, middle, count):
         facing(a, geometry, turned, 8, of_a)
         facing(face, geometry, normal, 8, of_b)
         count = clipped(of_a, of_b, base_of(of_a, of_b), margin, small, listed, count)
-    return _shallow(listed, begin, count, small)
+    return _shallow(listed, begin, count, _DEEP * small)
 
 
 @tiny
@@ -310,17 +311,25 @@ def _of_triangles(search, first, second, count):
     if is_on_b or is_on_a:
         facing(one, geometry, x, 3, of_a)
         facing(other, geometry, n, 3, of_b)
-    base = base_of(of_a, of_b)
+        # one that stands on the other has its lowest edge or corner there: it would cut that at places of any height
+        if dot(normal, looks) > -_STEEP:
+            for i in range(3):
+                x[i] = -looks[i]
+            edge_of(of_a if is_on_b else of_b, x if is_on_b else turned)
+    base, half, half_b = base_of(of_a, of_b), geometry[int(a[BLOCK]) + HALF], geometry[int(b[BLOCK]) + HALF]
     if is_on_b:
-        count = clipped(of_a, of_b, base, margin, small, listed, count) if _is_before(one, other, small) else count
+        is_before = _is_before(one, other, min(_DEEP * small, half))
+        count = clipped(of_a, of_b, base, margin, small, listed, count) if is_before else count
     elif is_on_a:
-        count = clipped_by_first(of_a, of_b, base, margin, small, listed, count) if _is_before(other, one, small) else count
+        is_before = _is_before(other, one, min(_DEEP * small, half_b))
+        count = clipped_by_first(of_a, of_b, base, margin, small, listed, count) if is_before else count
     else:
         count = patch(one, other, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
         for k in range(begin, count):
             if listed[FIELDS * k] < 0.0:  # the closest points: each pair of edges has its own
                 listed[FIELDS * k] = -1.0 - base
-    return _shallow(listed, begin, count, small)
+    # 5. two plates that overlap by more than half of both thicknesses are nearer to the other side
+    return _shallow(listed, begin, count, min(_DEEP * small, half + half_b))
 
 
 @kernel
@@ -357,10 +366,10 @@ def _leave(search, first, second, n, point):
 
 
 @tiny
-def _is_before(one, other, small):
-    """Whether the space behind one triangle is in front of another."""
+def _is_before(one, other, deep):
+    """Whether the space behind one triangle, to a depth within its mesh, is in front of another."""
     d = stack(3)
     for i in range(3):
         middle = (one[CORNERS + i] + one[CORNERS + 3 + i] + one[CORNERS + 6 + i]) / 3.0
-        d[i] = middle - _DEEP * small * one[NORMAL + i] - other[CORNERS + i]
+        d[i] = middle - deep * one[NORMAL + i] - other[CORNERS + i]
     return dot(view(other, NORMAL, 3), d) > 0.0

@@ -73,7 +73,10 @@ def values(trajectory, name):
     part, field, index = match.groups() if match else (None, None, None)
     if part not in (trajectory.dtype.names or ()) or field not in (trajectory.dtype[part].base.names or ()):
         held = [f"{p}.{f}" for p in trajectory.dtype.names for f in trajectory.dtype[p].base.names or ()]
-        raise ValueError(f"plotting: name must be one that the trajectory has, got {_checks.shortened(name)}; it holds {', '.join(held)}")
+        likely = _checks.meant(name.partition("[")[0], held)
+        raise ValueError(
+            f"plotting: name must be one that the trajectory has, got {_checks.shortened(name)}; it holds {', '.join(held)}{likely}"
+        )
     columns = trajectory[part][field].reshape(trajectory.shape[0], -1)
     if index is not None and int(index) >= columns.shape[1]:
         raise ValueError(f"plotting: name: the index must be below {columns.shape[1]}, got {_checks.shortened(name)}")

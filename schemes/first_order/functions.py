@@ -12,8 +12,19 @@ from nsds.schemes.linear_algebra import subtract_product
 from nsds.schemes.problem.blame import asked_of_relations, blaming
 from nsds.status import INFEASIBLE, advice
 
+AT_ONCE = 0.0, 0.0  # window of rates that are those at the very time
 CONTRADICTION = "a source of voltage is short-circuited, or one of current has no path left"  # in a circuit
 _OFF = 0.1  # of the largest violation: devices with a larger one contradict what is given
+
+
+def set_windows(records, of_sources, of_rows):
+    """In circuits: (time before, time after) a value of sources of parts, and of rows, over which rates of sources are means."""
+    if any(kind == NAMES for _, kind, *_ in model_of(records)):
+        from nsds.circuits.waveforms import set_window  # which few programs need
+
+        for name, window in (("circuit", of_sources), ("devices", of_rows)):
+            if "z" in records[name].dtype.names:
+                set_window(records[name]["z"], *window)
 
 
 @tiny

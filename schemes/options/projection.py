@@ -31,7 +31,8 @@ def moreau_jean_direct_projection(
     theta, gamma, q_star, newton_tol, newton_max_iter
         See `nsds.moreau_jean`.
     constraint_tol : float
-        Gaps are brought above minus this, bilateral y within it.
+        Gaps are brought above minus this, bilateral y within it; where the terms of y are all smaller than 1, within that part of them if
+        projections reach it.
     max_rounds : int
         Projections of a step, each linearised at the last; the step fails if a constraint is still violated after them.
     contacts : "all" or "active"

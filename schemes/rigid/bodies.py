@@ -145,7 +145,7 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
 
 
 class State(NamedTuple):
-    """Where derivatives of the forces on a body are taken, and their weights in its iteration matrix."""
+    """Place at which derivatives of the forces on a body are taken, and their weights in its iteration matrix."""
 
     t: float
     weight_v: float

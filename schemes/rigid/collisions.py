@@ -19,6 +19,7 @@ from nsds.collision import (
 )
 from nsds.collision import inherit as match
 from nsds.collision.detection import before
+from nsds.collision.frames import frame_in
 from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
@@ -26,7 +27,7 @@ from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.enabled import hide
-from nsds.schemes.rigid.interactions import contact_rows, frame_in
+from nsds.schemes.rigid.interactions import contact_rows
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores detect contacts
@@ -160,16 +161,25 @@ def inherit(with_last, c, n, memory):
 
 
 @tiny
-def restitution(c, k, mem):
+def coefficients_of(c, a, b, imem):
+    """Place of the coefficients of shapes a and b in tables over their materials: the first, where all have the same."""
+    return 0 if c.material == ABSENT else c.n_materials * imem[c.material + a] + imem[c.material + b]
+
+
+@tiny
+def restitution(c, k, place_in_table, mem):
     """e of component k of a contact: of the normal, of tangents, none of rolling, or where the law has none."""
     e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
-    return mem[e] if e != ABSENT else 0.0
+    return mem[e + place_in_table] if e != ABSENT else 0.0
 
 
 @tiny
 def rebounds(c, mem):
-    """Whether velocities before an impact count."""
-    return restitution(c, 0, mem) != 0.0 or restitution(c, 1, mem) != 0.0
+    """Whether velocities before an impact count, for some materials."""
+    some = False
+    for at in range(c.n_materials**2):
+        some = some or restitution(c, 0, at, mem) != 0.0 or restitution(c, 1, at, mem) != 0.0
+    return some
 
 
 @kernel
@@ -314,8 +324,9 @@ def aim_at_velocities(c, q, w_old, gain, memory):
         a, b = locate(c, i, q, memory, frame, lever)
         relative_velocity(c.each, a, b, frame, lever, w_old, u)
         relative_velocity(c.each, a, b, frame, lever, gain, more)
+        at = coefficients_of(c, memory.imem[c.a + i], memory.imem[c.b + i], memory.imem)
         for k in range(min(c.each, 3)):
-            work[c.aim + c.each * i + k] = restitution(c, k, mem) * (u[k] + work[c.new_before + i] * more[k])
+            work[c.aim + c.each * i + k] = restitution(c, k, at, mem) * (u[k] + work[c.new_before + i] * more[k])
 
 
 @kernel
@@ -670,39 +681,40 @@ def state_contact(is_half, c, number, i, p, q, w, memory):
 
     is_half: its law is counted from `aim`, with a share `grip` of its friction.
     """
-    work = memory.work
+    work, imem = memory.work, memory.imem
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(memory.iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, memory, frame, lever)
+    at = coefficients_of(c, imem[c.a + number], imem[c.b + number], imem)
     if is_half:
-        _state_cone(c, i, p, memory)
+        _state_cone(c, at, i, p, memory)
         for k in range(p.d):
             work[p.b + p.d * i + k] = work[c.aim + c.each * number + k] if k < c.each else 0.0
         for k in range(2):
             work[p.mu + 2 * i + k] *= work[c.grip + number]
     else:
-        state_law(c, i, p, body[0], body[1], frame, lever, w, memory)
+        state_law(c, at, i, p, body[0], body[1], frame, lever, w, memory)
     for k in range(p.d):
         work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 
 @kernel
-def state_law(c, i, p, a, b, frame, lever, w, memory):
-    """The law of a contact between bodies a and b that had velocities w. Out: the i-th of disk, mu, b of plan p."""
+def state_law(c, at, i, p, a, b, frame, lever, w, memory):
+    """The law of a contact between bodies a and b that had velocities w; at: `coefficients_of`. Out: the i-th of disk, mu, b of plan p."""
     u = stack(5)
-    _state_cone(c, i, p, memory)
+    _state_cone(c, at, i, p, memory)
     if rebounds(c, memory.mem):
         relative_velocity(c.each, a, b, frame, lever, w, u)
     for k in range(p.d):
-        e = restitution(c, k, memory.mem)
+        e = restitution(c, k, at, memory.mem)
         memory.work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
 
 
 @tiny
-def _state_cone(c, i, p, memory):
-    """Cone of a contact. Out: the i-th of disk and mu of plan p."""
+def _state_cone(c, at, i, p, memory):
+    """Cone of a contact; at: `coefficients_of`. Out: the i-th of disk and mu of plan p."""
     memory.iwork[p.disk + i] = 0 if c.each == 1 else 2
-    memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu]
-    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r] if c.each == 5 else 0.0
+    memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu + at]
+    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r + at] if c.each == 5 else 0.0
 
 
 @kernel

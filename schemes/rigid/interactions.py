@@ -1,10 +1,9 @@
 """Kinematics of interactions of rigid bodies: h, H on velocities in inertial axes, and the rate of h at rest."""
 
-import math
-
 import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.frames import frame_of
 from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.functions import call_function
@@ -20,29 +19,6 @@ from nsds.status import advice
 
 _DEPENDENT, _CONTRADICTS = 1e-6, 1e-3  # relative singular values that vanish; and the part of the rates without a solution
 _OVERLAP = 1e-6  # of the distance of two bodies: deeper than rounding and the input of a contact allow
-
-
-@tiny
-def frame_of(normal, frame):
-    """``frame = (n, t1, t2)`` by rows, right-handed, depending smoothly on n but at one point (Duff et al. 2017)."""
-    n0, n1, n2 = normal[0], normal[1], normal[2]
-    sign = math.copysign(1.0, n2)
-    a = -1.0 / (sign + n2)
-    b = n0 * n1 * a
-    frame[0], frame[1], frame[2] = n0, n1, n2
-    frame[3], frame[4], frame[5] = 1.0 + sign * n0 * n0 * a, sign * b, -sign * n0
-    frame[6], frame[7], frame[8] = b, sign + n1 * n1 * a, -n1
-
-
-@tiny
-def frame_in(planar, normal, frame):
-    """As `frame_of`; of contacts in the plane z = 0 the last tangent is z, about which these roll."""
-    if not planar:
-        frame_of(normal, frame)
-        return
-    frame[0], frame[1], frame[2] = normal[0], normal[1], 0.0
-    frame[3], frame[4], frame[5] = -normal[1], normal[0], 0.0
-    frame[6], frame[7], frame[8] = 0.0, 0.0, 1.0
 
 
 @tiny

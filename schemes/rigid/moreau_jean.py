@@ -31,7 +31,7 @@ from nsds.model.system_kinds import collisions_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, forces, loads, passing, problem
 from nsds.schemes.rigid import collisions as contacts
-from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, State, force, inverse_matrix
+from nsds.schemes.rigid.bodies import LINEAR, State, force, inverse_matrix
 from nsds.schemes.rigid.enabled import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
@@ -86,8 +86,8 @@ def options_of(h, options):
     # with M and F_k alone nothing depends on the end of the step: one problem, nothing to converge
     if is_explicit:
         q_star, tol = 0.0, np.inf
-    update, press = float(LINEAR if is_linear else EXPONENTIAL), max(0.5, theta) * q_star
-    return problem.Options(h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), update, press=press)
+    motion = problem.Options(h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), press=max(0.5, theta) * q_star)
+    return motion._replace(update=float(LINEAR)) if is_linear else motion
 
 
 def grow(records):

@@ -18,6 +18,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.collision import WORLD
+from nsds.collision.frames import frame_in
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
 from nsds.model.layout import ABSENT
@@ -27,7 +28,7 @@ from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import State, inverse_matrix
 from nsds.schemes.rigid.enabled import is_unmoved
-from nsds.schemes.rigid.interactions import evaluate, frame_in, restore_angles
+from nsds.schemes.rigid.interactions import evaluate, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
 from nsds.solvers.contact.signature import EQUATION

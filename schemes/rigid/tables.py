@@ -67,8 +67,8 @@ INTERACTION = table(
 COLLISIONS = table(
     # record: number n of contacts, each of which has its two shapes, feature, normal (3), point (3), gap y, impulse (each)
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam",
-    # record: parameters of the law; margin, m
-    "e_n", "e_t", "mu", "mu_r", "margin",
+    # record: parameters of the law, of all contacts or a table over the materials of two shapes; margin, m
+    "e_n", "e_t", "mu", "mu_r", "material", "n_materials", "margin",
     # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled; work memory: hidden (s), disabled
     "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden",
     # work memory, per shape: pose (7 s), reach (s) of the broad phase, slack (2 s) of forecasts by rounding and forces
@@ -252,8 +252,9 @@ def _collisions(records, work, iwork):
             row[column] = at[field]
         for column, field in _restitution(law):
             row[column] = at.get(field, ABSENT)
-        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "margin", "group", "mask", "enabled"):
+        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "material", "margin", "group", "mask", "enabled"):
             row[column] = at.get(column, ABSENT)
+        row["n_materials"] = dtype[LAWS[law].restitution[0]].shape[0] if "material" in at else 1
         row["n_mask"] = dtype["mask"].shape[0]
         # 2. work memory: shapes, contacts found, half steps, projections
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])

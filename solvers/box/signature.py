@@ -401,10 +401,13 @@ def _merit_beside(least, problem, z, w):
 
 @tiny
 def _worth(terms, data, size):
-    """Scale of an error in a row without data, or whose data may be rounding; size: of the natural z in it, 0 where unknown."""
+    """Scale of an error in a row without data, or whose data may be rounding; size: of the natural z in it, 0 where unknown.
+
+    Where z have terms that are larger than such data, the row is one without.
+    """
     if size <= 0.0:
         return terms
-    return min(size, terms) if data == 0.0 else max(size, terms)
+    return min(size, terms) if terms > 2.0 * data else max(size, terms)
 
 
 _SECOND_LOOK = float64(types.boolean, float64, float64, PROBLEM, _floats, _floats)

@@ -20,7 +20,7 @@ _CHUNKS = 16  # parts that the contacts of one colour are handed out in
 
 
 class Sweep(NamedTuple):
-    """What sweeps over the contacts of one problem use beside it."""
+    """Options and scratch of sweeps over the contacts of one problem."""
 
     d: int  # components of a contact
     local: int  # how a contact is solved
@@ -31,7 +31,7 @@ class Sweep(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What the looks at the residual need between sweeps."""
+    """Progress that looks at the residual keep between sweeps."""
 
     limit: int  # sweeps
     small: float  # squared sum of changes that suggests convergence

@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """What sweeps over contacts use beside these."""
+    """Options and scratch of sweeps over contacts."""
 
     d: int  # components of a contact
     local: int  # how a contact is solved
