@@ -3,11 +3,10 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numba import float64, int64, typeof, void
+from numba import float64, int64, types, void
 from numpy.typing import NDArray
 
-from nsds._jit import by_reference, caller, each, kernel, made, on_demand, parallel, specialised, stack, threaded, tiny, view
+from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import PROBLEM, begin_progress, cone_of, diagonal_block, has_stalled, judge, keep_better, problem_of
@@ -20,7 +19,6 @@ _STILL = 1e-3  # change of a contact, relative to its share of what counts as sm
 _CHUNKS = 16  # parts that the contacts of one colour are handed out in
 
 
-@by_reference
 class Sweep(NamedTuple):
     """Options and scratch of sweeps over the contacts of one problem."""
 
@@ -30,9 +28,6 @@ class Sweep(NamedTuple):
     order: NDArray  # (n,): the contacts, one after the other, or colour by colour
     change: NDArray  # (n,), out: squares of ``trace(W_cc) ||change of r_c||``
     work: NDArray  # scratch of one contact, or of one in each chunk
-
-
-sweep_of = made(Sweep)
 
 
 class Search(NamedTuple):
@@ -111,8 +106,7 @@ def _templates(d):
 
 
 _floats, _integers = float64[::1], int64[::1]
-_NO_INTEGERS, _NO_FLOATS = np.zeros(0, np.int64), np.zeros(0)
-_SWEEP = void(_integers, typeof(Sweep(0, 0, _NO_INTEGERS, _NO_INTEGERS, _NO_FLOATS, _NO_FLOATS)), PROBLEM, _floats)
+_SWEEP = void(_integers, types.NamedTuple((int64, int64, _integers, _integers, _floats, _floats), Sweep), PROBLEM, _floats)
 _call_sweep = caller(_SWEEP)
 _sweep_2, _sweep_colours_2 = _templates(2)
 _sweep_3, _sweep_colours_3 = _templates(3)
@@ -201,7 +195,7 @@ def nsgs(problem, options, r, u, info, work, iwork):
     room = 10 + one.SCRATCH
     change, best = view(work, room, n), view(work, room + n, n * d)
     diagonal, order, asleep = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n)
-    s = sweep_of((d, local, diagonal, order, change, view(work, 0, room)))
+    s = Sweep(d, local, diagonal, order, change, view(work, 0, room))
     for c in range(n):
         diagonal[c], order[c], asleep[c] = diagonal_block(problem.row, problem.column, c), c, 0
     if judge(MAX_ITER, 0, problem, options, r, u, info) == CONVERGED:
@@ -239,7 +233,7 @@ def nsgs_parallel(problem, options, r, u, info, work, iwork):
     d = q.size // max(n, 1)
     change, best = view(work, chunks, n), view(work, chunks + n, n * d)
     diagonal, order, begin = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n + 1)
-    s = sweep_of((d, int(options.local), diagonal, order, change, view(work, 0, chunks)))
+    s = Sweep(d, int(options.local), diagonal, order, change, view(work, 0, chunks))
     n_colours = colours.paint(problem.row, problem.column, order, begin, view(iwork, 3 * n + 1, n), view(iwork, 4 * n + 1, n + 1))
     for c in range(n):
         diagonal[c] = diagonal_block(problem.row, problem.column, c)
