@@ -5,6 +5,9 @@ triangle itself acts, so that a body that slides over the joint of two triangles
 """
 
 import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.features import FLAT, PART, edge_of, facing, ridge
@@ -120,13 +123,34 @@ def _with_room(listed, count, small, found):
     return count
 
 
+class Search(NamedTuple):
+    """Geometry and buffers with which the contacts of all triangles are found."""
+
+    geometry: NDArray
+    margin: float
+    small: float  # length of the smaller shape
+    is_strict: bool
+    skipped: NDArray  # (1,)
+    listed: NDArray  # contacts so far
+
+
+class Triangle(NamedTuple):
+    """A placed triangle of a mesh."""
+
+    mesh: NDArray
+    number: int
+    placed: NDArray
+
+
 @kernel
-def _of_triangle(is_strict, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count):
+def _of_triangle(search, a, one, middle, count):
     """Adds the contacts of a convex shape with a placed triangle of a mesh; returns their number.
 
-    is_strict: skip an overlap that a neighbouring triangle resolves sooner, unless across an edge; else these count, too.
-    Out: skipped[0], 1 where one was skipped.
+    search.is_strict: skip an overlap that a neighbouring triangle resolves sooner, unless across an edge; else these count, too.
+    Out: search.skipped[0], 1 where one was skipped.
     """
+    geometry, margin, small, is_strict, skipped, listed = search
+    mesh, t, face = one
     n, point, turned, d = stack(3), stack(3), stack(3), stack(3)
     of_a, of_b, begin, normal = stack(PART), stack(PART), count, view(face, NORMAL, 3)
     # 1. distance along the normal of the triangle, cheap, then the closest points
@@ -197,11 +221,12 @@ def with_mesh(a, mesh, geometry, margin, found):
     skipped[0] = 0.0
     # 2. strict pass; if it skipped contacts and found none, a second pass that takes them
     for turn in range(2):
+        search = Search(geometry, margin, small, turn == 0, skipped, listed)
         begin_near(waiting)
         t = next_near(mesh, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while t >= 0:
             place_triangle(mesh, geometry, t, face)
-            count = _of_triangle(turn == 0, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count)
+            count = _of_triangle(search, a, Triangle(mesh, t, face), middle, count)
             count = _with_room(listed, count, small, found)
             t = next_near(mesh, geometry, low, high, waiting)
     return thinned(listed, count, small, found)
@@ -235,6 +260,7 @@ def of_meshes(a, b, geometry, margin, found):
     skipped[0] = 0.0
     # 2. strict pass over all near pairs, then a second one as in `with_mesh`; each triangle of the first searches the tree of the second
     for turn in range(2):
+        search = Search(geometry, margin, small, turn == 0, skipped, listed)
         begin_near(waiting)
         s = next_near(a, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while s >= 0:
@@ -244,7 +270,7 @@ def of_meshes(a, b, geometry, margin, found):
             t = next_near(b, geometry, low_b, high_b, waiting_b)
             while t >= 0:
                 place_triangle(b, geometry, t, other)
-                count = _of_triangles(turn == 0, skipped, a, b, one, other, s, t, geometry, margin, small, listed, count)
+                count = _of_triangles(search, Triangle(a, s, one), Triangle(b, t, other), count)
                 count = _with_room(listed, count, small, found)
                 t = next_near(b, geometry, low_b, high_b, waiting_b)
             s = next_near(a, geometry, low, high, waiting)
@@ -252,8 +278,10 @@ def of_meshes(a, b, geometry, margin, found):
 
 
 @kernel
-def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, small, listed, count):
-    """Adds the contacts of triangle s of mesh a with triangle t of mesh b, both placed; returns their number. is_strict: as above."""
+def _of_triangles(search, first, second, count):
+    """Adds the contacts of triangles of two meshes; returns their number."""
+    (a, s, one), (b, t, other) = first, second
+    geometry, margin, small, is_strict, skipped, listed = search
     n, point, x, turned = stack(3), stack(3), stack(3), stack(3)
     normal, looks, begin = view(one, NORMAL, 3), view(other, NORMAL, 3), count
     # 1. cheap tests: separation along both normals, and whether they face each other
@@ -264,7 +292,7 @@ def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, 
     if is_far or dot(normal, looks) > _ACROSS:
         return count
     # 2. direction of separation
-    gap, way = _leave(a, b, one, other, geometry, s, t, margin, small, n, point)
+    gap, way = _leave(search, first, second, n, point)
     if gap > margin:
         return count
     # 3. which triangle is the face: one whose normal that is, or else an edge or vertex of a convex part of the surface
@@ -305,11 +333,13 @@ def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, 
 
 
 @kernel
-def _leave(a, b, one, other, geometry, s, t, margin, small, n, point):
+def _leave(search, first, second, n, point):
     """(Signed distance of two triangles, triangle along whose normal they separate): the least overlap, or that of a neighbour.
 
     Out: n (3,), point (3,) of the first.
     """
+    (a, s, one), (b, t, other) = first, second
+    geometry, margin, small, _, _, _ = search
     # 1. triangles apart, with a normal in front of both
     m, x, best, way = stack(3), stack(3), -math.inf, _OF_SECOND
     gap = closest(one, other, geometry, view(other, NORMAL, 3), True, margin, small, n, point)
