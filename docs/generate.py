@@ -12,9 +12,10 @@ import nsds
 from nsds.examples import EXAMPLES
 from nsds.status import ADVICE
 
-# What is shown of an example that is long: a shorter run, or a smaller model.
+# What is shown of an example that is long, a shorter run or a smaller model; of one that is coarse, a finer model.
 _SHORTER = {
     "cam_bifurcation": ({"members": 41}, {"t_end": 6.5}),
+    "membrane_obstacle": ({"n": 59}, {}),
     "rotating_drum": ({}, {"t_end": 0.3}),
     "third_order_stop": ({}, {"t_end": 2.0}),
 }

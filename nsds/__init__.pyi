@@ -125,6 +125,7 @@ __all__ = [
     "sweep",
     "system",
     "to_pandas",
+    "to_vtkhdf",
     "to_xarray",
     "type1_relation",
     "type2_relation",
@@ -176,6 +177,7 @@ def collisions(
     law: dict[str, Any],
     *,
     world: dict[str, Any] | Sequence[Any] = ...,
+    materials: dict[str, Any] | Sequence[Any] | None = ...,
     pairs: Sequence[Any] | None = ...,
     margin: float = ...,
     capacity: int | None = ...,
@@ -681,6 +683,16 @@ def sweep(
 ) -> np.ndarray: ...
 def system(*, t: float = ..., gravity: ArrayLike | None = ..., **parts: Any) -> np.ndarray: ...
 def to_pandas(trajectory: np.ndarray) -> Any: ...
+def to_vtkhdf(
+    system: np.ndarray | dict[str, Any],
+    trajectory: np.ndarray,
+    path: str | PathLike[str],
+    *,
+    contacts: str | PathLike[str] | None = ...,
+    shapes: dict[str, Any] | None = ...,
+    extent: float | None = ...,
+    overwrite: bool = ...,
+) -> Any: ...
 def to_xarray(trajectory: np.ndarray) -> Any: ...
 def type1_relation(
     h: Callable[..., Any],

@@ -75,6 +75,16 @@ def test_what_travels_has_names():
     assert not {names(path) for path, node in kernels() if has_numbered_option(node)}
 
 
+# Functions of the package with more positional arguments than so many: values stand for what travels together. These may only become fewer.
+WITH_MORE_ARGUMENTS = {8: 146, 12: 10}
+
+
+@pytest.mark.parametrize("many", WITH_MORE_ARGUMENTS)
+def test_what_travels_together_is_one_argument(many):
+    functions = [node for path in SOURCES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    assert sum(len(node.args.posonlyargs) + len(node.args.args) > many for node in functions) <= WITH_MORE_ARGUMENTS[many]
+
+
 def test_every_folder_of_the_package_is_installed():
     listed = set(
         re.findall(r'"(nsds[\w.]*)"', re.search(r"packages = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL).group(1))

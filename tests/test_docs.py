@@ -13,6 +13,7 @@ import matplotlib as mpl
 import pytest
 
 import nsds
+from nsds._docstrings import with_sections
 from nsds.status import ADVICE
 from tests import stubs
 from tests.paths import ROOT
@@ -86,6 +87,36 @@ def test_types_are_those_of_the_docstrings(path, text):
     typed = [ast.unparse(argument.annotation) != "Any" for node in functions for argument in [*node.args.args, *node.args.kwonlyargs]]
     assert sum(typed) >= 0.9 * len(typed)
     assert (ROOT / "nsds" / "py.typed").exists()
+
+
+def test_shared_sections_are_where_they_belong():
+    """In the order of numpydoc, and only where a docstring does not have its own."""
+
+    @with_sections(Parameters="b : int\n    Last.", Returns="int", Raises="ValueError\n    Shared.")
+    def one(a, b):
+        """Head.
+
+        Parameters
+        ----------
+        a : int
+            First.
+
+        Raises
+        ------
+        TypeError
+            Own.
+
+        Examples
+        --------
+        >>> 1
+        1
+        """
+
+    sections = inspect.getdoc(one).split("\n\n")
+    assert [section.partition("\n")[0] for section in sections] == ["Head.", "Parameters", "Returns", "Raises", "Examples"]
+    assert sections[1].endswith("a : int\n    First.\nb : int\n    Last.")
+    assert "Shared" not in sections[3]
+    assert with_sections(Parameters="b : int\n    Other.")(one).__doc__.count("b : int") == 1
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)

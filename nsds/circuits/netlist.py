@@ -32,13 +32,14 @@ _TABLE = re.compile(
 )
 _PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
 _OUTPUT = (".print", ".plot", ".probe", ".save", ".backanno", ".title")  # lines about output only
-_MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh")}
+_MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh"), "CSW": ("ron", "roff", "it", "ih")}
+_MODEL_OF = {"D": "D", "S": "SW", "W": "CSW"}
 _WAVES = ("DC", "SIN", "PULSE", "PWL")
 _REFUSED = {
     "B": "behavioural sources", "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
-    "T": "lines", "U": "lines", "W": "switches controlled by a current", "Z": "transistors",
+    "T": "lines", "U": "lines", "Z": "transistors",
 }  # fmt: skip
-_N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "E": 4, "G": 4, "F": 2, "H": 2, "K": 0}
+_N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "W": 2, "E": 4, "G": 4, "F": 2, "H": 2, "K": 0}
 
 
 class Wave(NamedTuple):
@@ -67,8 +68,9 @@ class Wave(NamedTuple):
 class Element(NamedTuple):
     """An element. kind: its letter, or "OP" for an op-amp with rails.
 
-    value: of R, C, L, K, the gain of E, G, F, H; a `Wave` of V and I; of D and S the parameters of the model; of OP the corners of its
-    table. of: names of the inductors of K, or of the source whose current controls F and H. start: initial voltage or current, or None.
+    value: of R, C, L, K, the gain of E, G, F, H; a `Wave` of V and I; of D, S, W the parameters of the model, and "on"; of OP the corners
+    of its table. of: names of the inductors of K, or of the source whose current controls F, H and W. start: initial voltage or current, or
+    None.
     """
 
     name: str
@@ -195,6 +197,8 @@ def _wrong(number, text, why):
 
 def _require_used(parameters, lines):
     """Refuses a parameter that no line names."""
+    if not parameters:
+        return
     named = {word for _, text in lines for word in re.findall(r"\w+", text.lower())}
     for name in parameters:
         if name.lower() not in named:
@@ -261,8 +265,10 @@ def _note_model(number, text, scope):
     negative = [name for name in ("ron", "roff", "vrev", "vfwd") if numbers.get(name, 0) < 0]
     if negative or numbers.get("roff", math.inf) <= numbers.get("ron", 0):
         raise _wrong(number, text, f"{negative[0]} must not be negative" if negative else "Roff must be above Ron")
-    if numbers.get("vh", 0) != 0:
-        raise _wrong(number, text, "a switch with hysteresis, Vh, is not supported")
+    hysteresis = next((name for name in ("vh", "ih") if numbers.get(name, 0) < 0), None)
+    if hysteresis:
+        name = hysteresis.capitalize()
+        raise _wrong(number, text, f"a negative {name} stands for a smooth transition in one program, for early switching in another")
     scope.models[words[1].lower()] = (kind, numbers)
 
 
@@ -358,8 +364,9 @@ def _made(number, text, scope):
         raise _wrong(number, text, f"expected {n_nodes} nodes and more")
     nodes, rest = tuple(_node(word, scope) for word in words[1 : n_nodes + 1]), words[n_nodes + 1 :]
     # 3. devices with a model, sources with a wave, couplings
-    if kind in "DS":
-        return [Element(name, kind, nodes, _model_of(number, text, rest, kind, scope))]
+    if kind in _MODEL_OF:
+        of, rest = ((scope.prefix + rest[0],), rest[1:]) if kind == "W" else ((), rest)
+        return [Element(name, kind, nodes, _model_of(number, text, rest, kind, scope), of)]
     if kind in "VI":
         return [Element(name, kind, nodes, _wave(number, text, " ".join(rest), scope))]
     if kind == "K":
@@ -383,14 +390,16 @@ def _made(number, text, scope):
 
 
 def _model_of(number, text, rest, kind, scope):
-    """Parameters of the model of a diode or switch."""
-    wanted = {"D": "D", "S": "SW"}[kind]
+    """Parameters of the model of a diode or switch, of a switch "on", too: whether its line ends with ON."""
+    wanted, start = _MODEL_OF[kind], rest[1].lower() if kind != "D" and len(rest) == 2 else ""
+    if start in ("on", "off"):
+        rest = rest[:1]
     if len(rest) != 1:
         raise _wrong(number, text, f"expected the name of a model alone, got '{' '.join(rest)}'")
     found, numbers = scope.models.get(rest[0].lower(), (None, None))
     if found != wanted:
         raise _wrong(number, text, f"there is no .model {rest[0]} {wanted}")
-    return numbers
+    return numbers if kind == "D" else numbers | {"on": Fraction(start == "on")}
 
 
 def _unfolded(number, text, words, scope):

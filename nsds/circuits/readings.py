@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.circuits.record import AMPLIFIER, NONE, ZENER
-from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, driven_rows, next_wave, wave
+from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, driven_rows, is_closed, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
 from nsds.model.records import model_of, stored_sparse
 from nsds.model.system_kinds import NAMES
@@ -358,7 +358,7 @@ class Readings:
             return None
         sides = np.broadcast_to(is_left, times.shape)
         s = int(z[SWITCH_AT]) + switch * (SWITCH_HEAD + int(z[0]))
-        return np.array([control(t, left, s, z) > 0.0 for t, left in zip(times.tolist(), sides.tolist(), strict=True)])
+        return np.array([is_closed(t, left, s, z) for t, left in zip(times.tolist(), sides.tolist(), strict=True)])
 
     def _place(self, what, name):
         if not isinstance(name, str) and not (what == "node" and isinstance(name, int)):

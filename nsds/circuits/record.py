@@ -58,12 +58,13 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
     Notes
     -----
     Read are R, C, L (``IC=``), K (1 allowed), V and I (DC, SIN, PULSE, PWL), E, G, F, H (linear), E with a TABLE of two corners (op-amp
-    with rails), D with ``.model D(Ron Roff Vfwd Vrev)``, S with ``.model SW(Ron Roff Vt)``, ``.subckt`` and X, ``.param``, ``.ic`` and
-    ``.tran ... UIC``.
+    with rails), D with ``.model D(Ron Roff Vfwd Vrev)``, S with ``.model SW(Ron Roff Vt Vh)``, W with ``.model CSW(Ron Roff It Ih)``,
+    ``.subckt`` and X, ``.param``, ``.ic`` and ``.tran ... UIC``.
     ``Ron`` is 0 and ``Roff`` infinite unless given, and steps of a PULSE with tr = tf = 0 are steps. Controls of switches must be sums of
-    sources. Numbers have the factors of SPICE, T G Meg k m mil u n p f, with µ for u, in any case and before any unit: 1M is 1e-3. 4k7 is
-    4.7k. Currents flow through an element from its first node to its second. A diode beside a switch, without a drop, is one device
-    with it.
+    sources; with ``Vh`` they close above Vt + Vh, open below Vt - Vh, and keep their state in between, at the start that of ON or OFF (the
+    default) at the end of the line. Numbers have the factors of SPICE, T G Meg k m mil u n p f, with µ for u, in any case and before any
+    unit: 1M is 1e-3. 4k7 is 4.7k. Currents flow through an element from its first node to its second. A diode beside a switch, without a
+    drop, is one device with it.
 
     Capacitors and inductors in loops and cut sets, also through devices and op-amps, need no resistors. Without ``IC=`` they start without
     charge and flux, and where sources are in the loop (cut set) share what these move through all of them at the start. The states of
@@ -240,20 +241,29 @@ class _Rows:
                 )
 
     def switches(self):
-        """Numbers of each switch: row, threshold, bounds when closed, constant and weights of its control."""
+        """Numbers of each switch: row, threshold, bounds when closed, constant, hysteresis, start, and weights of its control."""
         result = []
         for name in self.switch_names:
-            threshold, nodes = self.equations.controls[name]
-            one, other = (self.equations.voltages[node] for node in nodes)
-            row = {key: one.get(key, 0) - other.get(key, 0) for key in one | other}
-            row = {key: c for key, c in row.items() if c}
+            model, row = self.equations.controls[name]
             if any(key[0] not in ("u", "one") for key in row):
                 others = ", ".join(str(key[1]) for key in row if key[0] not in ("u", "one"))
                 raise ValueError(f"{_OWNER}: the control of switch '{name}' must be a sum of sources, but it depends on {others}")
             _, _, U, _, constant = self.matrices([row], 1)
             at, lower, upper = self.closed[name]
-            result.append(np.array([at, float(threshold), lower, upper, constant[0], *U[0]]))
+            threshold, hysteresis = (float(model.get(f"v{what}", model.get(f"i{what}", 0))) for what in "th")
+            if hysteresis > 0.0:
+                self._require_one_wave(name, U[0])
+            result.append(np.array([at, threshold, lower, upper, constant[0], hysteresis, float(model["on"]), *U[0]]))
         return result
+
+    def _require_one_wave(self, name, weights):
+        """Refuses controls of a switch with hysteresis whose last value beyond it cannot be told from the time alone."""
+        acting = [self.waves[j] for j in np.flatnonzero(weights)]
+        if len(acting) > 1 or any(wave.kind == "SIN" and wave.numbers[4] != 0 for wave in acting):
+            raise ValueError(
+                f"{_OWNER}: the control of switch '{name}', which has hysteresis, must be one source beside constant ones: pulses, "
+                "straight pieces, or a sine without damping, and without a phase where it has a delay"
+            )
 
     def names(self, n, integrals, switches, t_end):
         """Part of a record with the maps from its states to voltages and currents."""

@@ -1,9 +1,11 @@
 """Sources and switches of circuits as functions of time, for kernels; records store their numbers in z.
 
-z begins with a head: number of sources k, rows m, switches, and where in z waves, constants (m), weights of u (m, k) and of its rate
-(m, k), bounds of lambda (2, m) and switches begin. A wave is its kind, how many numbers follow, and these: one of the parts
+z begins with a head: number of sources k, rows m, switches, where in z waves, constants (m), weights of u (m, k) and of its rate
+(m, k), bounds of lambda (2, m) and switches begin, and the times before and after t between which a rate is the mean one, 0 but in steps
+of a scheme that evaluates rows once a step (see `set_window`). A wave is its kind, how many numbers follow, and these: one of the parts
 of a `nsds.circuits.netlist.Wave`: its kind, the count of its numbers, and these.
-A switch is its row, the threshold, the bounds of lambda when closed, a constant of its control and the weights of u (k).
+A switch is its row, the threshold, the bounds of lambda when closed, a constant of its control, its hysteresis, whether it is closed at the
+start, and the weights of u (k) in its control: with hysteresis of one source, as what its control was last tells whether it is closed.
 """
 
 import math
@@ -14,11 +16,11 @@ from nsds._jit import kernel, tiny
 from nsds.maths.times import ROUNDED
 from nsds.model.fields import LARGEST
 
-HEAD = 9
-K, M, SWITCHES, WAVES, CONSTANTS, WEIGHTS, RATES, BOUNDS, SWITCH = range(HEAD)
+HEAD = 11
+K, M, SWITCHES, WAVES, CONSTANTS, WEIGHTS, RATES, BOUNDS, SWITCH, BEFORE, AFTER = range(HEAD)
 SIN, PIECES = 0.0, 1.0
 KINDS = {"SIN": SIN, "PIECES": PIECES}
-SWITCH_HEAD = 5
+SWITCH_HEAD = 7
 
 
 @tiny
@@ -76,12 +78,15 @@ def next_wave(at, z):
 
 @kernel
 def driven_rows(t, z, out):
-    """Constants and sources at t, before a step there: ``out = constants + weights u + rates u'``."""
+    """Constants and sources at t, before a step there: ``out = constants + weights u + rates u'``, of rates the mean over the window."""
     k, at = int(z[K]), int(z[WAVES])
+    begin, end = max(t - z[BEFORE], 0.0), t + z[AFTER]
     for i in range(out.size):
         out[i] = z[int(z[CONSTANTS]) + i]
     for j in range(k):
         u, rate = wave(t, True, at, z)
+        if begin < end and z[BEFORE] + z[AFTER] > 0.0:
+            rate = (wave(end, True, at, z)[0] - wave(begin, True, at, z)[0]) / (end - begin)
         for i in range(out.size):
             out[i] += z[int(z[WEIGHTS]) + i * k + j] * u + z[int(z[RATES]) + i * k + j] * rate
         at = next_wave(at, z)
@@ -98,6 +103,55 @@ def control(t, is_left, s, z):
     return value
 
 
+@kernel
+def is_closed(t, is_left, s, z):
+    """Whether the switch at z[s] is closed: its control is above the threshold, or was by its hysteresis, and not below by it since."""
+    value, hysteresis = control(t, is_left, s, z), z[s + 5]
+    if hysteresis == 0.0 or abs(value) > hysteresis:
+        return value > 0.0
+    # the source that acts, and the last value of the control beyond its hysteresis
+    at, last = int(z[WAVES]), 0.0
+    for j in range(int(z[K])):
+        if z[s + SWITCH_HEAD + j] != 0.0:
+            weight, rest = z[s + SWITCH_HEAD + j], z[s + 4] - z[s + 1]
+            if z[at] == SIN:
+                last = _last_of_sine(t, weight, rest, hysteresis, at, z)
+            else:
+                last = _last_of_pieces(t, is_left, weight, rest, hysteresis, at, z)
+        at = next_wave(at, z)
+    return last > 0.0 or (last == 0.0 and z[s + 6] > 0.0)
+
+
+@kernel
+def _last_of_pieces(t, is_left, weight, rest, hysteresis, at, z):
+    """Last value of ``rest + weight u`` before t that is larger than hysteresis, of straight pieces: at one of their ends; 0: none."""
+    count, period = (int(z[at + 1]) - 2) // 2, z[at + 3]
+    last, _ = piece(t, is_left, at, z)
+    is_repeated = period < np.inf and t - z[at + 2] >= period
+    for k in range(last + 1 + (count if is_repeated else 0)):
+        value = rest + weight * z[at + 5 + 2 * ((last - k) % count)]
+        if abs(value) > hysteresis:
+            return value
+    value = rest + weight * z[at + 5]  # before the delay
+    return value if abs(value) > hysteresis else 0.0
+
+
+@kernel
+def _last_of_sine(t, weight, rest, hysteresis, at, z):
+    """Last value of ``rest + weight u`` before t that is larger than hysteresis, of a sine: at an extremum, or at its start; 0: none."""
+    omega, phase = 2.0 * math.pi * z[at + 4], math.radians(z[at + 7])
+    angle = omega * (t - z[at + 5]) + phase
+    rest += weight * z[at + 2]
+    half = math.floor(angle / math.pi - 0.5)  # the extremum before, in half turns
+    for k in range(2):
+        if (half - k + 0.5) * math.pi >= phase:
+            value = rest + weight * z[at + 3] * (1.0 if (half - k) % 2.0 == 0.0 else -1.0)
+            if abs(value) > hysteresis:
+                return value
+    value = rest + weight * z[at + 3] * math.sin(phase)
+    return value if abs(value) > hysteresis else 0.0
+
+
 @tiny
 def bound(value):
     """A bound, which may be infinite; z is finite."""
@@ -112,7 +166,7 @@ def driven_bounds(t, z, out):
         out[0, i], out[1, i] = bound(z[int(z[BOUNDS]) + i]), bound(z[int(z[BOUNDS]) + m + i])
     for a in range(int(z[SWITCHES])):
         s = int(z[SWITCH]) + a * size
-        if control(t, True, s, z) > 0.0:
+        if is_closed(t, True, s, z):
             out[0, int(z[s])], out[1, int(z[s])] = bound(z[s + 2]), bound(z[s + 3])
 
 
@@ -134,10 +188,24 @@ def edges_of(z, t, t_end, fast, most):
         at = next_wave(at, z)
 
 
-def acts_by_rate(source, z):
-    """Whether a row depends on the rate of a source."""
-    k = int(z[K])
-    return bool(z[int(z[RATES]) :][: int(z[M]) * k].reshape(-1, k)[:, source].any())
+def _by_rate(z):
+    """Whether some row depends on the rate of each source."""
+    m, k = int(z[M]), int(z[K])
+    return z[int(z[RATES]) :][: m * k].reshape(m, k).any(axis=0)
+
+
+def rates_at_once(z):
+    """Whether some row depends on the rate of each source at a time, and not on its mean over a step."""
+    return _by_rate(z) & (z[BEFORE] + z[AFTER] == 0.0)
+
+
+def set_window(z, before, after):
+    """Times before and after t between which rates in rows of members (members, n) are mean ones; none where no row depends on a rate.
+
+    Rows that a step evaluates once then move the charge that a source asks for over the step, however short its edges.
+    """
+    for member in z:
+        member[[BEFORE, AFTER]] = (before, after) if _by_rate(member).any() else 0.0
 
 
 def packed(waves, constants, weights, rates, bounds=None, switches=()):
@@ -146,7 +214,7 @@ def packed(waves, constants, weights, rates, bounds=None, switches=()):
     parts = [np.concatenate([np.zeros(0), *parts]), constants, weights.reshape(-1), rates.reshape(-1),
              np.zeros(0) if bounds is None else bounds.reshape(-1), np.concatenate([np.zeros(0), *switches])]  # fmt: skip
     starts = HEAD + np.cumsum([0, *(part.size for part in parts[:-1])])
-    head = np.concatenate([[len(waves), constants.size, len(switches)], starts])
+    head = np.concatenate([[len(waves), constants.size, len(switches)], starts, np.zeros(2)])
     return np.clip(np.concatenate([head, *parts]), -LARGEST, LARGEST)
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from nsds import _checks
-from nsds.pictures.axes import figure, legend_beside, own_or_new
+from nsds.pictures.axes import figure, legend_beside, on_axes, own_or_new
 from nsds.pictures.diagrams import basin_map, bifurcation_curve, branch, diagram, multipliers
 from nsds.pictures.scenes import animate, animate_plane, scene, snapshots
 from nsds.results.trajectories import is_mechanical, require_rows
@@ -83,6 +83,7 @@ def values(trajectory, name):
     return columns if index is None else columns[:, [int(index)]]
 
 
+@on_axes
 def time_series(trajectory, *names, ax=None):
     """Draw named columns of one trajectory against time.
 
@@ -96,10 +97,6 @@ def time_series(trajectory, *names, ax=None):
         it, they begin with the next.
     ax : matplotlib axes, optional
         New ones by default. Given ones keep what they have; the time axis is named where it has numbers.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -141,6 +138,7 @@ def time_series(trajectory, *names, ax=None):
     return ax
 
 
+@on_axes
 def phase_plane(trajectory, part, coordinate=0, *, other=None, after=-np.inf, ax=None):
     """Draw velocity against coordinate of one degree of freedom, or one state of a first-order system against another.
 
@@ -159,12 +157,6 @@ def phase_plane(trajectory, part, coordinate=0, *, other=None, after=-np.inf, ax
         counted through all of them.
     after : float
         Draw only rows with t >= after, to leave out a transient.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -273,6 +265,7 @@ def impact_points(trajectory, part, contact, *, after=-np.inf):
     return result
 
 
+@on_axes
 def map_points(points, coordinate=0, *, ax=None):
     """Draw points of a stroboscopic or impact map: velocity against coordinate.
 
@@ -282,12 +275,6 @@ def map_points(points, coordinate=0, *, ax=None):
         From `stroboscopic_points` or `impact_points`.
     coordinate : int
         Which coordinate.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -307,6 +294,7 @@ def map_points(points, coordinate=0, *, ax=None):
     return ax
 
 
+@on_axes
 def bifurcation(parameter, points, *, ax=None):
     """Draw a bifurcation diagram: for each value of a parameter all its points.
 
@@ -316,12 +304,6 @@ def bifurcation(parameter, points, *, ax=None):
         Values of the parameter.
     points : sequence of array_like, one for each member
         For instance one coordinate of `stroboscopic_points`.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -375,6 +357,7 @@ def performance_ratios(profile, measure="time"):
     return spent / np.where(best < np.inf, best, np.nan)
 
 
+@on_axes
 def performance_profile(profile, measure="time", *, ax=None):
     """Draws for each method the fraction of problems solved within a factor of the best method (Dolan, Moré 2002).
 
@@ -384,12 +367,6 @@ def performance_profile(profile, measure="time", *, ax=None):
         From `nsds.solvers.profile` or `nsds.solvers.profile_contacts`; problems that no method solved are left out.
     measure : str
         See `performance_ratios`.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

@@ -18,6 +18,9 @@ from nsds.results.trajectories import of_system, require_rows
 from nsds.status import JUMP, is_event
 
 WORKS = ("forces", "internal", "damping", "joints", "contact", "switching")
+# Steps of differences, of the largest coordinate; ratio of those compared. Gaps of two slopes: none agree; only rounding makes them grow.
+_LONGEST, _SHORTEST, _SHORTER = 2.0**-5, 2.0**-37, 2.0**-4
+_FAR, _CLEAR, _TINY = 2.0**-10, 2.0**-20, 1e-300
 _OF_JOINTS = ("joint", "newton_euler_relation", "scleronomous", "lagrangian_linear_relation")
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
 
@@ -354,16 +357,34 @@ def generalised(part, relation, t, q, lam):
 
 
 def _difference(part, relation, t, q, lam):
-    """dh/dq (rows, m, n) by the central differences of the schemes."""
+    """dh/dq (rows, m, n) by central differences, in each row of the step that agrees best with the next shorter one.
+
+    Steps are parts of 1 and of the largest coordinate, and shorter ones where that is small: units do not count.
+    """
     H = np.empty((*lam.shape, q.shape[1]))
     for j in range(q.shape[1]):
-        step = CENTRAL_STEP * np.maximum(1.0, abs(q[:, j]))
-        before, after = q.copy(), q.copy()
-        before[:, j] -= step
-        after[:, j] += step
-        difference = [along(part, relation, "h", lam.shape[1:], t, at, lam) for at in (before, after)]
-        H[:, :, j] = (difference[1] - difference[0]) / (2 * step)[:, None]
+        largest = abs(q[:, j]).max() or 1.0
+        step, least, is_open = _LONGEST * max(1.0, largest), np.full(lam.shape, _FAR), np.ones(lam.shape, bool)
+        H[:, :, j] = _slope(part, relation, t, q, lam, j, CENTRAL_STEP * max(1.0, largest))  # where none agrees, as noise of 0
+        now = _slope(part, relation, t, q, lam, j, step)
+        while step > _SHORTEST * largest and is_open.any():
+            step *= _SHORTER
+            shorter = _slope(part, relation, t, q, lam, j, step)
+            gap = abs(shorter - now) / np.maximum(np.maximum(abs(shorter), abs(now)), _TINY)
+            is_open &= ~((gap > 2.0 * least) & (least < _CLEAR))  # from there on rounding grows
+            better = is_open & (gap < least)
+            H[better, j], least[better] = shorter[better], gap[better]
+            now = shorter
     return H
+
+
+def _slope(part, relation, t, q, lam, j, step):
+    """Central difference (rows, m) of h by the coordinate j."""
+    before, after = q.copy(), q.copy()
+    before[:, j] -= step
+    after[:, j] += step
+    values = [along(part, relation, "h", lam.shape[1:], t, at, lam) for at in (before, after)]
+    return (values[1] - values[0]) / (after[:, j] - before[:, j])[:, None]
 
 
 def along(part, kind, field, shape, t, x, lam):

@@ -22,7 +22,7 @@ from nsds.circuits.waveforms import (
     WEIGHTS,
     K,
     bound,
-    control,
+    is_closed,
     next_wave,
     wave,
 )  # fmt: skip
@@ -140,7 +140,7 @@ def _next_corner(t, z):
 
 @kernel
 def _next_crossing(t, until, z):
-    """First time in (t, until) at which the control of a switch crosses its threshold, else until.
+    """First time in (t, until) at which a switch opens or closes, as its control crosses its threshold, else until.
 
     Between corners controls are linear, or contain sines: then they are sampled, and at most two crossings within a 64th of the period of
     the fastest are missed.
@@ -168,14 +168,14 @@ def _next_crossing(t, until, z):
         low = t
         for k in range(pieces):
             high = t + span * (k + 1) / pieces
-            before, after = control(low, False, s, z) > 0.0, control(high, True, s, z) > 0.0
+            before, after = is_closed(low, False, s, z), is_closed(high, True, s, z)
             if k == 0:
-                before = control(t + 1e-6 * (high - t), False, s, z) > 0.0
+                before = is_closed(t + 1e-6 * (high - t), False, s, z)
             if before != after:
                 left, right = low, high
                 for _ in range(_HALVINGS):
                     middle = 0.5 * (left + right)
-                    if (control(middle, False, s, z) > 0.0) == before:
+                    if is_closed(middle, False, s, z) == before:
                         left = middle
                     else:
                         right = middle
@@ -196,6 +196,6 @@ def drive(t, p, relations, memory):
     for a in range(int(z[SWITCHES])):
         s = int(z[SWITCH]) + a * (SWITCH_HEAD + int(z[K]))
         i = int(z[s])
-        is_closed = control(middle, False, s, z) > 0.0
-        work[p.bounds_lower + i] = bound(z[s + 2]) if is_closed else work[p.open_lower + i]
-        work[p.bounds_upper + i] = bound(z[s + 3]) if is_closed else work[p.open_upper + i]
+        closed = is_closed(middle, False, s, z)
+        work[p.bounds_lower + i] = bound(z[s + 2]) if closed else work[p.open_lower + i]
+        work[p.bounds_upper + i] = bound(z[s + 3]) if closed else work[p.open_upper + i]

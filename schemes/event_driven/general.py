@@ -47,7 +47,7 @@ from nsds.schemes.event_driven.general_tables import Options, Tables, are_plain,
 from nsds.schemes.event_driven.linear_modes import HELD, LOWER, UPPER
 from nsds.schemes.event_driven.tables import numbers_of
 from nsds.schemes.first_order import newton
-from nsds.schemes.first_order.functions import blame, evaluate_bounds  # noqa: F401
+from nsds.schemes.first_order.functions import AT_ONCE, blame, evaluate_bounds, set_windows  # noqa: F401
 from nsds.schemes.first_order.newton import collect_input, invert_groups
 from nsds.schemes.sides import clamped, open_window
 from nsds.status import (
@@ -75,7 +75,7 @@ _NEAR_IT = 1e-11  # relative to the largest w so far: when events follow each ot
 _SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of finite differences, and of the time: after an event, when equal bounds may differ
 _SMALLEST = 5e-324  # y of a row of a circuit at a bound whose y is 0
 _REST = 1e-3  # relative to the rate of w at an accumulation: smaller values at its limit are zero
-_EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
+_FAST = "an explicit flow follows the fastest part of a circuit, as an amplifier of large gain; flow='auto' moves circuits exactly"
 
 
 def prepare(records, layout, options, h, method, work, iwork):
@@ -89,7 +89,8 @@ def prepare(records, layout, options, h, method, work, iwork):
     if is_driven and are_circuits(records):
         raise ValueError(f"{_OWNER}: a circuit with driven switches moves exactly; use flow='auto' or flow='exact', and hybrid as it is")
     # 2. Newton form, then the motion behind it in the same work memory
-    prepared = newton.prepare(records, layout, newton.Options(1.0, **_EXPLICIT), method, work, iwork)
+    set_windows(records, AT_ONCE, AT_ONCE)
+    prepared = newton.prepare(records, layout, newton.Options(1.0), method, work, iwork)
     form = prepared.tables
     is_stiff = options["flow"].item() == b"radau"
     flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, is_stiff, method, work, iwork)
@@ -113,6 +114,8 @@ def prepare(records, layout, options, h, method, work, iwork):
 
 def cause_of(records, prepared, m, status):
     """Reason for a failure of member m, as text; empty if the status says all."""
+    if status == STEP_COLLAPSED and are_circuits(records):
+        return f"{advice(status)}: {_FAST}"
     if status != TOO_MANY_EVENTS or not prepared.layout.relation_names:
         return ""
     c = prepared.tables.newton.constraints[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]

@@ -22,7 +22,7 @@ from nsds import _checks
 from nsds._jit import inlined, kernel
 from nsds.model.layout import ABSENT, table
 from nsds.model.records import STEP
-from nsds.schemes.first_order.functions import blame  # noqa: F401
+from nsds.schemes.first_order.functions import AT_ONCE, blame, set_windows  # noqa: F401
 from nsds.schemes.first_order.relative_degree import ZERO, degrees, inverse_masses, operators
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
@@ -77,6 +77,7 @@ def prepare(records, mem, options, h, method):
     owner, work, iwork = "higher_order_sweeping", Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, evaluated=False)
     _require_complementarity(owner, records, layout)
+    set_windows(records, AT_ONCE, AT_ONCE)
     constants, c = work.array(), layout.constraints
     members = [_matrices(owner, records[m : m + 1], layout, constants[m], h) for m in range(records.size)]
     if len({member.degree for member in members}) > 1:

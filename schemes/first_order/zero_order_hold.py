@@ -9,6 +9,7 @@ import numpy as np
 
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes.first_order import linear
+from nsds.schemes.first_order.functions import set_windows
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.memory import Allocator, require_affordable
@@ -20,6 +21,7 @@ def prepare(records, mem, options, h, method):
     layout = layout_of(records, work, evaluated=False)
     if not is_constant(records):
         raise ValueError("zero_order_hold: A and the relations must be linear and constant in time; use nsds.euler_moreau")
+    set_windows(records, (h, 0.0), (h, 0.0))
     inverses = [_integral(records[name], part, name, h) for name, part in zip(layout.part_names, layout.parts, strict=True)]
     return linear.prepare(records, layout, inverses, linear.Options(h, 1.0, 0.0, 1.0, 1.0), method, work, iwork)
 

@@ -218,16 +218,19 @@ def _number_active(constraints, p, iwork):
 def project(t, s, calls, options, memory):
     """Move the positions until no constraint is violated; values and operators of the relations are evaluated at the new positions.
 
+    Of systems smaller than 1 the tolerance is relative to the terms of y, as long as violations fall so far.
     Returns (status, whether anything moved).
     """
     work, iwork = memory.work, memory.iwork
     form, parts, elements, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.entries
-    p, tol = s.plan[0], options.constraint_tol
+    p, tol, before = s.plan[0], options.constraint_tol, np.inf
     for done in range(int(options.max_rounds) + 1):
         # 1. active constraints, and the largest violation
         n, worst, length = _choose(options, s.constraints, entries, p, memory)
-        if worst <= max(tol, ULPS * length):
+        is_last = done == int(options.max_rounds) or worst > 0.5 * before
+        if worst <= max(tol * min(length, 1.0), ULPS * length) or (is_last and worst <= tol):
             return CONVERGED, done > 0
+        before = worst
         # 2. Delassus matrix with the metric at this position
         extract_pattern(p, n, form.W_row, form.W_column, iwork)
         transpose_pattern(p, n, iwork)
@@ -235,7 +238,7 @@ def project(t, s, calls, options, memory):
         chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
         evaluate_masses(1.0, parts, elements, form.plan[0], calls.functions, memory)
         invert_metrics(elements, parts, s.metrics, p, memory)
-        assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
+        assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, (row, column, transpose), 1.0, 0,
                        work, iwork)  # fmt: skip
         # 3. in units of the largest violation, so that tolerances of solvers apply
         for a in range(n):

@@ -31,23 +31,14 @@ def moreau_jean_direct_projection(
     theta, gamma, q_star, newton_tol, newton_max_iter
         See `nsds.moreau_jean`.
     constraint_tol : float
-        Gaps are brought above minus this, bilateral y within it.
+        Gaps are brought above minus this, bilateral y within it; where the terms of y are all smaller than 1, within that part of them if
+        projections reach it.
     max_rounds : int
         Projections of a step, each linearised at the last; the step fails if a constraint is still violated after them.
     contacts : "all" or "active"
         Which contacts are projected: all, or those of the velocity problem, which lets a body stay below 0 for one step before an impact.
     metric : "mass" or "identity"
         Norm in which positions move least; of rigid bodies "identity" is that of x and the unit quaternion (eqs 13.7 and 13.12).
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
 
     Notes
     -----
@@ -81,16 +72,6 @@ def moreau_jean_combined_projection(
         See `nsds.moreau_jean`.
     constraint_tol, max_rounds, metric
         See `nsds.moreau_jean_direct_projection`.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from nsds._jit import kernel, tiny
 from nsds.model.functions import Watch, watch
 from nsds.model.layout import state_fields, table
 from nsds.model.records import RESIDUAL, STEP, T0, T, copied, lines_of, memory
-from nsds.model.system_kinds import COLLISIONS, CONTROL, RELATIONS, SYSTEMS
+from nsds.model.system_kinds import COLLISIONS, CONTROL, NAMES, RELATIONS, SYSTEMS
 from nsds.model.validation import bounds_of_words, runnable
 from nsds.schemes import table as schemes
 from nsds.schemes.run import sampled_control
@@ -23,9 +23,10 @@ from nsds.status import CAPACITY, NOT_COMPUTED
 SHORTEST = 2.0**-300  # s: least step, so that its square and the inverse of that are finite, also times states
 MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 LAST = 2**62  # the number of the last step, from which the remaining ones are counted back
-# Ranges [first, end) of entries of a record, and their kind: as they were when the run was prepared, or numbers or integers within bounds.
+# Ranges [first, end) of entries of a record, and their kind: as they were when the run was prepared, or numbers or integers within bounds,
+# or what the preparation has set.
 STRETCH = table("first", "end", "kind")
-SAME, NUMBERS, WHOLE = range(3)
+SAME, NUMBERS, WHOLE, SET = range(4)
 _STANDS_STILL = 2  # in place of the flag that the scheme has started
 _FREE = ("p", "u", "z", "fext", "mext", "b")  # of systems, besides their state: written, or read in each step at their place in a record
 
@@ -94,8 +95,10 @@ def admission(dtype, model):
     low, high = np.zeros(dtype.itemsize // 8), np.zeros(dtype.itemsize // 8)
     whole_low, whole_high, kind = low.view(np.int64), high.view(np.int64), np.full(low.size, SAME)
     kind[RESIDUAL], whole_low[RESIDUAL], whole_high[RESIDUAL] = WHOLE, np.iinfo(np.int64).min, np.iinfo(np.int64).max  # of any bits
-    # 2. fields that may change, with their bounds
-    changing = _changing(dtype, model)
+    # 2. fields that may change, with their bounds; of rates of sources in a circuit, windows of the scheme
+    from nsds.circuits.waveforms import AFTER, BEFORE  # which few programs need
+
+    changing, is_circuit = _changing(dtype, model), NAMES in (kind for _, kind, *_ in lines_of(model))
     for name, (start, count, stride, fields) in bounds_of_words(dtype, model).items():
         for each in fields:
             if name and each.field not in changing.get(name, ()):
@@ -104,6 +107,8 @@ def admission(dtype, model):
             kind[words] = NUMBERS if each.kind == "f" else WHOLE
             for bounds, bound in ((low, each.low), (high, each.high)):
                 (bounds if each.kind == "f" else bounds.view(np.int64))[words] = bound
+            if is_circuit and each.field == "z":
+                kind[words[:, [BEFORE, AFTER]]] = SET
     # 3. consecutive entries of one kind are one range
     ends = np.append(np.flatnonzero(np.diff(kind)) + 1, kind.size)
     stretches = np.zeros(ends.size, STRETCH)
@@ -160,7 +165,7 @@ def _take_state(may, new, inew, mem, imem):
             for i in range(s.first, s.end):
                 is_good &= may.low[i] <= new[i] and new[i] <= may.high[i]
                 imem[i] = inew[i]
-        else:
+        elif s.kind == WHOLE:
             for i in range(s.first, s.end):
                 is_good &= may.whole_low[i] <= inew[i] and inew[i] <= may.whole_high[i]
                 imem[i] = inew[i]

@@ -85,9 +85,9 @@ def warn_of_hand_overs(rows):
 def warn_of_edges(records, h, t_end):
     """Warn of sources of a circuit with edges inside steps of h, which act as at the start of the step: by the error of their pulses.
 
-    What follows an edge by its rate, capacitors without a resistor, is lost where the rate is that at the end of a step.
+    What follows an edge by its rate, capacitors without a resistor, is lost where the rate is that at the end of a step, and no mean.
     """
-    from nsds.circuits.waveforms import acts_by_rate, edges_of  # which few programs need
+    from nsds.circuits.waveforms import edges_of, rates_at_once  # which few programs need
 
     # 1. each pulse against its length in whole steps; edges whose rate is not seen
     worst, t, unseen = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0]), np.inf
@@ -100,7 +100,7 @@ def warn_of_edges(records, h, t_end):
             off = abs(taken - pulses) / pulses
             k = off.argmax() if off.size else 0
             worst = (off[k], pulses[k], taken[k]) if off.size and off[k] > worst[0] else worst
-            if edges.size and any(acts_by_rate(source, each) for each in rows):
+            if edges.size and any(rates_at_once(each)[source] for each in rows):
                 unseen = min(unseen, edges[0])
     # 2. duty ratios, and charges
     if worst[1] > 0.0:
@@ -113,7 +113,7 @@ def warn_of_edges(records, h, t_end):
     if unseen < np.inf:
         warnings.warn(
             f"steps of {h:g} s do not see how fast a source changes at its edge at t = {unseen:.6g}, which is shorter, and capacitors or "
-            "inductors follow it without a resistor: their charges or fluxes will be wrong; take steps shorter than the edge, "
+            "inductors follow it without a resistor: their charges or fluxes will be wrong; take theta=1, steps shorter than the edge, "
             "nsds.event_driven, or a resistor in the loop",
             RuntimeWarning, stacklevel=4,
         )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
-from nsds.solvers.box.signature import N_INFO, Problem, judge, multiply, solve_repeatedly
+from nsds.solvers.box.signature import N_INFO, OF_DATA, Problem, judge, multiply, solve_repeatedly
 from nsds.solvers.faces.frame import Request, name_of
 from nsds.solvers.results import judged
 from nsds.solvers.workspaces import DOUBTFUL, REFUSED, UNCERTAIN, Workspace, Workspaces, key_of, left_at_interrupts, work_of
@@ -321,6 +321,7 @@ def _without_solution(owner, P, c, parts, edges):
     if there are a point and a direction d of the polyhedron with ``P d = 0``, ``c^T d < 0``. Both are sought as those nearest to 0.
     """
     n, size = c.size, abs(c).max(initial=0.0)
+    parts = _without_rounding(P, c, parts)
     nearest = _nearest(owner, n, parts, edges)
     if nearest != CONVERGED or size == 0.0:
         return INFEASIBLE if nearest == INFEASIBLE else STALLED
@@ -332,6 +333,14 @@ def _without_solution(owner, P, c, parts, edges):
     ahead = [*((G, np.zeros(g.size)) for G, g in parts), (level, np.r_[np.zeros(level.shape[0] - 1), -1.0])]
     falls = _nearest(owner, n, ahead, [np.concatenate(both) for both in zip(sides, (-free, free), strict=True)])
     return UNBOUNDED if falls == CONVERGED else STALLED
+
+
+def _without_rounding(P, c, parts):
+    """Constraints with 0 for what is rounding beside the z that the objective asks for, one by one: the search for a point knows none."""
+    own = P.diagonal()
+    told = (own > 0.0) & (c != 0.0)
+    size = np.where(told, abs(c) / np.where(told, own, 1.0), 0.0)
+    return [(G, np.where(abs(g) <= OF_DATA * (abs(G) @ size), 0.0, g)) for G, g in parts]
 
 
 def _nearest(owner, n, parts, edges):

@@ -12,10 +12,10 @@ from nsds.solvers.faces.box import ConstrainedSolution, Solution
 from nsds.solvers.faces.frame import Request, name_of
 from nsds.solvers.nonlinear import auto, sparse
 from nsds.solvers.nonlinear.functions import Function
-from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem
+from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem, differentiate, evaluate
 from nsds.solvers.results import judged
 from nsds.solvers.workspaces import left_at_interrupts, work_of
-from nsds.status import MAX_ITER, NON_FINITE, SINGULAR, STALLED
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
 _ADVICE = {
     MAX_ITER: ("iteration limit reached: raise max_iter, loosen tol, or take another first guess or method", ()),
@@ -25,6 +25,10 @@ _ADVICE = {
 }
 
 _NO_CONES = np.zeros(0, np.int64)
+_LEFT = 1e-9  # of F at the start, at a solution
+_SMALL, _LEAST = 2.0**-8, 2.0**-44  # units of unknowns that are not 1; such as may be rounding of 1
+_ROUNDS, _REPEATS = 3, 60  # of units that are tried; in search of them
+_SHORTER, _NEAR = 2.0**-20, 2.0  # while a Jacobian by differences is not finite; in powers of two, where the search ends
 
 
 @results.readable(lambda self: _ADVICE)
@@ -264,7 +268,7 @@ def solve_soclcp(M, q, cones, mu=1.0, z0=None, method="auto", tol=1e-10, max_ite
     data = np.concatenate([q / scale, (M / np.outer(scale, scale)).ravel()])
     bounds = np.full(q.size, -np.inf), np.full(q.size, np.inf)
     functions = np.array([address(CALLBACK, _affine), address(CALLBACK, _matrix)], np.uintp)
-    problem = Problem(functions, data, np.zeros(0), np.zeros(0), *bounds, sizes)
+    problem = Problem(functions, data, np.zeros(0), np.zeros(0), *bounds, sizes, np.ones(q.size), np.zeros(q.size))
     s = _run(Request("solve_soclcp", "soclcp", method, tol, max_iter, {}, z0 * scale, on_failure), problem)
     z = s.z / scale
     return judged(s._replace(z=z, w=M @ z + q), on_failure)
@@ -325,10 +329,13 @@ def _solved(request, F, jac, parameters, pattern, feasible):
     # 2. solve
     addresses = np.array([function.address for function in functions] + [0] * (2 - len(functions)), np.uintp)
     request = request._replace(guess=np.concatenate([start, np.zeros(g.size)]))
+    units = np.ones(z0.size)
     if pattern is None:
-        s = _run(request, Problem(addresses, p, np.ascontiguousarray(G).reshape(-1), g, *bounds, cones))
+        s = _in_any_units(
+            _run, request, Problem(addresses, p, np.ascontiguousarray(G).reshape(-1), g, *bounds, cones, units, np.zeros(z0.size))
+        )
     else:
-        s = _run_sparse(request, sparse.Problem(tuple(addresses), p, indptr, indices, G, g, *bounds))
+        s = _in_any_units(_run_sparse, request, sparse.Problem(tuple(addresses), p, indptr, indices, G, g, *bounds, units))
     # 3. an error of a user's function comes before the result
     for function in functions:
         if function.error is not None:
@@ -356,6 +363,92 @@ def _pattern(owner, pattern, jac, cones, n):
     if indices.size and not 0 <= indices.min() <= indices.max() < n:
         raise ValueError(f"{owner}: indices of pattern must be from 0 to {n - 1}, got {indices.min()} to {indices.max()}")
     return indptr, indices
+
+
+def _in_any_units(run, request, problem):
+    """`NonlinearSolution` by a method, also where unknowns are small: then they are counted in units that F asks for at the start.
+
+    Methods measure unknowns by 1 and more, so that all of F may be nothing beside its Jacobian where solutions are 10^-9.
+    """
+    n, start, units = problem.units.size, request.guess.copy(), problem.units
+    s = run(request, problem)
+    has_cones, is_cut_off = isinstance(problem, Problem) and problem.cones.size, s.status != CONVERGED and request.max_iter is not None
+    if has_cones or is_cut_off:
+        return s
+    initial, n_iter = abs(_values(problem, start)), s.n_iter
+    for _ in range(_ROUNDS):
+        # 1. solved where F has lost what it had at the start, or has the signs that are asked for
+        if s.status == CONVERGED and (_error(problem, s.z, s.w) <= _LEFT * initial).all():
+            break
+        # 2. else in natural units, as long as they are other ones
+        found = _natural_units(problem, start, s.z if np.isfinite(s.z).all() else start, initial)
+        if (found == units).all():
+            break
+        units, guess = found, s.z if s.status == CONVERGED else start
+        scale = np.concatenate([units, np.ones(start.size - n)])
+        s = run(request._replace(guess=guess / scale), _in_units(problem, units))
+        s = s._replace(z=np.clip(scale * s.z, problem.lower, problem.upper), n_iter=s.n_iter + n_iter)
+        n_iter = s.n_iter
+    return s
+
+
+def _in_units(problem, units):
+    """The problem with other units of its unknowns but multipliers."""
+    scale = np.concatenate([units, np.ones(problem.lower.size - units.size)])
+    return problem._replace(units=units, lower=problem.lower / scale, upper=problem.upper / scale)
+
+
+def _error(problem, z, F):
+    """The part of F with a sign that does not go with the place of z."""
+    return np.maximum(np.where(z < problem.upper, -F, 0.0), np.where(z > problem.lower, F, 0.0))
+
+
+def _values(problem, z):
+    """F of all unknowns."""
+    if isinstance(problem, sparse.Problem):
+        return sparse.evaluate(problem, z)
+    F = np.zeros(z.size)
+    evaluate(problem, z, F)
+    return F
+
+
+def _sizes_of_slopes(problem, z):
+    """Magnitudes of the Jacobian by z alone, in compressed rows."""
+    from scipy.sparse import csr_array
+
+    if isinstance(problem, sparse.Problem):
+        return abs(sparse.differentiate(problem, z)).tocsr()
+    J = np.zeros(z.size**2)
+    differentiate(problem, z, J, np.zeros(z.size**2 + 2 * z.size))
+    return csr_array(abs(J.reshape(z.size, -1)))
+
+
+def _natural_units(problem, start, z, worth):
+    """Units of the unknowns: powers of two near the least z_j that carries alone what a row is worth, or its own size; 1 if that is more.
+
+    So it is where that may be rounding of 1, and the start is 0. By differences the Jacobian at z is only known in such units, which are
+    found by repetition; worth: of the rows, ``abs(F)`` at the start.
+    """
+    n, units = problem.units.size, np.ones(problem.units.size)
+    size = np.maximum(abs(start[:n]), abs(z[:n]))
+    for _ in range(_REPEATS):
+        scale = np.concatenate([units, np.ones(z.size - n)])
+        with np.errstate(all="ignore"):
+            J = _sizes_of_slopes(_in_units(problem, units), z / scale)
+        found = units * _SHORTER
+        if np.isfinite(J.data).all():
+            asked = np.full(z.size, np.inf)
+            rows = np.repeat(np.arange(z.size), np.diff(J.indptr))
+            told = (worth[rows] != 0.0) & (J.data != 0.0)
+            np.minimum.at(asked, J.indices[told], worth[rows[told]] / J.data[told])
+            found = np.where(np.isfinite(asked[:n]), units * asked[:n], 1.0)
+        found = np.maximum(found, size)
+        found = np.where(found <= _SMALL, found, 1.0)
+        is_known = (abs(np.log2(found / units)) <= _NEAR).all()
+        units = 2.0 ** np.round(0.5 * np.log2(found * units))  # half the way, as slopes of powers alternate
+        if is_known:
+            break
+    return np.where((size == 0.0) & (units < _LEAST), 1.0, units)
 
 
 def _run_sparse(request, problem):

@@ -28,6 +28,8 @@ from numba import float64, types
 from nsds._jit import caller, kernel, tiny, view
 from nsds.status import CONVERGED, NON_FINITE
 
+__all__ = ["N_INFO", "Options", "Problem", "judge"]
+
 N_INFO = 3
 _vector = float64[::1]
 CALLBACK = types.void(_vector, _vector, _vector)  # of users' functions: z, parameters, out
@@ -37,7 +39,10 @@ _CENTRAL, _ONE_SIDED = 2.0**-17, 2.0**-26  # steps of differences, relative to 1
 
 
 class Problem(NamedTuple):
-    """A problem: addresses of F and its Jacobian (0: by differences), their parameters, inequalities, bounds, sizes of cones."""
+    """A problem: addresses of F and its Jacobian (0: by differences), their parameters, inequalities, bounds, sizes of cones.
+
+    Unknowns, and their bounds, are counted in units, powers of two; F and its Jacobian are called at a point in the user's.
+    """
 
     functions: np.ndarray
     parameters: np.ndarray
@@ -46,6 +51,8 @@ class Problem(NamedTuple):
     lower: np.ndarray
     upper: np.ndarray
     cones: np.ndarray  # they cover all unknowns; none: a box
+    units: np.ndarray  # of the unknowns but multipliers
+    point: np.ndarray  # these unknowns in the user's units: work
 
 
 class Options(NamedTuple):
@@ -60,17 +67,24 @@ def evaluate(p, z, F):
     """F(z) of all unknowns. Returns False where it is NaN or infinite."""
     m = p.g.size
     n = z.size - m
-    call_function(p.functions[0], (view(z, 0, n), p.parameters, view(F, 0, n)))
+    _set_point(p, z)
+    call_function(p.functions[0], (p.point, p.parameters, view(F, 0, n)))
     for i in range(m):
         s = -p.g[i]
         for j in range(n):
-            s += p.G[i * n + j] * z[j]
+            s += p.G[i * n + j] * p.point[j]
             F[j] -= p.G[i * n + j] * z[n + i]
         F[n + i] = s
     zero = 0.0
     for i in range(z.size):
         zero += 0.0 * F[i]
     return zero == 0.0
+
+
+@tiny
+def _set_point(p, z):
+    for i in range(p.point.size):
+        p.point[i] = p.units[i] * z[i]
 
 
 @kernel
@@ -86,17 +100,18 @@ def differentiate(p, z, J, spare):
     for i in range(m):
         for j in range(n):
             J[j * N + n + i] = -p.G[i * n + j]
-            J[(n + i) * N + j] = p.G[i * n + j]
-    point, own = view(z, 0, n), view(spare, 0, n * n)
+            J[(n + i) * N + j] = p.G[i * n + j] * p.units[j]
+    own = view(spare, 0, n * n)
     if p.functions[1] != 0:
-        call_function(p.functions[1], (point, p.parameters, own))
+        _set_point(p, z)
+        call_function(p.functions[1], (p.point, p.parameters, own))
         for i in range(n):
             for j in range(n):
-                J[i * N + j] = own[i * n + j]
+                J[i * N + j] = own[i * n + j] * p.units[j]
         return
     ahead, behind = view(spare, n * n, n), view(spare, n * n + n, n)
     for j in range(n):
-        _difference(p, point, j, ahead, behind)
+        _difference(p, view(z, 0, n), j, ahead, behind)
         for i in range(n):
             J[i * N + j] = ahead[i]
 
@@ -123,7 +138,8 @@ def _difference(p, z, j, ahead, behind):
 def _at(p, z, j, value, out):
     """F with another z_j, which stays in z. Returns whether it is finite."""
     z[j] = value
-    call_function(p.functions[0], (z, p.parameters, out))
+    _set_point(p, z)
+    call_function(p.functions[0], (p.point, p.parameters, out))
     zero = 0.0
     for i in range(out.size):
         zero += 0.0 * out[i]

@@ -34,7 +34,8 @@ _AT_KINK = 1.0 - np.sqrt(0.5)  # as in `nsds.solvers.nonlinear.newton`
 class Problem(NamedTuple):
     """Addresses of F and of the function that writes the values of its Jacobian, their parameters, its pattern, and K.
 
-    rows, of a sparse matrix, and g: inequalities and equations, whose multipliers are unknowns behind z, with bounds of their own.
+    rows, of a sparse matrix, and g: inequalities and equations, whose multipliers are unknowns behind z, with bounds of their own. units:
+    as in `nsds.solvers.nonlinear.signature.Problem`.
     """
 
     functions: tuple
@@ -45,6 +46,7 @@ class Problem(NamedTuple):
     g: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    units: np.ndarray
 
 
 @kernel
@@ -56,7 +58,7 @@ def call(function, z, p, out):
 def evaluate(p, z):
     """F(z) of all unknowns."""
     n = z.size - p.g.size
-    F, inner = np.zeros(n), np.ascontiguousarray(z[:n])
+    F, inner = np.zeros(n), p.units * z[:n]
     call(p.functions[0], inner, p.parameters, F)
     return np.concatenate([F - p.rows.T @ z[n:], p.rows @ inner - p.g]) if p.g.size else F
 
@@ -66,9 +68,9 @@ def differentiate(p, z):
     from scipy.sparse import block_array, csr_array
 
     n, values = z.size - p.g.size, np.zeros(p.indices.size)
-    call(p.functions[1], np.ascontiguousarray(z[:n]), p.parameters, values)
-    J = csr_array((values, p.indices, p.indptr), shape=(n, n))
-    return block_array([[J, -p.rows.T], [p.rows, None]], format="csr") if p.g.size else J
+    call(p.functions[1], p.units * z[:n], p.parameters, values)
+    J = csr_array((values * p.units[p.indices], p.indices, p.indptr), shape=(n, n))
+    return block_array([[J, -p.rows.T], [p.rows * p.units, None]], format="csr") if p.g.size else J
 
 
 def residual(p, z, F, J):

@@ -8,8 +8,10 @@ import nsds
 SCHEMES = {
     "event_driven": nsds.event_driven(),
     "d1_minus_linear": nsds.d1_minus_linear(),
-    "generalised_alpha": nsds.generalised_alpha(constraint_tol=1e-16),  # in the unit of y
+    "generalised_alpha": nsds.generalised_alpha(),
     "moreau_jean": nsds.moreau_jean(),
+    "direct projection": nsds.moreau_jean_direct_projection(),
+    "combined projection": nsds.moreau_jean_combined_projection(),
 }
 TURN = 2 * np.pi
 
@@ -76,3 +78,56 @@ def test_what_is_driven_moves_late_as_at_its_start(scheme):
     np.testing.assert_allclose(wanted[:, 1], 20 * np.pi * np.cos(20 * np.pi * t), atol=1e-6)
     for begin in (100.0, 1e4):
         np.testing.assert_allclose(run(begin)[0], wanted, atol=1e-8 * begin)
+
+
+def pull(t, q, v, z, out):
+    out[0] = 4.0 * z[0] * np.sin(q[0] / z[0])
+
+
+def rate(t, x, z, out):
+    out[0] = z[0] * (np.sin(5.0 * t) - np.tanh(3.0 * x[0] / z[0]))
+
+
+def bouncing(unit, scheme):
+    """Positions, in units, of a mass on a spring by a function, without its derivative, over a floor."""
+    system = nsds.system(
+        mass=nsds.lagrangian(mass=[1.0], fint=pull, q=[unit], v=[0.0], z=[unit]),
+        floor=nsds.interaction(nsds.lagrangian_linear_relation([[1.0]]), nsds.newton_impact(0.5), on="mass"),
+    )
+    return nsds.simulate(system, t_end=1.5, h=0.03, scheme=scheme)["mass"]["q"] / unit
+
+
+def switched(unit, scheme):
+    """States, in units, of a plant by a function with a relay."""
+    system = nsds.system(
+        plant=nsds.first_order(rate, x=[unit], z=[unit]),
+        relay=nsds.interaction(nsds.first_order_linear_relation([[1.0]], [[1.0]]), nsds.relay(-0.3 * unit, 0.3 * unit), on="plant"),
+    )
+    rows = nsds.simulate(system, t_end=1.5, h=0.03, scheme=scheme)
+    return rows["plant"]["x"][rows["status"] == 0] / unit
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e9])
+def test_functions_without_derivatives_scale_in_all_families(unit):
+    for run, schemes in (
+        (bouncing, (nsds.moreau_jean(), nsds.generalised_alpha(), nsds.schatzman_paoli())),
+        (switched, (nsds.euler_moreau(), nsds.event_driven(), nsds.event_driven(flow="radau"))),
+    ):
+        for scheme in schemes:
+            np.testing.assert_allclose(run(unit, scheme), run(1.0, scheme), atol=1e-8)
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-6, 1e6])
+def test_the_work_of_a_relation_without_its_derivative_has_no_units(length):
+    ledgers = []
+    for H in (None, slope):
+        system = nsds.system(
+            bead=nsds.lagrangian_linear(
+                M=np.eye(2), fext=[0.0, -length], q=[0.3 * length, length * np.cos(0.3)], v=[length, -np.sin(0.3) * length]
+            ),
+            wire=nsds.interaction(nsds.scleronomous(wire, H, m=1, z=[length]), nsds.dry_friction(0.5 * length), on="bead"),
+        )
+        rows = nsds.simulate(system, t_end=1.0, h=0.05)
+        ledgers.append(nsds.energy(system, rows)["contact"] / length**2)
+    assert abs(ledgers[1]).max() > 1e-4
+    np.testing.assert_allclose(ledgers[0], ledgers[1], atol=1e-10)

@@ -140,6 +140,12 @@ def test_unknowns_that_bounds_fix_at_zero_give_no_unit_to_rows():
     assert solvers.solve_relay(M, q, lower, upper, on_failure="continue").status == status.INFEASIBLE
 
 
+def test_a_row_whose_q_is_rounding_is_judged_by_its_terms_where_these_are_larger():
+    """``-0.7 z_1 - 0.7 z_2 >= 6e-16`` is missed by all of its terms at (1, 0), whatever z_2 the row above would allow."""
+    for q in (-6e-16, -6e-20):
+        assert not claims_convergence([[1e11, 0.7], [-0.7, -0.7]], [-1e11, q], np.zeros(2), np.full(2, np.inf), [1.0, 0.0])
+
+
 def test_an_equation_that_nearly_holds_lets_other_rows_err_by_rounding_only():
     """Rows 0 and 1 contradict each other by 6e-5 of q; the third, of 6e-9 of the terms, is met to 10^-8."""
     M = 3.939335068705749e218 * np.array([[4, -2, -2, -2, -2], [-4, 2, 2, 2, 2], [-2, -1, 5, -1, 1], [-2, 2, -1, 2, 1], [-2, 1, 1, 1, 1]])
@@ -247,6 +253,14 @@ def test_programs_without_a_point_and_without_a_lowest_one_are_told_apart(argume
     s = solvers.solve_qp(**arguments, on_failure="continue")
     assert s.status == expected
     assert ("falls without end" in s.message) == (expected == status.UNBOUNDED)
+
+
+def test_constraints_that_contradict_each_other_by_rounding_beside_the_cost_have_points():
+    """``y = 2 x`` but for 1e-17, while the cost is least near 1; and it falls without end along a third unknown, or has a lowest point."""
+    rows = {"G": [[-(2.0**-13), 2.0**-14, 0.0]], "g": [2.7e-22], "A": [[-0.4, 0.2, 0.0], [-0.2, 0.1, 0.0]], "b": [-2.2e-18, -1.1e-18]}
+    for own, expected in ((0.0, status.UNBOUNDED), (1.0, status.CONVERGED)):
+        P = [[4.0, -4.0, 0.0], [-4.0, 8.0, 0.0], [0.0, 0.0, own]]
+        assert solvers.solve_qp(P, [2.26, -7.13, -1.0], lower=0.0, on_failure="continue", **rows).status == expected
 
 
 def test_no_objective_falls_without_end_where_a_point_is_wanting_by_rounding_only():

@@ -302,3 +302,58 @@ def test_bad_inputs_are_named(function, change, error, words):
 def test_bad_inputs_of_cones_are_named(change, words):
     with pytest.raises(ValueError, match=f"solve_soclcp: {words}"):
         solve_soclcp(**{"M": np.eye(2), "q": np.zeros(2), "cones": [2]} | change)
+
+
+# Units of unknowns.
+
+
+def bent(z, p, out):
+    """Increasing rows of ``z / p``, in units of 1."""
+    a, b = z[0] / p[0], z[1] / p[0]
+    out[0] = a + np.exp(b) - 2.0 + a**3
+    out[1] = b - 0.3 * a + 0.1
+
+
+def bent_slopes(z, p, out):
+    a, b = z[0] / p[0], z[1] / p[0]
+    out[0], out[1], out[2], out[3] = (1.0 + 3.0 * a**2) / p[0], np.exp(b) / p[0], -0.3 / p[0], 1.0 / p[0]
+
+
+def bent_slopes_matrix(z, p, out):
+    a, b = z[0] / p[0], z[1] / p[0]
+    out[0, 0], out[0, 1], out[1, 0], out[1, 1] = (1.0 + 3.0 * a**2) / p[0], np.exp(b) / p[0], -0.3 / p[0], 1.0 / p[0]
+
+
+def of_squares(z, p, out):
+    """The problem of Kojima and Shindo, whose slopes vanish at 0 in part; its solutions are (1, 0, 3, 0) and (sqrt(3 / 2), 0, 0, 1 / 2)."""
+    a, b, c, d = z[0] / p[0], z[1] / p[0], z[2] / p[0], z[3] / p[0]
+    out[0] = 3 * a * a + 2 * a * b + 2 * b * b + c + 3 * d - 6
+    out[1] = 2 * a * a + a + b * b + 10 * c + 2 * d - 2
+    out[2] = 3 * a * a + a * b + 2 * b * b + 2 * c + 9 * d - 9
+    out[3] = a * a + 3 * b * b + 2 * c + 3 * d - 3
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-9, 1e-6, 1e-3, 1e6])
+def test_solutions_do_not_depend_on_units_of_unknowns(unit):
+    """From 0; F of 1 is nothing beside a Jacobian of 10^12, but no solution."""
+    wanted = solvers.solve_ncp(bent, [0.0, 0.0], parameters=[1.0]).z
+    for jac, pattern in ((None, None), (bent_slopes_matrix, None), (bent_slopes, ([0, 2, 4], [0, 1, 0, 1]))):
+        s = solvers.solve_ncp(bent, [0.0, 0.0], jac, [unit], pattern=pattern)
+        np.testing.assert_allclose(s.z / unit, wanted, rtol=1e-8)
+    s = solvers.solve_vi(bent, [0.0, 0.0], -unit, 0.05 * unit, G=[[-1.0, -1.0]], g=[-0.5 * unit], parameters=[unit])
+    np.testing.assert_allclose(
+        s.z / unit, solvers.solve_vi(bent, [0.0, 0.0], -1, 0.05, [[-1.0, -1.0]], [-0.5], parameters=[1.0]).z, rtol=1e-8
+    )
+    z = solvers.solve_ncp(of_squares, np.zeros(4), parameters=[unit]).z / unit
+    assert min(abs(z - [1, 0, 3, 0]).max(), abs(z - [np.sqrt(1.5), 0, 0, 0.5]).max()) < 1e-7
+
+
+def test_a_start_at_the_solution_stays_one_although_rounding_is_left():
+    """``(1 + z) - 1.1`` at 0.1, and 0.3 - 0.1 - 0.2 in place of 0: no units can be told from these."""
+
+    def cancelling(z, out):
+        out[0], out[1] = (1.0 + z[0]) - 1.0 + 0.3 - 0.1 - 0.2, z[1] ** 3 + z[1]
+
+    s = solvers.solve_mcp(cancelling, [0.0, 0.0], -np.inf, np.inf)
+    assert s.status == 0
+    assert abs(s.z).max() < 1e-15
