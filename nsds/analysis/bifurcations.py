@@ -21,6 +21,7 @@ from nsds.analysis.paths import (
     tests_of_maps,
 )
 from nsds.analysis.sections import difference
+from nsds.results.description import result_dtype
 
 KINDS = ("fold", "period_doubling", "neimark_sacker")
 
@@ -205,7 +206,7 @@ class _Curve(Path):
 
     def table(self, points, kinds):
         """The table of points."""
-        dtype = np.dtype([*orbit_dtype(self.section.n, ("parameters", "<f8", (2,))).descr, ("kind", "U16")])
+        dtype = result_dtype([*orbit_dtype(self.section.n, ("parameters", "<f8", (2,))).descr, ("kind", "U16")])
         rows = np.zeros(len(points), dtype)
         for k, point in enumerate(points):
             filled(rows, self.section, k, *self.parts(point.u), point.returned, point.n_iter)

@@ -31,6 +31,7 @@ from nsds.analysis.paths import (
     tests_of_maps,
 )
 from nsds.analysis.sections import difference
+from nsds.results.description import result_dtype
 
 _KINK = 4.0  # steps: allowed distance of a point from its prediction beyond the border of a map
 _NEAR = 8.0  # smallest steps: distance to a corner or border within which it is the reason why a branch is lost
@@ -530,7 +531,7 @@ class _Branch(Path):
 
     def table(self, points, kinds):
         """The table of points."""
-        dtype = np.dtype([*orbit_dtype(self.section.n).descr, ("branch", "<i8"), ("kind", "U16")])
+        dtype = result_dtype([*orbit_dtype(self.section.n).descr, ("branch", "<i8"), ("kind", "U16")])
         rows = np.zeros(len(points), dtype)
         for k, point in enumerate(points):
             x, values, map_of = self.section.home(*self.parts(point.u))

@@ -10,6 +10,7 @@ from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, TIME, TOGETHER, UNTR
 from nsds.analysis.tangent_run import rows_for
 from nsds.analysis.tangent_steps import carried
 from nsds.model.validation import valid
+from nsds.results.description import result_dtype
 
 
 def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=None, blocks=16, scheme=None, h=None):
@@ -141,8 +142,8 @@ def _spectra(run, samples):
     # 1. table
     result = np.zeros(
         members,
-        [("exponents", "<f8", (k,)), ("errors", "<f8", (k,)), ("rate", "<f8"), ("sum_error", "<f8"), ("n_impacts", "<i8"),
-         ("n_events", "<i8"), ("n_together", "<i8"), ("n_untreated", "<i8"), ("time", "<f8"), ("status", "<i8")],
+        result_dtype([("exponents", "<f8", (k,)), ("errors", "<f8", (k,)), ("rate", "<f8"), ("sum_error", "<f8"), ("n_impacts", "<i8"),
+         ("n_events", "<i8"), ("n_together", "<i8"), ("n_untreated", "<i8"), ("time", "<f8"), ("status", "<i8")]),
     )  # fmt: skip
     # 2. rates of each block; exponents over all blocks, their errors from the spread of the blocks, weighted by time
     growth, time = np.array([one[0] for one in samples]), np.array([one[1] for one in samples])
@@ -163,4 +164,4 @@ def _spectra(run, samples):
     order = np.argsort(-result["exponents"], axis=1, kind="stable")
     for name in ("exponents", "errors"):
         result[name] = np.take_along_axis(result[name], order, axis=1)
-    return result.reshape(run.shape)
+    return result.reshape(run.shape)[()]

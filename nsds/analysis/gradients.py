@@ -8,6 +8,7 @@ from nsds.analysis.sensitivities import slope_of
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 from nsds.analysis.tangent_run import ROWS, refined
 from nsds.analysis.tangent_steps import carried
+from nsds.results.description import result_dtype
 
 
 def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None, h=None):
@@ -84,7 +85,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     n, k, states = run.plan.n_own, len(named), run.plan.n
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
     fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,)), ("error", ())]
-    result = np.zeros((), [(name, "<f8", shape) for name, shape in fields] + [(name, "<i8") for name in counts])
+    result = np.zeros((), result_dtype([(name, "<f8", shape) for name, shape in fields] + [(name, "<i8") for name in counts]))
     for name, _ in fields:
         result[name] = np.nan
     result["error"] = error[0]
@@ -106,7 +107,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     for name, column in (("n_impacts", IMPACTS), ("n_events", EVENTS), ("n_together", TOGETHER), ("n_untreated", UNTREATED)):
         result[name] = run.notes[0, column]
     result["status"] = run.status[0]
-    return result
+    return result[()]
 
 
 def _product(maps):

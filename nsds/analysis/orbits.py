@@ -10,6 +10,7 @@ from nsds import _checks
 from nsds.analysis.maps import section_of
 from nsds.analysis.paths import ROUNDING
 from nsds.analysis.sections import difference
+from nsds.results.description import result_dtype
 from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
@@ -23,7 +24,7 @@ _SHORT = 2.0**-17  # of a period: step of finite differences in time
 
 def orbit_dtype(n, parameter=("parameter", "<f8")):
     """Fields of a table of orbits of n states."""
-    return np.dtype(
+    return result_dtype(
         [("x", "<f8", (n,)), parameter, ("period", "<f8"), ("residual", "<f8"), ("monodromy", "<f8", (n, n)),
          ("multipliers", "<c16", (n,)), ("log_det", "<f8"), ("error", "<f8"), ("n_impacts", "<i8"), ("n_events", "<i8"), ("slowest", "<f8"),
          ("n_together", "<i8"), ("n_untreated", "<i8"), ("n_iter", "<i8"), ("status", "<i8")]

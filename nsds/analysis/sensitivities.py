@@ -7,6 +7,7 @@ from nsds.analysis.parameters import named_parameters, one_record
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 from nsds.analysis.tangent_run import refined
 from nsds.analysis.tangent_steps import carried
+from nsds.results.description import result_dtype
 
 _STEP = 2.0**-17  # finite difference of the objective, relative to 1 or the variable
 
@@ -95,7 +96,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     n, k = run.plan.n_own, len(named)
     vectors = [("x", (n,)), ("by_state", (n, n)), ("by_parameters", (n, k)), ("value", ()), ("gradient", (n + k,)), ("error", ())]
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
-    result = np.zeros(t_end.size, [(name, "<f8", shape) for name, shape in vectors] + [(name, "<i8") for name in counts])
+    result = np.zeros(t_end.size, result_dtype([(name, "<f8", shape) for name, shape in vectors] + [(name, "<i8") for name in counts]))
     result["x"], result["status"] = run.states(), run.status
     result["by_state"], result["by_parameters"] = run.columns[:, :n, :n], run.columns[:, :n, run.plan.n :]
     result["value"], result["gradient"], result["error"] = np.nan, np.nan, error
@@ -106,7 +107,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
         row["gradient"] = slope @ np.concatenate([row["by_state"], row["by_parameters"]], axis=1)
     for name, column in (("n_impacts", IMPACTS), ("n_events", EVENTS), ("n_together", TOGETHER), ("n_untreated", UNTREATED)):
         result[name] = run.notes[:, column]
-    return result.reshape(t_end.shape)
+    return result.reshape(t_end.shape)[()]
 
 
 def slope_of(objective, x, i):

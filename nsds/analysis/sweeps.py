@@ -13,6 +13,7 @@ from nsds.analysis.tangent import AT_CROSSINGS, AT_IMPACTS, AT_TIMES
 from nsds.analysis.tangent_run import Carried
 from nsds.model.function_checks import function_names
 from nsds.model.functions import functions_named, offered
+from nsds.results.description import result_dtype
 from nsds.schemes.run.jobs import Piece, finish_all, names_of, places_of, store_of
 from nsds.status import CONVERGED, NOT_COMPUTED, NOT_CROSSED
 
@@ -299,7 +300,7 @@ class _OfMap(_Runs):
 def _table(shape, n_parameters, keep, n, at_impacts):
     fields = [("parameters", "<f8", (n_parameters,)), ("t", "<f8", (keep,)), ("x", "<f8", (keep, n))]
     fields += [("x_after", "<f8", (keep, n))] if at_impacts else []
-    rows = np.zeros(shape, [*fields, ("n_points", "<i8"), ("n_periods", "<i8"), ("n_impacts", "<i8"), ("status", "<i8")])
+    rows = np.zeros(shape, result_dtype([*fields, ("n_points", "<i8"), ("n_periods", "<i8"), ("n_impacts", "<i8"), ("status", "<i8")]))
     for name, *_ in fields[1:]:
         rows[name] = math.nan
     return rows

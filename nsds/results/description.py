@@ -46,6 +46,20 @@ class Description:
         return f"<p>{html.escape(self.title)}</p><table>{table}</table>"
 
 
+class Result(np.void):
+    """A result of analysis that prints with the names of its fields, as `describe` tells it."""
+
+    def __repr__(self):
+        return repr(describe(self))
+
+    __str__ = __repr__
+
+
+def result_dtype(fields):
+    """The dtype of these fields whose records are `Result`; it equals the plain one."""
+    return np.dtype((Result, np.dtype(fields)))
+
+
 def describe(what):
     """Table of a system, a trajectory, a part, a scheme or a result: parts, laws, sizes and values.
 

@@ -254,18 +254,18 @@ def test_what_numba_cannot_compile_runs_in_python_for_single_problems():
     [
         (lambda: nsds.newton_impct, ["newton_impct", "did you mean 'newton_impact'?"]),
         (lambda: nsds.analysis.orbits_of, ["orbits_of", "did you mean 'orbit'?"]),
-        (lambda: nsds.moreau_jean(thet=0.5), ["moreau_jean", "'thet'", "did you mean 'theta'?"]),
+        (lambda: nsds.moreau_jean(theta1=0.5), ["moreau_jean", "'theta1'", "did you mean 'theta'?"]),
         (lambda: nsds.zero_order_hold(theta=0.5), ["zero_order_hold: has no options", "'theta'"]),
         (lambda: solvers.solver("lemke", max_itr=3), ["'max_itr'", "did you mean 'max_iter'?"]),
         (lambda: solvers.solve_lcp(np.eye(2), np.ones(2), method="lemk"), ["'lemk'", "did you mean 'lemke'?"]),
-        (lambda: solvers.solve_lcp(np.eye(2), np.ones(2), method="psor", wieght=1.2), ["'wieght'", "did you mean 'weight'?"]),
+        (lambda: solvers.solve_lcp(np.eye(2), np.ones(2), method="psor", weights=1.2), ["'weights'", "did you mean 'weight'?"]),
         (lambda: nsds.interaction(nsds.scleronomous(returns, m=1), nsds.newton_impact(0.5), on=3), ["on"]),
         (lambda: nsds.circuit("title\nV1 a 0 SINE(0 1 1)\nR1 a 0 1\n"), ["'SINE'", "did you mean 'SIN'?"]),
         (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, fields=["bal"]), ["'bal'", "did you mean 'ball'?"]),
-        (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, fields=["floor.lamda"]), ["'lamda'", "did you mean 'lambda'?"]),
+        (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, fields=["floor.lambd"]), ["'lambd'", "did you mean 'lambda'?"]),
         (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, on_failure="warm"), ["'warm'", "did you mean 'warn'?"]),
         (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, scheme=nsds.moreau_jean), ["scheme: expected the result of", "nsds.moreau_jean"]),
-        (lambda: nsds.plotting.values(nsds.simulate(ball(), t_end=0.1, h=0.1), "floor.lamda"), ["did you mean 'floor.lambda'?"]),
+        (lambda: nsds.plotting.values(nsds.simulate(ball(), t_end=0.1, h=0.1), "floor.lambd"), ["did you mean 'floor.lambda'?"]),
         (
             lambda: nsds.system(
                 ball=nsds.lagrangian_linear(M=[1.0], q=[0.0], v=[0.0]),

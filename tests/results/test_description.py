@@ -1,10 +1,13 @@
 """What is described is what is there, for systems of all kinds, ensembles and rows."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import nsds
 from nsds.examples import EXAMPLES
+from nsds.results.description import result_dtype
 
 
 def cells(described):
@@ -85,3 +88,19 @@ def test_parts_schemes_and_results_are_described(what, title, cell):
     assert described.title == title
     assert cell in described.rows
     assert all(name in repr(described) for name in cell)
+
+
+def test_results_of_analysis_print_their_names():
+    """A single result, and a row of a table; the dtype equals the plain one, and copies and pickles print alike."""
+    rows = np.zeros(2, result_dtype([("x", "<f8", (2,)), ("status", "<i8")]))
+    assert rows.dtype == np.dtype([("x", "<f8", (2,)), ("status", "<i8")])
+    assert str(rows[0]) == repr(pickle.loads(pickle.dumps(rows[0]))) == "result\nfield   value\nx       [0 0]\nstatus  0"
+    oscillator = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], K=[1.0], C=[0.5], q=[0.1], v=[0.0]))
+    for found in (
+        nsds.orbit(oscillator, period=1.0),
+        nsds.floquet(oscillator, period=1.0),
+        nsds.lyapunov(oscillator, period=1.0, n_periods=20),
+        nsds.sensitivity(oscillator, t_end=1.0),
+    ):
+        assert str(found).startswith("result\nfield")
+        assert all(f"\n{name} " in str(found) for name in found.dtype.names)
