@@ -17,6 +17,7 @@ release = version = nsds.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 html_theme = "furo"
 html_title = f"nsds {release}"
+html_static_path, html_css_files = ["_static"], ["pages.css"]
 exclude_patterns = ["_build", "generated/*.inc.md"]
 default_role = "py:obj"
 nb_execution_mode = "off"  # notebooks were executed by the check of notebooks, which keeps their outputs

@@ -58,11 +58,11 @@ def draw_rectifier(ax):
     t = rows["t"] * 1e3
     source = nsds.circuits.voltage(bridge, rows, "a") - nsds.circuits.voltage(bridge, rows, "b")
     current = nsds.circuits.current(bridge, rows, "D1") + nsds.circuits.current(bridge, rows, "D2")
-    ax.fill_between(t, 0.0, 12.0, where=current > 1e-9, color=_RED, alpha=0.15, lw=0.0, label="diodes conduct")
+    ax.fill_between(t, 0.0, 11.0, where=current > 1e-9, color=_RED, alpha=0.15, lw=0.0, label="diodes conduct")
     ax.plot(t, abs(source), color=_GREY, lw=0.8, label="source")
     ax.plot(t, nsds.circuits.voltage(bridge, rows, "out"), color=_BLUE, lw=1.2, label="output")
-    ax.set(xlabel="time (ms)", ylabel="voltage (V)", ylim=(0.0, 12.0), title="Ideal diodes and switches")
-    ax.legend(frameon=False, loc="lower right", fontsize=7)
+    ax.set(xlabel="time (ms)", ylabel="voltage (V)", ylim=(0.0, 13.0), title="Ideal diodes and switches")
+    ax.legend(frameon=False, loc="upper center", ncols=3, fontsize=6, columnspacing=1.0, handlelength=1.2)  # above all curves
 
 
 def main():

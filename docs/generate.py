@@ -1,6 +1,8 @@
 """Pages and pictures of the documentation that are made from the package: gallery, statuses, reference of all public names."""
 
+import html
 import inspect
+import re
 import shutil
 import sys
 
@@ -10,29 +12,22 @@ import nsds
 from nsds.examples import EXAMPLES
 from nsds.status import ADVICE
 
-# What is shown of an example that is long: a shorter run, or a smaller model.
+# What is shown of an example that is long, a shorter run or a smaller model; of one that is coarse, a finer model.
 _SHORTER = {
     "cam_bifurcation": ({"members": 41}, {"t_end": 6.5}),
+    "membrane_obstacle": ({"n": 59}, {}),
     "rotating_drum": ({}, {"t_end": 0.3}),
     "third_order_stop": ({}, {"t_end": 2.0}),
 }
 # Pages of the reference, and what is on each: a public name that is missing here is an error.
-_GROUPS = {
+_PAGES = {
     "Systems": """system lagrangian lagrangian_linear lagrangian_modal rigid_bodies planar_bodies first_order
         first_order_linear linear_complementarity_system circuit robot collisions sampled_control interaction""",
-    "Relations": """lagrangian_linear_relation scleronomous rheonomous compliant lagrangian_relation prescribed_velocity
-        newton_euler_relation contact_point first_order_linear_relation type1_relation type2_relation first_order_relation""",
-    "Laws": """newton_impact newton_impact_friction newton_impact_rolling_friction fremond_impact poisson_impact
-        poisson_impact_friction multiple_impact multiple_impact_friction complementarity mixed_complementarity equality relay
-        normal_cone dry_friction spring_damper force_law""",
-    "Schemes": """moreau_jean moreau_jean_direct_projection moreau_jean_combined_projection moreau_jean_exact schatzman_paoli
-        d1_minus_linear generalised_alpha rattle euler_moreau zero_order_hold higher_order_sweeping event_driven""",
-    "Runs": """simulate step stepper stream resume restart consistent relative_degree one_step_problems SimulationError
-        SimulationInterrupted""",
-    "Results": "describe report energy in_plane contact_intervals rays to_pandas to_xarray advice read_trajectory read_system view",
-    "Analysis": """equilibrium continue_equilibrium orbit floquet continue_orbit continue_bifurcation lyapunov sensitivity gradient sweep
-        basins iterated_map""",
+    "Runs": "simulate step stepper restart SimulationError SimulationInterrupted",
+    "Results": "describe report view advice",
 }
+_TITLES = {"io": "Files and tables"}
+GROUPS = ("relations", "laws", "schemes", "analysis", "io")  # modules whose names are names of the package, too
 
 
 def write_all(folder):
@@ -43,7 +38,9 @@ def write_all(folder):
     (out / "reference").mkdir(exist_ok=True)
     for name, text in _reference().items():
         (out / "reference" / f"{name}.md").write_text(text, encoding="utf-8")
-    (out / "gallery.md").write_text(_gallery(out / "gallery"), encoding="utf-8")
+    gallery, examples = _gallery(out / "gallery")
+    for name, text in [("gallery", gallery), *((f"gallery/{name}", text) for name, text in examples.items())]:
+        (out / f"{name}.md").write_text(text, encoding="utf-8")
     _take_notebooks(folder.parent / "notebooks", out / "notebooks")
 
 
@@ -68,11 +65,15 @@ def modules():
 
 def _reference():
     """{page: text}: a page for each group of the face, and for each of its modules."""
-    pages = {group.lower(): _page(group, "nsds", names.split()) for group, names in _GROUPS.items()}
-    left = set(nsds.__all__) - set(modules()) - {name for names in _GROUPS.values() for name in names.split()}
+    pages = {title.lower(): _page(title, "nsds", names.split()) for title, names in _PAGES.items()}
+    pages |= {
+        name: _page(_TITLES.get(name, name.capitalize()), "nsds", getattr(nsds, name).__all__, getattr(nsds, name).__doc__)
+        for name in GROUPS
+    }
+    left = {name for name in nsds.__all__ if not re.search(rf":: {name}\n", "".join(pages.values()))} - set(modules())
     if left:
-        raise ValueError(f"docs/generate.py: no group of the reference has {', '.join(sorted(left))}")
-    for module in modules():
+        raise ValueError(f"docs/generate.py: no page of the reference has {', '.join(sorted(left))}")
+    for module in set(modules()) - set(GROUPS):
         value = getattr(nsds, module)
         pages[f"nsds.{module}"] = _page(f"nsds.{module}", f"nsds.{module}", public_names(value), inspect.getdoc(value))
     return pages
@@ -91,23 +92,36 @@ def _page(title, module, names, text=""):
 
 
 def _gallery(folder):
-    """The page of all examples; pictures that are there already are kept."""
+    """The page of all examples, thumbnails, with a page of each, {name: text}; pictures that are there already are kept."""
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     run_one = "Run one with `python -m nsds run NAME --plot picture.png`; `python -m nsds run NAME --help` says what its options mean."
-    lines = ["# Gallery", "", "All examples of the package, from short runs.", run_one, ""]
+    lines = [
+        "# Gallery",
+        "",
+        "All examples of the package, from short runs; each leads to its program.",
+        run_one,
+        "",
+        '<div class="gallery">',
+    ]
+    pages = {}
     for name, example in EXAMPLES.items():
         path = folder / f"{name}.png"
+        size, run = _SHORTER.get(name, ({}, {}))
         if not path.exists():
-            size, run = _SHORTER.get(name, ({}, {}))
             system = example.build(**size)
             figure = example.draw(system, nsds.simulate(system, progress=False, **(example.run | run)))
             figure.savefig(path, dpi=72)
             plt.close("all")
         text = inspect.getdoc(example.build).splitlines()[0].split(": x = ")[0]
-        lines += [f"## {name}", "", text, "", f"![{name}](gallery/{path.name})", "", f"`nsds.examples.{name}`", ""]
-    return "\n".join(lines)
+        said = re.sub("``(.*?)``", r"<code>\1</code>", html.escape(text))
+        card = f'<a href="gallery/{name}.html"><img src="../_images/{name}.png" alt="{name}"><b>{name}</b><span>{said}</span></a>'
+        lines.append(card)
+        source = inspect.getsource(sys.modules[example.build.__module__])
+        pages[name] = f"# {name}\n\n{text}\n\n![{name}]({name}.png)\n\n```python\n{source}```\n"
+    hidden = ["</div>", "", "```{toctree}", ":hidden:", "", *(f"gallery/{name}" for name in EXAMPLES), "```", ""]
+    return "\n".join([*lines, *hidden]), pages
 
 
 def _take_notebooks(source, target):

@@ -33,7 +33,7 @@ if importlib.util.find_spec("nsds.solvers") is None:  # it lies beside this fold
     _root = __path__[0].rpartition("nsds")[0] or "."
     raise ImportError(f"{__file__} is the source of nsds: pip install -e {_root}, or, if nsds is installed, start Python in another folder")
 
-from nsds import solvers
+from nsds import _checks, analysis, io, laws, relations, schemes, solvers, status
 from nsds.maths import rotations
 from nsds.model import joints, shapes
 from nsds.model.assembly import system
@@ -43,61 +43,15 @@ from nsds.model.control import sampled_control
 from nsds.model.first_order import first_order, first_order_linear
 from nsds.model.interactions import interaction
 from nsds.model.lagrangian import lagrangian, lagrangian_modal
-from nsds.model.laws import (
-    complementarity,
-    dry_friction,
-    equality,
-    force_law,
-    fremond_impact,
-    mixed_complementarity,
-    multiple_impact,
-    multiple_impact_friction,
-    newton_impact,
-    newton_impact_friction,
-    newton_impact_rolling_friction,
-    normal_cone,
-    poisson_impact,
-    poisson_impact_friction,
-    relay,
-    spring_damper,
-)
-from nsds.model.planar_bodies import in_plane, planar_bodies
-from nsds.model.relations_first_order import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
-from nsds.model.relations_lagrangian import (
-    compliant,
-    lagrangian_linear_relation,
-    lagrangian_relation,
-    prescribed_velocity,
-    rheonomous,
-    scleronomous,
-)
-from nsds.model.relations_rigid import contact_point, newton_euler_relation
+from nsds.model.planar_bodies import planar_bodies
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures import plotting
-from nsds.results.contacts import contact_intervals
 from nsds.results.description import describe
-from nsds.results.energy import energy
 from nsds.results.report import report
-from nsds.results.storage import read_system, read_trajectory
-from nsds.results.tables import to_pandas, to_xarray
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
-from nsds.schemes.first_order.relative_degree import relative_degree
-from nsds.schemes.options.d1_minus_linear import d1_minus_linear
-from nsds.schemes.options.euler_moreau import euler_moreau
-from nsds.schemes.options.event_driven import event_driven
-from nsds.schemes.options.exact import moreau_jean_exact
-from nsds.schemes.options.generalised_alpha import generalised_alpha
-from nsds.schemes.options.higher_order_sweeping import higher_order_sweeping
-from nsds.schemes.options.moreau_jean import moreau_jean
-from nsds.schemes.options.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
-from nsds.schemes.options.rattle import rattle
-from nsds.schemes.options.schatzman_paoli import schatzman_paoli
-from nsds.schemes.options.zero_order_hold import zero_order_hold
-from nsds.schemes.run.consistency import consistent
 from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import step, stepper
-from nsds.schemes.run.streaming import resume, stream
 from nsds.status import advice
 
 __version__ = "0.2.0.dev0"
@@ -105,42 +59,28 @@ __version__ = "0.2.0.dev0"
 # Public modules are stored by subject; they are imported as parts of the package: ``from nsds.plotting import figure``.
 sys.modules.update({"nsds.joints": joints, "nsds.plotting": plotting, "nsds.rotations": rotations, "nsds.shapes": shapes})
 
+# Groups: their names are names of the package, too, but completion shows them in the group alone.
+_GROUPS = {"relations": relations, "laws": laws, "schemes": schemes, "analysis": analysis, "io": io}
+globals().update({name: getattr(group, name) for group in (relations, laws, schemes, io) for name in group.__all__})
+
 # What few programs need is imported when it is asked for: what stands for itself are modules.
-_LATER = {
-    "circuits": "nsds.circuits",
-    "examples": "nsds.examples",
-    "basins": "nsds.analysis.basins",
-    "circuit": "nsds.circuits.record",
-    "continue_bifurcation": "nsds.analysis.bifurcations",
-    "continue_equilibrium": "nsds.analysis.equilibrium_paths",
-    "continue_orbit": "nsds.analysis.continuation",
-    "equilibrium": "nsds.analysis.equilibria",
-    "floquet": "nsds.analysis.orbits",
-    "gradient": "nsds.analysis.gradients",
-    "iterated_map": "nsds.analysis.maps",
-    "lyapunov": "nsds.analysis.exponents",
-    "one_step_problems": "nsds.schemes.run.problem_capture",
-    "orbit": "nsds.analysis.orbits",
-    "rays": "nsds.results.rays",
-    "robot": "nsds.model.robots",
-    "sensitivity": "nsds.analysis.sensitivities",
-    "sweep": "nsds.analysis.sweeps",
-    "view": "nsds.pictures.viewing",
-}
+_LATER = {"circuits": "nsds.circuits", "examples": "nsds.examples", "circuit": "nsds.circuits.record", "robot": "nsds.model.robots"}
+_LATER |= {"view": "nsds.pictures.viewing"} | dict.fromkeys(analysis.__all__, "nsds.analysis")
 
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module 'nsds' has no attribute {name!r}", name=name, obj=sys.modules[__name__])  # Python suggests names
+        raise AttributeError(f"module 'nsds' has no attribute {name!r}{_checks.meant(name, __all__)}", name=name)
     module = importlib.import_module(_LATER[name])
     value = globals()[name] = module if module.__name__ == f"nsds.{name}" else getattr(module, name)
     return value
 
 
-def __dir__():
-    return [*__all__, "__version__"]
-
-
 # Everything imported above is public: each name is listed once.
-_MODULES = ("joints", "plotting", "rotations", "shapes", "solvers")
-__all__ = sorted([*_MODULES, *_LATER, *(name for name, value in globals().items() if callable(value) and not name.startswith("_"))])
+_MODULES = ("joints", "plotting", "rotations", "shapes", "solvers", "status", *_GROUPS)
+__all__ = sorted({*_MODULES, *_LATER, *(name for name, value in globals().items() if callable(value) and not name.startswith("_"))})
+_SHOWN = [name for name in __all__ if not any(name in group.__all__ for group in (*_GROUPS.values(), status))]
+
+
+def __dir__():
+    return [*_SHOWN, "__all__", "__version__"]

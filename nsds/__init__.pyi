@@ -1,35 +1,158 @@
 """Types of the package. Made from the docstrings by ``python -m tests.stubs``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nsds import analysis as analysis
 from nsds import circuits as circuits
 from nsds import examples as examples
+from nsds import io as io
 from nsds import joints as joints
+from nsds import laws as laws
 from nsds import plotting as plotting
+from nsds import relations as relations
 from nsds import rotations as rotations
+from nsds import schemes as schemes
 from nsds import shapes as shapes
 from nsds import solvers as solvers
+from nsds import status as status
+from nsds.analysis.basin_maps import Basins
+from nsds.analysis.maps import IteratedMap
+from nsds.pictures.viewing import Viewer
+from nsds.results.description import Description
+from nsds.schemes.first_order.relative_degree import RelativeDegree
+from nsds.schemes.run.problem_capture import OneStepProblem
 
+__all__ = [
+    "SimulationError",
+    "SimulationInterrupted",
+    "advice",
+    "analysis",
+    "basins",
+    "circuit",
+    "circuits",
+    "collisions",
+    "complementarity",
+    "compliant",
+    "consistent",
+    "contact_intervals",
+    "contact_point",
+    "continue_bifurcation",
+    "continue_equilibrium",
+    "continue_orbit",
+    "d1_minus_linear",
+    "describe",
+    "dry_friction",
+    "energy",
+    "equality",
+    "equilibrium",
+    "euler_moreau",
+    "event_driven",
+    "examples",
+    "first_order",
+    "first_order_linear",
+    "first_order_linear_relation",
+    "first_order_relation",
+    "floquet",
+    "force_law",
+    "fremond_impact",
+    "generalised_alpha",
+    "gradient",
+    "higher_order_sweeping",
+    "in_plane",
+    "interaction",
+    "io",
+    "iterated_map",
+    "joints",
+    "lagrangian",
+    "lagrangian_linear",
+    "lagrangian_linear_relation",
+    "lagrangian_modal",
+    "lagrangian_relation",
+    "laws",
+    "linear_complementarity_system",
+    "lyapunov",
+    "mixed_complementarity",
+    "moreau_jean",
+    "moreau_jean_combined_projection",
+    "moreau_jean_direct_projection",
+    "moreau_jean_exact",
+    "multiple_impact",
+    "multiple_impact_friction",
+    "newton_euler_relation",
+    "newton_impact",
+    "newton_impact_friction",
+    "newton_impact_rolling_friction",
+    "normal_cone",
+    "one_step_problems",
+    "orbit",
+    "planar_bodies",
+    "plotting",
+    "poisson_impact",
+    "poisson_impact_friction",
+    "prescribed_velocity",
+    "rattle",
+    "rays",
+    "read_system",
+    "read_trajectory",
+    "relations",
+    "relative_degree",
+    "relay",
+    "report",
+    "restart",
+    "resume",
+    "rheonomous",
+    "rigid_bodies",
+    "robot",
+    "rotations",
+    "sampled_control",
+    "schatzman_paoli",
+    "schemes",
+    "scleronomous",
+    "sensitivity",
+    "shapes",
+    "simulate",
+    "solvers",
+    "spring_damper",
+    "status",
+    "step",
+    "stepper",
+    "stream",
+    "sweep",
+    "system",
+    "to_pandas",
+    "to_vtkhdf",
+    "to_xarray",
+    "type1_relation",
+    "type2_relation",
+    "view",
+    "zero_order_hold",
+]
 __version__: str
 
 class SimulationError(RuntimeError):
-    trajectory: Any
+    trajectory: np.ndarray
     member: Any
-    step: Any
-    t: Any
-    status: Any
-    residual: Any
-    cause: Any
+    step: int
+    t: float
+    status: int
+    residual: float
+    cause: str
+    def __init__(
+        self, trajectory: np.ndarray, member: Any, step: int, t: float, status: int, residual: float, cause: str = ...
+    ) -> None: ...
 
 class SimulationInterrupted(KeyboardInterrupt):
-    solution: Any
+    trajectory: np.ndarray
+    n_rows: int
+    place: Any
+    def __init__(self, trajectory: np.ndarray, n_rows: int, place: Any) -> None: ...
 
-def advice(status: Any) -> Any: ...
+def advice(status: int) -> str: ...
 def basins(
     system: np.ndarray | Any,
     *,
@@ -41,7 +164,7 @@ def basins(
     scheme: np.ndarray | None = ...,
     h: float | None = ...,
     progress: bool | None = ...,
-) -> Any: ...
+) -> Basins: ...
 def circuit(
     netlist: str | PathLike[str] | Sequence[Any],
     params: dict[str, Any] | None = ...,
@@ -54,6 +177,7 @@ def collisions(
     law: dict[str, Any],
     *,
     world: dict[str, Any] | Sequence[Any] = ...,
+    materials: dict[str, Any] | Sequence[Any] | None = ...,
     pairs: Sequence[Any] | None = ...,
     margin: float = ...,
     capacity: int | None = ...,
@@ -61,15 +185,15 @@ def collisions(
     on_contact: Callable[..., Any] | None = ...,
     z: ArrayLike | None = ...,
 ) -> dict[str, Any]: ...
-def complementarity() -> Any: ...
+def complementarity() -> dict[str, Any]: ...
 def compliant(
     h: Callable[..., Any], H: Callable[..., Any] | None = ..., D: Callable[..., Any] | None = ..., *, m: int, z: ArrayLike | None = ...
-) -> Any: ...
-def consistent(system: np.ndarray, tol: float = ..., max_rounds: int = ..., *, functions: Sequence[Any] | None = ...) -> Any: ...
+) -> dict[str, Any]: ...
+def consistent(system: np.ndarray, tol: float = ..., max_rounds: int = ..., *, functions: Sequence[Any] | None = ...) -> np.ndarray: ...
 def contact_intervals(system: np.ndarray | dict[str, Any], trajectory: np.ndarray, name: str) -> np.ndarray: ...
 def contact_point(gap: Callable[..., Any], z: ArrayLike | None = ...) -> dict[str, Any]: ...
 def continue_bifurcation(
-    system: Any,
+    system: np.ndarray,
     *,
     kind: str,
     parameters: Sequence[Any],
@@ -80,7 +204,7 @@ def continue_bifurcation(
     smallest_step: float = ...,
     max_points: int = ...,
     tol: float = ...,
-    scheme: Any = ...,
+    scheme: np.ndarray | None = ...,
 ) -> np.ndarray: ...
 def continue_equilibrium(
     system: np.ndarray,
@@ -93,7 +217,7 @@ def continue_equilibrium(
     tol: float = ...,
 ) -> np.ndarray: ...
 def continue_orbit(
-    system: Any,
+    system: np.ndarray,
     *,
     parameter: str,
     until: float,
@@ -105,15 +229,15 @@ def continue_orbit(
     tol: float = ...,
     corners: ArrayLike = ...,
     switch: int = ...,
-    scheme: Any = ...,
+    scheme: np.ndarray | None = ...,
 ) -> np.ndarray: ...
 def d1_minus_linear(level: str = ...) -> np.ndarray: ...
-def describe(what: np.ndarray | dict[str, Any]) -> Any: ...
-def dry_friction(limit: float | ArrayLike) -> Any: ...
+def describe(what: np.ndarray | dict[str, Any]) -> Description: ...
+def dry_friction(limit: float | ArrayLike) -> dict[str, Any]: ...
 def energy(
     system: np.ndarray | dict[str, Any], trajectory: np.ndarray, theta: float = ..., *, functions: Sequence[Any] | None = ...
 ) -> np.ndarray: ...
-def equality() -> Any: ...
+def equality() -> dict[str, Any]: ...
 def equilibrium(
     system: np.ndarray,
     *,
@@ -144,7 +268,7 @@ def event_driven(
 def first_order(
     f: Callable[..., Any],
     jac_f: Callable[..., Any] | None = ...,
-    M: Any = ...,
+    M: ArrayLike | None = ...,
     *,
     x: ArrayLike,
     z: ArrayLike | None = ...,
@@ -175,7 +299,7 @@ def first_order_linear_relation(
     bounds: Callable[..., Any] | None = ...,
     z: ArrayLike | None = ...,
     m: int | None = ...,
-) -> Any: ...
+) -> dict[str, Any]: ...
 def first_order_relation(
     h: Callable[..., Any],
     g: Callable[..., Any],
@@ -186,12 +310,12 @@ def first_order_relation(
     K: Callable[..., Any] | None = ...,
     B: Callable[..., Any] | None = ...,
     z: ArrayLike | None = ...,
-) -> Any: ...
+) -> dict[str, Any]: ...
 def floquet(
     system: np.ndarray | Any, *, period: float | None = ..., n_periods: int = ..., scheme: np.ndarray | None = ..., h: float | None = ...
 ) -> np.ndarray: ...
-def force_law(force: Callable[..., Any], z: ArrayLike | None = ...) -> Any: ...
-def fremond_impact(e: float | ArrayLike, mu: float | ArrayLike, dimension: int | None = ...) -> Any: ...
+def force_law(force: Callable[..., Any], z: ArrayLike | None = ...) -> dict[str, Any]: ...
+def fremond_impact(e: float | ArrayLike, mu: float | ArrayLike, dimension: int | None = ...) -> dict[str, Any]: ...
 def generalised_alpha(
     rho: float = ..., newton_tol: float = ..., newton_max_iter: int = ..., constraint_tol: float = ..., max_rounds: int = ...
 ) -> np.ndarray: ...
@@ -206,7 +330,7 @@ def gradient(
     h: float | None = ...,
 ) -> np.ndarray: ...
 def higher_order_sweeping() -> np.ndarray: ...
-def in_plane(bodies: np.ndarray) -> Any: ...
+def in_plane(bodies: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
 def interaction(relation: dict[str, Any], law: dict[str, Any], on: str, *, enabled: bool | ArrayLike | None = ...) -> dict[str, Any]: ...
 def iterated_map(
     f: Callable[..., Any],
@@ -215,7 +339,7 @@ def iterated_map(
     jac: Callable[..., Any] | None = ...,
     modulo: ArrayLike | None = ...,
     border: Callable[..., Any] | None = ...,
-) -> Any: ...
+) -> IteratedMap: ...
 def lagrangian(
     mass: ArrayLike | Callable[..., Any],
     fint: Callable[..., Any] | None = ...,
@@ -244,18 +368,18 @@ def lagrangian_linear(
     z: ArrayLike | None = ...,
     count: int | None = ...,
 ) -> dict[str, Any]: ...
-def lagrangian_linear_relation(H: ArrayLike | Any, b: ArrayLike | None = ..., D: ArrayLike | Any | None = ...) -> Any: ...
+def lagrangian_linear_relation(H: ArrayLike | Any, b: ArrayLike | None = ..., D: ArrayLike | Any | None = ...) -> dict[str, Any]: ...
 def lagrangian_modal(
     omega: ArrayLike,
     sigma: float | ArrayLike = ...,
     mass: float | ArrayLike = ...,
     fext: ArrayLike | Callable[..., Any] | None = ...,
     *,
-    q: Any,
-    v: Any,
+    q: ArrayLike,
+    v: ArrayLike,
     z: ArrayLike | None = ...,
     count: int | None = ...,
-) -> Any: ...
+) -> dict[str, Any]: ...
 def lagrangian_relation(
     h: Callable[..., Any],
     g: Callable[..., Any],
@@ -265,7 +389,7 @@ def lagrangian_relation(
     *,
     m: int,
     z: ArrayLike | None = ...,
-) -> Any: ...
+) -> dict[str, Any]: ...
 def linear_complementarity_system(
     A: ArrayLike,
     B: ArrayLike,
@@ -290,7 +414,7 @@ def lyapunov(
     scheme: np.ndarray | None = ...,
     h: float | None = ...,
 ) -> np.ndarray: ...
-def mixed_complementarity(n_equalities: int) -> Any: ...
+def mixed_complementarity(n_equalities: int) -> dict[str, Any]: ...
 def moreau_jean(
     theta: float = ...,
     gamma: float = ...,
@@ -323,42 +447,42 @@ def moreau_jean_direct_projection(
     metric: str = ...,
 ) -> np.ndarray: ...
 def moreau_jean_exact(gamma: float = ...) -> np.ndarray: ...
-def multiple_impact(e: float | ArrayLike, stiffness: float | ArrayLike = ..., exponent: float = ...) -> Any: ...
+def multiple_impact(e: float | ArrayLike, stiffness: float | ArrayLike = ..., exponent: float = ...) -> dict[str, Any]: ...
 def multiple_impact_friction(
     e: float | ArrayLike, mu: float | ArrayLike, stiffness: float | ArrayLike = ..., exponent: float = ..., dimension: int | None = ...
-) -> Any: ...
+) -> dict[str, Any]: ...
 def newton_euler_relation(
     h: Callable[..., Any], jac: Callable[..., Any] | None = ..., h_t: Callable[..., Any] | None = ..., *, m: int, z: ArrayLike | None = ...
 ) -> dict[str, Any]: ...
-def newton_impact(e: float | ArrayLike) -> Any: ...
+def newton_impact(e: float | ArrayLike) -> dict[str, Any]: ...
 def newton_impact_friction(
     e_n: float | ArrayLike, mu: float | ArrayLike, e_t: float | ArrayLike = ..., dimension: int | None = ...
-) -> Any: ...
+) -> dict[str, Any]: ...
 def newton_impact_rolling_friction(
     e_n: float | ArrayLike, mu: float | ArrayLike, mu_r: float | ArrayLike, e_t: float | ArrayLike = ..., dimension: int | None = ...
-) -> Any: ...
-def normal_cone(G: ArrayLike, g: ArrayLike) -> Any: ...
+) -> dict[str, Any]: ...
+def normal_cone(G: ArrayLike, g: ArrayLike) -> dict[str, Any]: ...
 def one_step_problems(
     system: np.ndarray | dict[str, Any],
     *,
     t_end: float,
-    h: Any,
-    scheme: Any = ...,
+    h: float,
+    scheme: np.ndarray | None = ...,
     solver: str | np.ndarray | None = ...,
     every: int = ...,
     functions: Sequence[Any] | None = ...,
-) -> Any: ...
+) -> Iterator[OneStepProblem]: ...
 def orbit(
-    system: Any,
+    system: np.ndarray,
     *,
-    period: Any = ...,
+    period: float | None = ...,
     free_period: bool = ...,
     n_periods: int = ...,
     settle: int = ...,
     tol: float = ...,
     max_iter: int = ...,
-    scheme: Any = ...,
-    h: Any = ...,
+    scheme: np.ndarray | None = ...,
+    h: float | None = ...,
 ) -> np.ndarray: ...
 def planar_bodies(
     mass: float | ArrayLike,
@@ -375,8 +499,8 @@ def planar_bodies(
     z: ArrayLike | None = ...,
     count: int | None = ...,
 ) -> dict[str, Any]: ...
-def poisson_impact(e: float | ArrayLike) -> Any: ...
-def poisson_impact_friction(e: float | ArrayLike, mu: float | ArrayLike, dimension: int | None = ...) -> Any: ...
+def poisson_impact(e: float | ArrayLike) -> dict[str, Any]: ...
+def poisson_impact_friction(e: float | ArrayLike, mu: float | ArrayLike, dimension: int | None = ...) -> dict[str, Any]: ...
 def prescribed_velocity(
     dofs: ArrayLike,
     velocity: float | ArrayLike | Callable[..., Any] = ...,
@@ -385,7 +509,7 @@ def prescribed_velocity(
     omega: float | ArrayLike | None = ...,
     phase: float | ArrayLike | None = ...,
     z: ArrayLike | None = ...,
-) -> Any: ...
+) -> dict[str, Any]: ...
 def rattle(newton_tol: float = ..., newton_max_iter: int = ...) -> np.ndarray: ...
 def rays(
     system: np.ndarray | dict[str, Any],
@@ -397,13 +521,13 @@ def rays(
     ignore: str | int | Sequence[Any] = ...,
 ) -> np.ndarray: ...
 def read_system(file: str | PathLike[str]) -> np.ndarray: ...
-def read_trajectory(file: str | PathLike[str], fields: Sequence[str] | None = ..., rows: int = ...) -> np.ndarray: ...
-def relative_degree(system: np.ndarray | dict[str, Any]) -> Any: ...
-def relay(lower: float | ArrayLike | None = ..., upper: float | ArrayLike | None = ...) -> Any: ...
+def read_trajectory(file: str | PathLike[str], fields: Sequence[str] | None = ..., rows: int | slice = ...) -> np.ndarray: ...
+def relative_degree(system: np.ndarray | dict[str, Any]) -> RelativeDegree: ...
+def relay(lower: float | ArrayLike | None = ..., upper: float | ArrayLike | None = ...) -> dict[str, Any]: ...
 def report(
     system: np.ndarray, trajectory: np.ndarray, *, theta: float | None = ..., file: Any = ..., functions: Sequence[Any] | None = ...
-) -> Any: ...
-def restart(system: np.ndarray, row: np.void | np.ndarray) -> Any: ...
+) -> None: ...
+def restart(system: np.ndarray, row: np.void | np.ndarray) -> np.ndarray: ...
 def resume(
     file: str | PathLike[str],
     *,
@@ -418,7 +542,7 @@ def resume(
 ) -> np.ndarray: ...
 def rheonomous(
     h: Callable[..., Any], H: Callable[..., Any] | None = ..., h_t: Callable[..., Any] | None = ..., *, m: int, z: ArrayLike | None = ...
-) -> Any: ...
+) -> dict[str, Any]: ...
 def rigid_bodies(
     mass: float | ArrayLike,
     inertia: float | ArrayLike,
@@ -467,7 +591,7 @@ def sampled_control(
     z: ArrayLike | None = ...,
 ) -> dict[str, Any]: ...
 def schatzman_paoli(theta: float = ..., gamma: float = ..., newton_tol: float = ..., newton_max_iter: int = ...) -> np.ndarray: ...
-def scleronomous(h: Callable[..., Any], H: Callable[..., Any] | None = ..., *, m: int, z: ArrayLike | None = ...) -> Any: ...
+def scleronomous(h: Callable[..., Any], H: Callable[..., Any] | None = ..., *, m: int, z: ArrayLike | None = ...) -> dict[str, Any]: ...
 def sensitivity(
     system: np.ndarray,
     *,
@@ -500,12 +624,12 @@ def simulate(
     client: Any = ...,
     mapped: bool = ...,
 ) -> np.ndarray: ...
-def spring_damper(stiffness: float | ArrayLike, damping: float | ArrayLike = ...) -> Any: ...
+def spring_damper(stiffness: float | ArrayLike, damping: float | ArrayLike = ...) -> dict[str, Any]: ...
 def step(
-    system: Any,
+    system: np.ndarray,
     h: float,
     *,
-    scheme: Any = ...,
+    scheme: np.ndarray | None = ...,
     solver: str | np.ndarray | None = ...,
     on_failure: str = ...,
     check: bool = ...,
@@ -515,7 +639,7 @@ def stepper(
     system: np.ndarray,
     h: float,
     *,
-    scheme: Any = ...,
+    scheme: np.ndarray | None = ...,
     solver: str | np.ndarray | None = ...,
     on_failure: str = ...,
     functions: Sequence[Any] | None = ...,
@@ -524,7 +648,7 @@ def stream(
     system: np.ndarray,
     file: str | PathLike[str],
     *,
-    t_end: Any,
+    t_end: float,
     h: float,
     scheme: np.ndarray | None = ...,
     solver: str | np.ndarray | None = ...,
@@ -559,6 +683,16 @@ def sweep(
 ) -> np.ndarray: ...
 def system(*, t: float = ..., gravity: ArrayLike | None = ..., **parts: Any) -> np.ndarray: ...
 def to_pandas(trajectory: np.ndarray) -> Any: ...
+def to_vtkhdf(
+    system: np.ndarray | dict[str, Any],
+    trajectory: np.ndarray,
+    path: str | PathLike[str],
+    *,
+    contacts: str | PathLike[str] | None = ...,
+    shapes: dict[str, Any] | None = ...,
+    extent: float | None = ...,
+    overwrite: bool = ...,
+) -> Any: ...
 def to_xarray(trajectory: np.ndarray) -> Any: ...
 def type1_relation(
     h: Callable[..., Any],
@@ -568,7 +702,7 @@ def type1_relation(
     C: Callable[..., Any] | None = ...,
     B: Callable[..., Any] | None = ...,
     z: ArrayLike | None = ...,
-) -> Any: ...
+) -> dict[str, Any]: ...
 def type2_relation(
     h: Callable[..., Any],
     g: Callable[..., Any],
@@ -578,7 +712,7 @@ def type2_relation(
     D: Callable[..., Any] | None = ...,
     B: Callable[..., Any] | None = ...,
     z: ArrayLike | None = ...,
-) -> Any: ...
+) -> dict[str, Any]: ...
 def view(
     system: np.ndarray | dict[str, Any],
     trajectory: np.ndarray | None = ...,
@@ -587,5 +721,5 @@ def view(
     shapes: dict[str, Any] | None = ...,
     fps: float = ...,
     host: str = ...,
-) -> Any: ...
+) -> Viewer: ...
 def zero_order_hold() -> np.ndarray: ...

@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -45,8 +46,25 @@ def _listing():
     )  # fmt: skip
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, and which name was probably meant."""
+
+    def error(self, message):
+        if wrong := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message, re.DOTALL):
+            likely = _checks.meant(wrong[1], re.findall(r"[\w-]+", wrong[2]))
+            message = f"invalid choice: {wrong[1]!r}{likely}; python -m nsds lists the examples"
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+    def parse_known_args(self, args=None, namespace=None):
+        found, unknown = super().parse_known_args(args, namespace)
+        for word in (word for word in unknown if word.startswith("-")):
+            likely = _checks.meant(word.partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {word}{likely}; {self.prog} --help lists them")
+        return found, unknown
+
+
 def _parser():
-    parser = argparse.ArgumentParser(prog="python -m nsds", description="Nonsmooth dynamical systems.", allow_abbrev=False)
+    parser = _Parser(prog="python -m nsds", description="Nonsmooth dynamical systems.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command")
     # 1. compile ahead
     ahead = commands.add_parser("warm-up", help="compile ahead what examples need, all or some", allow_abbrev=False)

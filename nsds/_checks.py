@@ -1,5 +1,6 @@
 """Checks of users' arguments: float64 copies, or an error that names function, field, expected and given."""
 
+import functools
 import importlib.util
 import inspect
 import math
@@ -145,6 +146,21 @@ def meant(value, known):
 
     near = get_close_matches(value, list(known), 1) if isinstance(value, str) else []
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def naming_options(function):
+    """The function, with a message for an option that it does not have: which there are, and which was probably meant."""
+    known = tuple(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args, **kwargs):
+        unknown = [name for name in kwargs if name not in known]
+        if unknown:
+            options = f"has the options {', '.join(known)}" if known else "has no options"
+            raise TypeError(f"{function.__name__}: {options}, got {unknown[0]!r}{meant(unknown[0], known)}")
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def flag(owner, field, value):

@@ -156,6 +156,14 @@ def _keep_problems():
     for name, method in (("box_stack", "auto"), ("box_stack", "bodies"), ("sliding_ball", "auto"), ("relay_oscillator", "auto")):
         example, solver = nsds.examples.EXAMPLES[name], nsds.solvers.solver(method)
         list(nsds.one_step_problems(example.build(), t_end=_STEPS * example.run["h"], h=example.run["h"], solver=solver))
+    # more contacts than a matrix is made for
+    q, ball = np.zeros((600, 7)), nsds.shapes.sphere(1.0)
+    q[:, 0], q[:, 2:4] = 3.0 * np.arange(600), 1.0
+    balls = nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=q, v=np.zeros((600, 6)))
+    law = nsds.newton_impact_friction(e_n=0.0, mu=0.5)
+    floor = nsds.collisions({"balls": ball}, law, world=nsds.shapes.plane())
+    at_rest = nsds.system(gravity=[0.0, 0.0, -9.81], balls=balls, contacts=floor)
+    list(nsds.one_step_problems(at_rest, t_end=1e-3, h=1e-3, solver=nsds.solvers.solver("bodies")))
 
 
 def _switch():

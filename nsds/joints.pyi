@@ -1,11 +1,27 @@
 """Types of a public module. Made from the docstrings by ``python -m tests.stubs``."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+__all__ = [
+    "ball_joint",
+    "coupler",
+    "cylindrical",
+    "distance",
+    "fixed_joint",
+    "gear",
+    "hinge",
+    "hinge_angle",
+    "planar",
+    "prismatic",
+    "slide_along",
+    "universal",
+]
+
 def ball_joint(point: ArrayLike, frame: str = ...) -> dict[str, Any]: ...
-def coupler(first: Any, second: Any, ratio: float) -> dict[str, Any]: ...
+def coupler(first: Sequence[Any], second: Sequence[Any], ratio: float) -> dict[str, Any]: ...
 def cylindrical(point: ArrayLike, axis: ArrayLike, frame: str = ...) -> dict[str, Any]: ...
 def distance(
     point: ArrayLike, second: ArrayLike, length: float | None = ..., lower: float | None = ..., upper: float | None = ..., frame: str = ...

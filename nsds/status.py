@@ -4,6 +4,58 @@ import numpy as np
 
 from nsds import _checks
 
+__all__ = [
+    "ACCELERATING",
+    "ACCUMULATION",
+    "ADVICE",
+    "AFTER_JAM",
+    "AFTER_MANY_EVENTS",
+    "AFTER_NO_MODES",
+    "AFTER_SHORT_STEPS",
+    "CAPACITY",
+    "CLOSED",
+    "CONVERGED",
+    "EARLY_SOURCE",
+    "EVENT",
+    "FRICTION",
+    "HAPPENED",
+    "IMPACT",
+    "IMPULSE",
+    "INEXACT",
+    "INFEASIBLE",
+    "JUMP",
+    "LEFT_BRANCH",
+    "MAX_ITER",
+    "NEWTON",
+    "NON_FINITE",
+    "NOT_COMPUTED",
+    "NOT_CROSSED",
+    "NOT_DEFINITE",
+    "OPENED",
+    "PAINLEVE",
+    "PAUSED",
+    "RAY",
+    "SINGULAR",
+    "SINGULAR_STEP",
+    "STALLED",
+    "STEP_COLLAPSED",
+    "SWITCHED",
+    "TIME_EVENT",
+    "TIME_STEPPED",
+    "TOO_MANY_EVENTS",
+    "UNBOUNDED",
+    "UNSUITED",
+    "VIOLATED",
+    "advice",
+    "has_failed",
+    "is_event",
+]
+
+
+def __dir__():
+    return __all__
+
+
 CONVERGED = 0
 MAX_ITER = 1
 STALLED = 2
@@ -67,7 +119,6 @@ ADVICE = {
     EARLY_SOURCE: "a source that varies reaches an output earlier than the multipliers do, by more than one derivative: state it by states",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
-
 
 HAPPENED = {
     JUMP: "impact",

@@ -1,6 +1,7 @@
 """Derivatives of the functions of a relation, by the user's function or by finite differences."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,18 @@ SECOND = np.array(
     [[-1.0, 16.0, -30.0, 16.0, -1.0, 0.0], [45.0, -154.0, 214.0, -156.0, 61.0, -10.0], [-10.0, 61.0, -156.0, 214.0, -154.0, 45.0]]
 ) / 12.0  # fmt: skip
 BEGIN_FIRST, BEGIN_SECOND = np.array([-2, 0, -4]), np.array([-2, 0, -5])
+
+
+class _Asked(NamedTuple):
+    """A function whose derivatives are asked for, its arguments, and scratch."""
+
+    function: int
+    t: float
+    x: np.ndarray
+    lam: np.ndarray
+    z: np.ndarray
+    rows: int
+    spare: int  # offset in the work memory, of 3 rows
 
 
 @tiny
@@ -55,15 +68,15 @@ def differences(t, x, lam, z, function, rows, variable, columns, out, spare, fun
     What of it is noise is noise of the impulses, below which Newton's residual does not fall. A step is relative to 1 or the variable;
     where neither may be a measure it is compared with shorter ones.
     """
-    work = memory.work
+    work, asked = memory.work, _Asked(function, t, x, lam, z, rows, spare)
     for j in range(columns):
         step = _step_at(work[variable + j])
-        _by_step(t, step, x, lam, z, function, rows, variable + j, out + j, columns, spare, functions, memory)
+        _by_step(asked, step, variable + j, out + j, columns, functions, memory)
     for j in range(columns):
         size = abs(work[variable + j])
         if not _USUAL[0] <= size <= _USUAL[1]:
             step = _step_at(size) * _lengthening(_step_at(size), rows, columns, variable, out, work)
-            _refine(t, step, x, lam, z, function, rows, columns, variable + j, j, out, spare, functions, memory)
+            _refine(asked, step, columns, variable + j, j, out, functions, memory)
 
 
 @tiny
@@ -109,19 +122,19 @@ def derivative_by_time(t, h, r, rows, out, spare, functions, memory):
 
 
 @kernel
-def _refine(t, step, x, lam, z, function, rows, columns, at, j, out, spare, functions, memory):
-    """Replace column j, a difference by step, by that of a shorter one where its own is too long. Work: spare (3 rows).
+def _refine(asked, step, columns, at, j, out, functions, memory):
+    """Replace column j, a difference by step, by that of a shorter one where its own is too long.
 
     Errors of a step that is too long fall with its square, those of rounding grow as it shrinks: the one is taken that agrees best with the
     next.
     """
-    work = memory.work
+    work, rows, spare = memory.work, asked.rows, asked.spare
     now, shorter, least, is_pending = spare + rows, spare + 2 * rows, math.inf, False
     for i in range(rows):
         work[now + i] = work[out + i * columns + j]
     for _ in range(_LEVELS):
         step *= _SHORTER
-        _by_step(t, step, x, lam, z, function, rows, at, shorter, 1, spare, functions, memory)
+        _by_step(asked, step, at, shorter, 1, functions, memory)
         gap = _disagreement(rows, columns, now, shorter, out, work)
         is_better = gap < least
         if is_better or (is_pending and gap < _RISE * least):
@@ -135,8 +148,9 @@ def _refine(t, step, x, lam, z, function, rows, columns, at, j, out, spare, func
 
 
 @kernel
-def _by_step(t, step, x, lam, z, function, rows, at, out, stride, spare, functions, memory):
-    """Central difference by work[at] into work[out], work[out + stride], ...; work: spare (rows)."""
+def _by_step(asked, step, at, out, stride, functions, memory):
+    """Central difference by work[at] into work[out], work[out + stride], ..."""
+    function, t, x, lam, z, rows, spare = asked.function, asked.t, asked.x, asked.lam, asked.z, asked.rows, asked.spare
     work, value = memory.work, memory.work[at]
     for sign in (1.0, -1.0):
         work[at] = value + sign * step

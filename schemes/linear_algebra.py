@@ -121,25 +121,15 @@ def apply_inverses(bodies, rhs, out, scratch, memory):
 @kernel
 def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
     """``A x = b`` from ``P_r A P_c = L U``, both factors by rows, L with unit diagonal, U with reciprocals of its diagonal apart."""
-    lower, upper, reciprocal = data, data + n_lower, data + n_lower + n_upper
-    lower_row, upper_row = index, index + n + 1
-    lower_column = upper_row + n + 1
+    lower_column = index + 2 * (n + 1)
     upper_column = lower_column + n_lower
     row_place, column_place = upper_column + n_upper, upper_column + n_upper + n
     # 1. rows in the order of their pivots
     for i in range(n):
         work[y + iwork[row_place + i]] = work[b + i]
     # 2. forward and back substitution
-    for i in range(n):
-        s = work[y + i]
-        for k in range(iwork[lower_row + i], iwork[lower_row + i + 1]):
-            s -= work[lower + k] * work[y + iwork[lower_column + k]]
-        work[y + i] = s
-    for i in range(n - 1, -1, -1):
-        s = work[y + i]
-        for k in range(iwork[upper_row + i], iwork[upper_row + i + 1]):
-            s -= work[upper + k] * work[y + iwork[upper_column + k]]
-        work[y + i] = s * work[reciprocal + i]
+    lower, upper = sparse_lu.Rows(index, lower_column, data), sparse_lu.Rows(index + n + 1, upper_column, data + n_lower)
+    sparse_lu.substitute(n, lower, upper, data + n_lower + n_upper, y, work, iwork)
     # 3. columns in their order
     for i in range(n):
         work[x + i] = work[y + iwork[column_place + i]]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds._docstrings import with_sections
 from nsds.model.laws import LAWS
 from nsds.model.records import model_of
 from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
@@ -31,14 +32,18 @@ class StandIn:
 SCHEMES = {}  # by name
 DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "rattle", FIRST_ORDER: "euler_moreau"}
 _BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that treat rigid bodies as rows of Lagrangian systems
+_RETURNS = """numpy.ndarray, shape ()
+    Record for `nsds.simulate`."""
+_RAISES = """ValueError, TypeError
+    An option out of its range."""
 
 
 def scheme_for(options, modules):
-    """Decorator of the constructor of a scheme's options: enters the scheme under its name."""
+    """Decorator of the constructor of a scheme's options: enters the scheme under its name, and completes the docstring."""
 
     def entered(constructor):
         SCHEMES[constructor.__name__] = Scheme(constructor, options, modules)
-        return constructor
+        return _checks.naming_options(with_sections(Returns=_RETURNS, **({"Raises": _RAISES} if options else {}))(constructor))
 
     return entered
 

@@ -7,6 +7,56 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nsds.solvers.faces.contact import MixedSolution
+
+__all__ = [
+    "CONTACT_FAMILIES",
+    "FAMILIES",
+    "ConstrainedSolution",
+    "ContactProblem",
+    "ContactSolution",
+    "FclibFile",
+    "FclibSolution",
+    "GlobalContactSolution",
+    "ImpactSolution",
+    "InequalitySolution",
+    "NonlinearSolution",
+    "Problem",
+    "ProgramSolution",
+    "Solution",
+    "SolverError",
+    "all_solutions",
+    "generate",
+    "generate_contacts",
+    "methods",
+    "own_law",
+    "profile",
+    "profile_contacts",
+    "read_contact_problem",
+    "read_fclib",
+    "read_problem",
+    "solve_avi",
+    "solve_fc2d",
+    "solve_fc3d",
+    "solve_generic",
+    "solve_gfc2d",
+    "solve_gfc3d",
+    "solve_grfc3d",
+    "solve_lcp",
+    "solve_mcp",
+    "solve_mlcp",
+    "solve_multiple_impact",
+    "solve_ncp",
+    "solve_poisson_impact",
+    "solve_qp",
+    "solve_relay",
+    "solve_rfc2d",
+    "solve_rfc3d",
+    "solve_soclcp",
+    "solve_vi",
+    "solver",
+    "write_fclib",
+]
 CONTACT_FAMILIES: dict[str, Any]
 FAMILIES: dict[str, Any]
 
@@ -34,11 +84,11 @@ class ContactProblem(NamedTuple):
     f: Any = ...
     w: Any = ...
     @property
-    def n_contacts(self) -> Any: ...
+    def n_contacts(self) -> int: ...
     @property
-    def d(self) -> Any: ...
+    def d(self) -> int: ...
     @property
-    def tangents(self) -> Any: ...
+    def tangents(self) -> int: ...
 
 class ContactSolution(NamedTuple):
     r: np.ndarray
@@ -50,7 +100,7 @@ class ContactSolution(NamedTuple):
     method: str
     state: np.ndarray
     @property
-    def residual(self) -> Any: ...
+    def residual(self) -> float: ...
     @property
     def success(self) -> bool: ...
     @property
@@ -78,14 +128,14 @@ class GlobalContactSolution(NamedTuple):
     method: str
     state: np.ndarray
     @property
-    def residual(self) -> Any: ...
+    def residual(self) -> float: ...
     @property
     def success(self) -> bool: ...
     @property
     def message(self) -> str: ...
 
 class ImpactSolution(NamedTuple):
-    v: Any
+    v: np.ndarray | None
     u: np.ndarray
     P: np.ndarray
     status: int
@@ -156,15 +206,16 @@ class Solution(NamedTuple):
 
 class SolverError(RuntimeError):
     solution: Any
+    def __init__(self, solution: Any) -> None: ...
 
 def all_solutions(
     M: ArrayLike | Any, q: ArrayLike, lower: float | ArrayLike = ..., upper: float | ArrayLike = ..., tol: float = ...
 ) -> np.ndarray: ...
-def generate(family: str, n: int, seed: int = ..., kind: str = ...) -> Any: ...
+def generate(family: str, n: int, seed: int = ..., kind: str = ...) -> Problem: ...
 def generate_contacts(
     family: str, n_contacts: int, seed: int = ..., d: int = ..., mu: float | ArrayLike = ..., mu_r: float | ArrayLike | None = ...
-) -> Any: ...
-def methods(kind: str = ...) -> Any: ...
+) -> ContactProblem: ...
+def methods(kind: str = ...) -> dict[str, str]: ...
 def own_law(function: Callable[..., Any], *, tol: float | None = ..., max_iter: int | None = ..., inexact: float = ...) -> np.ndarray: ...
 def profile(
     problems: PathLike[str] | Sequence[Any],
@@ -182,123 +233,123 @@ def profile_contacts(
     max_iter: int | None = ...,
     seconds: float = ...,
 ) -> np.ndarray: ...
-def read_contact_problem(file: str | PathLike[str]) -> Any: ...
-def read_fclib(file: str | PathLike[str]) -> Any: ...
-def read_problem(file: str | PathLike[str]) -> Any: ...
+def read_contact_problem(file: str | PathLike[str]) -> ContactProblem: ...
+def read_fclib(file: str | PathLike[str]) -> FclibFile: ...
+def read_problem(file: str | PathLike[str]) -> Problem: ...
 def solve_avi(
     M: ArrayLike | Any,
     q: ArrayLike,
     G: ArrayLike | Any,
     g: ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     z0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> ConstrainedSolution: ...
 def solve_fc2d(
     W: ArrayLike | Any,
     q: ArrayLike,
     mu: float | ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     r0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> ContactSolution: ...
 def solve_fc3d(
     W: ArrayLike | Any,
     q: ArrayLike,
     mu: float | ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     r0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> ContactSolution: ...
 def solve_generic(
     M: ArrayLike | Any,
     q: ArrayLike,
     blocks: Sequence[Any],
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     z0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> MixedSolution: ...
 def solve_gfc2d(
     M: ArrayLike | Any,
     H: ArrayLike | Any,
     q: ArrayLike,
-    b: Any,
+    b: ArrayLike,
     mu: float | ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     r0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> GlobalContactSolution: ...
 def solve_gfc3d(
     M: ArrayLike | Any,
     H: ArrayLike | Any,
     q: ArrayLike,
     b: ArrayLike,
     mu: float | ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     r0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> GlobalContactSolution: ...
 def solve_grfc3d(
     M: ArrayLike | Any,
     H: ArrayLike | Any,
     q: ArrayLike,
-    b: Any,
+    b: ArrayLike,
     mu: float | ArrayLike,
     mu_r: float | ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     r0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> GlobalContactSolution: ...
 def solve_lcp(
     M: ArrayLike | Any,
     q: ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     z0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> Solution: ...
 def solve_mcp(
-    F: Any,
+    F: Callable[..., Any],
     z0: ArrayLike,
     lower: float | ArrayLike = ...,
     upper: float | ArrayLike = ...,
-    jac: Any = ...,
+    jac: Callable[..., Any] | None = ...,
     parameters: ArrayLike | None = ...,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     on_failure: str = ...,
     pattern: Any = ...,
-) -> Any: ...
+) -> NonlinearSolution: ...
 def solve_mlcp(
     M: ArrayLike | Any | None = ...,
     q: ArrayLike | None = ...,
     lower: float | ArrayLike | None = ...,
     upper: float | ArrayLike | None = ...,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     z0: ArrayLike | None = ...,
@@ -311,7 +362,7 @@ def solve_mlcp(
     a: ArrayLike | Any | None = ...,
     b: ArrayLike | Any | None = ...,
     **options: Any,
-) -> Any: ...
+) -> Solution: ...
 def solve_multiple_impact(
     M: ArrayLike | Any | None = ...,
     H: ArrayLike | Any | None = ...,
@@ -326,18 +377,18 @@ def solve_multiple_impact(
     u: ArrayLike | Any | None = ...,
     tol: float = ...,
     on_failure: str = ...,
-) -> Any: ...
+) -> ImpactSolution: ...
 def solve_ncp(
-    F: Any,
+    F: Callable[..., Any],
     z0: ArrayLike,
-    jac: Any = ...,
+    jac: Callable[..., Any] | None = ...,
     parameters: ArrayLike | None = ...,
     method: str = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     on_failure: str = ...,
     pattern: Any = ...,
-) -> Any: ...
+) -> NonlinearSolution: ...
 def solve_poisson_impact(
     M: ArrayLike | Any | None = ...,
     H: ArrayLike | Any | None = ...,
@@ -350,7 +401,7 @@ def solve_poisson_impact(
     u: ArrayLike | Any | None = ...,
     tol: float = ...,
     on_failure: str = ...,
-) -> Any: ...
+) -> ImpactSolution: ...
 def solve_qp(
     P: ArrayLike | Any,
     c: ArrayLike,
@@ -360,62 +411,62 @@ def solve_qp(
     b: ArrayLike | Any | None = ...,
     lower: float | ArrayLike = ...,
     upper: float | ArrayLike = ...,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     z0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> ConstrainedSolution: ...
 def solve_relay(
     M: ArrayLike | Any,
     q: ArrayLike,
     lower: float | ArrayLike = ...,
     upper: float | ArrayLike = ...,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     z0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> Solution: ...
 def solve_rfc2d(
     W: ArrayLike | Any,
     q: ArrayLike,
     mu: float | ArrayLike,
     mu_r: float | ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     r0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> ContactSolution: ...
 def solve_rfc3d(
     W: ArrayLike | Any,
     q: ArrayLike,
     mu: float | ArrayLike,
     mu_r: float | ArrayLike,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     r0: ArrayLike | None = ...,
     on_failure: str = ...,
     **options: Any,
-) -> Any: ...
+) -> ContactSolution: ...
 def solve_soclcp(
     M: ArrayLike | Any,
     q: ArrayLike,
     cones: Sequence[Any],
     mu: float | ArrayLike = ...,
     z0: ArrayLike | None = ...,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     on_failure: str = ...,
-) -> Any: ...
+) -> NonlinearSolution: ...
 def solve_vi(
-    F: Any,
+    F: Callable[..., Any],
     z0: ArrayLike,
     lower: float | ArrayLike = ...,
     upper: float | ArrayLike = ...,
@@ -424,14 +475,14 @@ def solve_vi(
     A: ArrayLike | None = ...,
     b: ArrayLike | None = ...,
     cones: Sequence[Any] | None = ...,
-    jac: Any = ...,
+    jac: Callable[..., Any] | None = ...,
     parameters: ArrayLike | None = ...,
-    method: Any = ...,
+    method: str | np.ndarray = ...,
     tol: float = ...,
     max_iter: int | None = ...,
     on_failure: str = ...,
     pattern: Any = ...,
-) -> Any: ...
+) -> InequalitySolution: ...
 def solver(
     method: str | Callable[..., Any] = ...,
     *,
@@ -445,5 +496,5 @@ def solver(
     freeze: int | None = ...,
     inexact: float = ...,
     work_size: Any = ...,
-) -> Any: ...
-def write_fclib(file: str | PathLike[str], problem: Any, solution: Any = ..., guesses: Any = ...) -> Any: ...
+) -> np.ndarray: ...
+def write_fclib(file: str | PathLike[str], problem: Any, solution: Any = ..., guesses: Sequence[Any] = ...) -> None: ...

@@ -202,6 +202,7 @@ OPTIONS = np.dtype(
 )  # fmt: skip
 
 
+@_checks.naming_options
 def solver(
     method="auto", *, tol=None, max_iter=None, weight=None, block=None, rho=None, local="auto", seed=None, freeze=None, inexact=0.1,
     work_size=(0, 0),
@@ -540,7 +541,7 @@ def asked(owner, kind, method, tol, max_iter, given):
         names = (*_CLASS_OF[kind].options, "work_size")
         unknown = [field for field in given if field not in names]
         if unknown:
-            raise TypeError(f"{owner}: options must be {', '.join(names)}, got {unknown[0]!r}")
+            raise TypeError(f"{owner}: options must be {', '.join(names)}, got {unknown[0]!r}{_checks.meant(unknown[0], names)}")
         if not callable(method):
             find(method, kind, owner)
         if tol is None:

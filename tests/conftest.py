@@ -1,9 +1,12 @@
 """hypothesis profiles: no deadlines (compilation), the same examples every time in CI. Figures are closed after each test.
 
+Python looks for garbage rarely, and never among the tests themselves: 17,000 of them are more than what a test makes.
+
 The summary says how much of the processors' time was the compiler's, how many kernels two workers have compiled at the same time, and
 how many comparisons were skipped.
 """
 
+import gc
 import os
 import sys
 import time
@@ -24,6 +27,11 @@ def _close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.set_threshold(20000)
 
 
 class _Compiler(event.Listener):

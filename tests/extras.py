@@ -1,7 +1,12 @@
-"""``python -m tests.extras WHEEL``: is each extra enough for what it is for? For each a fresh environment with the wheel, and a program."""
+"""``python -m tests.extras WHEEL``: is each extra enough for what it is for? For each a fresh environment with the wheel, and a program.
+
+Extra by extra from an environment with nothing but the wheel's own requirements, which is made once: its files are linked, as unpacking
+them takes longer than most programs. That of notebooks leaves them, as they ran, where that of the documentation finds them.
+"""
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +44,16 @@ if __name__ == "__main__":
     assert rows["n_periods"].tolist() == [1, 2]
 """
 _BALL = "ball = nsds.examples.bouncing_ball()\n"
+_NOTEBOOKS = f"""
+import sys
+from pathlib import Path
+
+sys.path.append({str(ROOT)!r})  # behind what is installed, as the package in a checkout is not whole
+from tests.run_notebooks import main
+
+if __name__ == "__main__":
+    sys.exit(main(Path({str(ROOT / "docs" / "generated" / "notebooks")!r}), is_kept=False, names=()))
+"""
 # extra -> programs in Python, or commands of the environment
 PROGRAMS = {
     "plot": ["nsds run cam_follower --rpm 358 --plot cam.png --save cam.npz"],
@@ -50,18 +65,29 @@ PROGRAMS = {
     "distributed": [_CLUSTER],
     "pandas": [_BALL + "nsds.to_pandas(nsds.simulate(ball, t_end=0.1, h=1e-3))"],
     "xarray": [_BALL + "nsds.to_xarray(nsds.simulate(ball, t_end=0.1, h=1e-3))"],
-    "notebooks": [f"jupyter-execute --kernel_name=python3 {ROOT / 'notebooks' / '01_bouncing_ball_and_cam_follower.ipynb'}"],
+    "notebooks": [_NOTEBOOKS],
     "docs": [f"sphinx-build -q -W --keep-going {ROOT / 'docs'} site"],
 }
 
 
-def tried(extra, wheel, folder):
-    """What is wrong with an extra, as text; empty where nothing is."""
-    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+def bare(wheel, folder):
+    """A fresh environment with all that the wheel requires, but without itself."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin" / "pip", "install", "-q", "--no-compile", f"{wheel}[{extra}]"], check=True)
+    _pip(folder, "install", "--no-compile", wheel)
+    _pip(folder, "uninstall", "-y", "nsds")  # its script starts the Python of this folder
+
+
+def _pip(folder, *arguments):
+    subprocess.run([folder / "bin" / "python", "-m", "pip", "-q", "--disable-pip-version-check", *arguments], check=True)
+
+
+def tried(extra, wheel, begin, folder):
+    """What is wrong with an extra, as text; empty where nothing is. begin: an environment as `bare` makes it."""
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+    shutil.copytree(begin, folder, symlinks=True, copy_function=os.link)
+    _pip(folder, "install", "--no-compile", f"{wheel}[{extra}]")
     for program in PROGRAMS[extra]:
-        command = program.split() if program.startswith(("nsds ", "jupyter-", "sphinx-")) else ["python", "program.py"]
+        command = program.split() if program.startswith(("nsds ", "sphinx-")) else ["python", "program.py"]
         (folder / "program.py").write_text(f"import nsds\n{program}")
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         if done.returncode:
@@ -75,13 +101,16 @@ def main():
     parser.add_argument("wheel", type=Path)
     parser.add_argument("extras", nargs="*", default=list(PROGRAMS), help="all but test by default")
     arguments = parser.parse_args()
-    failed = 0
-    for extra in arguments.extras:
-        began = time.perf_counter()
-        with tempfile.TemporaryDirectory() as folder:
-            wrong = tried(extra, arguments.wheel.resolve(), Path(folder))
-        failed += bool(wrong)
-        print(f"{extra}: {time.perf_counter() - began:.0f} s {'failed' if wrong else ''}\n{wrong}", end="", flush=True)
+    failed, wheel = 0, arguments.wheel.resolve()
+    with tempfile.TemporaryDirectory() as name:
+        begin = Path(name) / "bare"
+        bare(wheel, begin)
+        for extra in arguments.extras:
+            began, folder = time.perf_counter(), Path(name) / extra
+            wrong = tried(extra, wheel, begin, folder)
+            shutil.rmtree(folder)
+            failed += bool(wrong)
+            print(f"{extra}: {time.perf_counter() - began:.0f} s {'failed' if wrong else ''}\n{wrong}", end="", flush=True)
     return int(failed > 0)
 
 

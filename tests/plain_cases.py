@@ -25,7 +25,8 @@ from tests.schemes.rigid.test_presence import coming_and_going
 from tests.solvers.test_own_law import elliptic, point
 from tests.test_doctests import MODULES
 
-_LARGE = ("sheared_block",)  # with the default scheme only
+# With one scheme only.
+_LARGE = {"sheared_block": "moreau_jean"} | dict.fromkeys(("american_put", "membrane_obstacle", "melting_front"), "euler_moreau")
 # Sweeps or events by the thousand.
 _LONG = (
     "cam_bifurcation event_driven", "planetary_gear d1_minus_linear", "planetary_gear event_driven", "masonry_arch event_driven",
@@ -91,7 +92,7 @@ def cases():
         yield "scenes, two steps", name, partial(_scene, scene)
     for name, compute in bits.trajectories(3, 0):
         example, scheme_or_solver = name.split()
-        if (example in _LARGE and scheme_or_solver != "moreau_jean") or name in _LONG:
+        if _LARGE.get(example, scheme_or_solver) != scheme_or_solver or name in _LONG:
             continue
         if scheme_or_solver in nsds.__all__ or example in _WITH_ALL_SOLVERS:
             yield "examples x schemes", name, partial(bits.digest, compute)

@@ -205,6 +205,7 @@ def _faces(vertices, triangles):
 
 FLAT = 1.0 - 5e-7  # cosine between the normal of a contact and that of a face on which it may be
 _ALONG = 1e-2  # sine between two lines that lie along each other
+_TILTED = 0.995  # cosine of the angle by which two faces that lie on each other may be tilted
 _LOWER = 1e-7  # of the smaller shape: how much nearer the closest points must be than corners are to be a contact of their own
 _SAME = 1e-6  # of the smaller shape: contacts that are nearer to each other are one
 _ROUND = 32  # corners of a round face that others stand on; 8 of one that stands
@@ -241,6 +242,10 @@ def patch(a, b, n, closest, margin, small):
         face = a.facing(-n, _ROUND)
         for point, height, name in _clipped(of_b.points, face, small):
             found.append((_SECOND + base + name, height, -face.normal, point - height * face.normal))
+    elif of_a.normal is not None and of_b.normal is not None and _are_tilted(of_a.normal, of_b.normal, n):
+        face = b.facing(n, _ROUND)
+        for point, height, name in _clipped(of_a.points, face, small):
+            found.append((base + name, height * (face.normal @ n), n, point))
     elif len(of_a.points) == 2 and len(of_b.points) == 2:
         found = _side_by_side(of_a.points, of_b.points, n)
     found = [one for one in found if one[1] <= margin]
@@ -254,6 +259,11 @@ def _stands_on(face, other, n, gap, small):
     if face.normal is None or face.normal @ n < FLAT:
         return False
     return other.lowest(face.normal) - face.normal @ face.points[0] >= gap - _LOWER * small
+
+
+def _are_tilted(normal, other, n):
+    """Whether two faces look at each other along n, but for a small angle."""
+    return normal @ other < -_TILTED and normal @ n < -_TILTED and other @ n > _TILTED
 
 
 def _clipped(points, face, small):

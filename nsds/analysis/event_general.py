@@ -35,8 +35,9 @@ def load(x, s, memory):
 
 
 @kernel
-def evaluate(what, row, t, x, out, s, functions, options, memory):
+def evaluate(what, row, t, x, out, system, memory):
     """x' in the present modes, the output of a row, or the unchanged state in place of a reset."""
+    s, functions = system.tables, system.functions
     work = memory.work
     f = s.flow[0]
     for j in range(f.n):

@@ -33,10 +33,10 @@ def load(x, s, memory):
 
 
 @kernel
-def evaluate(what, row, t, x, out, s, functions, options, memory):
+def evaluate(what, row, t, x, out, system, memory):
     """x' in the present modes, y of a row, or the unchanged state in place of a reset."""
     work = memory.work
-    p = s.flow.plan[0]
+    p = system.tables.flow.plan[0]
     if what == FIELD:
         for a in range(p.n):
             out[a] = work[p.constant + a]

@@ -54,8 +54,9 @@ def _put(x, s, memory):
 
 
 @kernel
-def evaluate(what, row, t, x, out, s, functions, options, memory):
+def evaluate(what, row, t, x, out, system, memory):
     """``(v, a)`` in the present modes, the guard of a row, or the state after an impact of the rows that are HELD or SLIP."""
+    s, functions, options = system.tables, system.functions, system.options
     work, iwork = memory.work, memory.iwork
     f, p, n = s.flow[0], s.newton.plan[0], s.flow[0].n // 2
     _put(x, s, memory)

@@ -25,7 +25,7 @@ from numba import float64, int64, types
 from nsds import _jit
 from nsds._jit import kernel, tiny, view
 from nsds.model.records import STEP, T0, T
-from nsds.schemes.memory import MEMORY, calls_of, memory_of
+from nsds.schemes.memory import MEMORY, Memory, calls_of, memory_of
 from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 
 FIELD, GUARD, RESET = range(3)  # function that is differentiated
@@ -99,6 +99,18 @@ class Changes(NamedTuple):
     work_end: np.ndarray
     work_at: np.ndarray
     work_value: np.ndarray
+
+
+class System(NamedTuple):
+    """Scheme, functions and memory with which maps of one member are computed."""
+
+    plan: Plan
+    changes: Changes
+    one: Memory  # its memory, at the state before or after the motion
+    other: Memory  # a copy, for derivatives
+    tables: NamedTuple
+    functions: np.ndarray
+    options: NamedTuple
 
 
 class Tangent(NamedTuple):
@@ -241,13 +253,14 @@ def _undo(row, changes, one, other):
         other.work[changes.work_at[k]] = one.work[changes.work_at[k]]
 
 
-def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, other, tables, functions, options):
+def _differentiate_template(what, row, t, x, size, out, w, system):
     """Derivatives of `size` outputs by states and parameters, by rows into out; ``what`` of the family at x in the modes of ``one``.
 
     Of a state that is small throughout shorter differences are tried: errors of those that are too long fall with their square, rounding
     grows as they shrink, and the one counts that agrees best with the next.
     """
-    n, is_exact = plan.n + plan.n_parameters, is_linear(tables)  # noqa: F821
+    plan, changes, one, other = system.plan, system.changes, system.one, system.other
+    n, is_exact = plan.n + plan.n_parameters, is_linear(system.tables)  # noqa: F821
     high, low, sizes, longer = view(w, 6 * n + 1, n), view(w, 7 * n + 1, n), view(w, SIZES * n + 1, n), view(w, _LONGER * n + 1, n)
     for j in range(n):
         # 1. states: the width is that of the rounded arguments, so that the quotient of a linear function is exact
@@ -256,10 +269,10 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
             for level in range(_LEVELS if not is_exact and 0.0 < sizes[j] < SMALL else 1):
                 x[j] = at + delta
                 up = x[j]
-                evaluate(plan.evaluate, (what, row, t, x, high, tables, functions, options, one))  # noqa: F821
+                evaluate(plan.evaluate, (what, row, t, x, high, system, one))  # noqa: F821
                 x[j] = at - delta
                 width = up - x[j]
-                evaluate(plan.evaluate, (what, row, t, x, low, tables, functions, options, one))  # noqa: F821
+                evaluate(plan.evaluate, (what, row, t, x, low, system, one))  # noqa: F821
                 x[j] = at
                 gap = 0.0
                 for i in range(size):
@@ -284,7 +297,7 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
                 change = 2 * (j - plan.n) + side
                 put_change(change, changes, other)
                 y = low if side == 0 else high
-                evaluate(plan.evaluate, (what, row, t, x, y, tables, functions, options, other))  # noqa: F821
+                evaluate(plan.evaluate, (what, row, t, x, y, system, other))  # noqa: F821
                 _undo(change, changes, one, other)
         for i in range(size):
             out[i * n + j] = (high[i] - low[i]) / width if j >= plan.n else 0.0
@@ -306,35 +319,37 @@ def note_sizes(x, n, sizes):
         sizes[j] = max(sizes[j], abs(x[j]))
 
 
-def _jacobian_template(t, x, out, plan, w, changes, one, other, tables, functions, options):
+def _jacobian_template(t, x, out, w, system):
     """Jacobian of the vector field by states and parameters, n rows."""
+    plan = system.plan
     for i in range(plan.n * (plan.n + plan.n_parameters)):
         out[i] = 0.0
-    differentiate(FIELD, 0, t, x, plan.n, out, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+    differentiate(FIELD, 0, t, x, plan.n, out, w, system)  # noqa: F821
 
 
-def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables, functions, options):
+def _propagate_template(t_0, t_1, tangent, m, system):
     """Advances the tangent map from the state x_0 of the scratch memory at t_0 to x_1 at t_1, without events, in the modes of ``one``."""
+    plan, one = system.plan, system.one
     w, notes, N, h = tangent.scratch[m], tangent.notes[m], plan.n + plan.n_parameters, t_1 - t_0
     behind, size = 1 + VECTORS * N, plan.n * N
     x_0, x_1, x_m, f_0, f_1 = view(w, 1, N), view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 3 * N + 1, N), view(w, 4 * N + 1, N)
     J_1, J_2, omega = view(w, behind, size), view(w, behind + size, size), view(w, behind + 2 * size, size)
     whole, power, product = view(w, behind + 3 * size, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
     # 1. linear: the Jacobian is constant
-    if is_linear(tables) and plan.n_parameters == 0:  # noqa: F821
-        jacobian(t_1, x_1, J_1, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+    if is_linear(system.tables) and plan.n_parameters == 0:  # noqa: F821
+        jacobian(t_1, x_1, J_1, w, system)  # noqa: F821
         for i in range(size):
             omega[i] = h * J_1[i]
     # 2. else Magnus' method of fourth order at both Gauss points; states there by Hermite interpolation of x and x'
     else:
-        evaluate(plan.evaluate, (FIELD, 0, t_0, x_0, f_0, tables, functions, options, one))  # noqa: F821
-        evaluate(plan.evaluate, (FIELD, 0, t_1, x_1, f_1, tables, functions, options, one))  # noqa: F821
+        evaluate(plan.evaluate, (FIELD, 0, t_0, x_0, f_0, system, one))  # noqa: F821
+        evaluate(plan.evaluate, (FIELD, 0, t_1, x_1, f_1, system, one))  # noqa: F821
         for k in range(2):
             a = 0.5 - _GAUSS if k == 0 else 0.5 + _GAUSS
             b = 1.0 - a
             for i in range(plan.n):
                 x_m[i] = b * x_0[i] + a * x_1[i] + a * b * ((a - b) * (x_1[i] - x_0[i]) + h * (b * f_0[i] - a * f_1[i]))
-            jacobian(t_0 + a * h, x_m, J_1 if k == 0 else J_2, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+            jacobian(t_0 + a * h, x_m, J_1 if k == 0 else J_2, w, system)  # noqa: F821
         multiply(plan.n, N, N, J_1, J_2, power)
         multiply(plan.n, N, N, J_2, J_1, product)
         for i in range(size):
@@ -362,8 +377,9 @@ def apply_map(A, columns, n, width, k, product):
             columns[i * k + j] = product[i * k + j] + (A[i * width + j] if j >= n else 0.0)
 
 
-def _approach_template(t, tangent, m, plan, changes, one, other, tables, functions, options):
+def _approach_template(t, tangent, m, system):
     """Before an event: f- into f_1, gradient of the guard into the scratch memory, and its rate into w[0]."""
+    plan, tables, one = system.plan, system.tables, system.one
     w, notes = tangent.scratch[m], tangent.notes[m]
     n = plan.n + plan.n_parameters
     x, f, g = view(w, n + 1, n), view(w, 4 * n + 1, n), view(w, 8 * n + 1, n)
@@ -375,18 +391,19 @@ def _approach_template(t, tangent, m, plan, changes, one, other, tables, functio
     # 2. vector field before the event, rate and gradient of the guard
     for j in range(n):
         g[j] = f[j] = 0.0
-    evaluate(plan.evaluate, (FIELD, 0, t, x, f, tables, functions, options, one))  # noqa: F821
+    evaluate(plan.evaluate, (FIELD, 0, t, x, f, system, one))  # noqa: F821
     w[0] = 0.0
     if row >= 0:
-        w[0] = guard_rate(row, t, x, tables, functions, options, one)  # noqa: F821
-        differentiate(GUARD, row, t, x, 1, g, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+        w[0] = guard_rate(row, t, x, tables, system.functions, system.options, one)  # noqa: F821
+        differentiate(GUARD, row, t, x, 1, g, w, system)  # noqa: F821
     notes[TOGETHER] += 1.0 if count > 1 else 0.0
     if w[0] != 0.0:
         notes[SLOWEST] = min(notes[SLOWEST], abs(w[0]))
 
 
-def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, functions, options):
+def _leave_template(t, jumped, tangent, m, system):
     """After an event: applies the saltation matrix to the tangent map. In: x_1, f_1, gradient and rate of the guard before it."""
+    plan, tables, options, one = system.plan, system.tables, system.options, system.one
     w, notes, n = tangent.scratch[m], tangent.notes[m], plan.n
     N = n + plan.n_parameters
     behind, size = 1 + VECTORS * N, n * N
@@ -395,7 +412,7 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
     S, spare, product = view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
     # 1. vector field after the event; without a jump the reset is the identity
     load(x_after, tables, one)  # noqa: F821
-    evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, tables, functions, options, one))  # noqa: F821
+    evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, system, one))  # noqa: F821
     for i in range(n):
         for j in range(N):
             S[i * N + j] = 1.0 if i == j else 0.0
@@ -404,27 +421,27 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
     if jumped:
         set_reset(tables, one)  # noqa: F821
         high, low, delta = view(w, 6 * N + 1, N), view(w, 7 * N + 1, N), _STEP * max(options.h, abs(t) * _STEP)
-        evaluate(plan.evaluate, (RESET, 0, t, x, high, tables, functions, options, one))  # noqa: F821
+        evaluate(plan.evaluate, (RESET, 0, t, x, high, system, one))  # noqa: F821
         miss, scale = 0.0, 0.0
         for i in range(n):
             miss, scale = max(miss, abs(high[i] - x_after[i])), max(scale, abs(x_after[i]), abs(x[i]))
         notes[UNTREATED] += 1.0 if not miss <= _FAR * scale else 0.0
         # 3. derivative of the reset by time
-        evaluate(plan.evaluate, (RESET, 0, t + delta, x, high, tables, functions, options, one))  # noqa: F821
-        evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, tables, functions, options, one))  # noqa: F821
+        evaluate(plan.evaluate, (RESET, 0, t + delta, x, high, system, one))  # noqa: F821
+        evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, system, one))  # noqa: F821
         for i in range(n):
             moved[i] = (high[i] - low[i]) / (2.0 * delta)
             long[i] = 0.0
         s = _LONG * plan.every * options.h
         for k in range(1, 3):
-            evaluate(plan.evaluate, (RESET, 0, t + k * s, x, high, tables, functions, options, one))  # noqa: F821
-            evaluate(plan.evaluate, (RESET, 0, t - k * s, x, low, tables, functions, options, one))  # noqa: F821
+            evaluate(plan.evaluate, (RESET, 0, t + k * s, x, high, system, one))  # noqa: F821
+            evaluate(plan.evaluate, (RESET, 0, t - k * s, x, low, system, one))  # noqa: F821
             for i in range(n):
                 long[i] += (high[i] - low[i]) * (8.0 if k == 1 else -1.0) / (12.0 * s)
         for i in range(n):  # what the short difference has beyond the long one is noise, unless it is more: then time has a corner near
             moved[i] = long[i] if abs(long[i] - moved[i]) <= _ROUGH * scale / delta else moved[i]
         # 4. derivative of the reset by the state, and DR f- + R_t
-        differentiate(RESET, 0, t, x, n, S, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+        differentiate(RESET, 0, t, x, n, S, w, system)  # noqa: F821
         for i in range(n):
             for j in range(n):
                 moved[i] += S[i * N + j] * f_before[j]
@@ -462,11 +479,12 @@ def set_apart(n, k, section, columns, maps):
             columns[i * k + j] = 1.0 if i == j else 0.0
 
 
-def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, calls, options):
+def _cross_template(t_0, t_1, tangent, m, members, calls, system):
     """Records the crossing of the section by the motion from x_0 at t_0, the state of ``one``, to x_1 at t_1, without events in between.
 
     The function changes its sign; the zero is found by the Illinois method, on motions from ``one`` that end earlier.
     """
+    plan, tables, one, other = system.plan, system.tables, system.one, system.other
     w, notes, reached, n, varied = tangent.scratch[m], tangent.notes[m], tangent.reached[m], plan.n + plan.n_parameters, members.varied[m]
     x_m, g = view(w, 2 * n + 1, n), view(w, 0, 1)
     # 1. does the function change its sign in the wanted direction?
@@ -492,7 +510,7 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, cal
         _keep(one, other)
         status = PAUSED
         while status == PAUSED:
-            status, _, _ = step_(t, tables, calls, options, other)  # noqa: F821
+            status, _, _ = step_(t, tables, calls, system.options, other)  # noqa: F821
         load(x_m, tables, other)  # noqa: F821
         on_surface(plan.surface, (t, view(w, 2 * n + 1, plan.n_own), varied, g))  # noqa: F821
         if g[0] * g_1 > 0.0:
@@ -519,6 +537,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
         one = memory_of((ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m]))
         other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
         calls = calls_of((address, solver, solver_options))
+        system = System(plan, changes, one, other, tables, address, options)
         x_0, x_1, x_m = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n)
         # 2. start of the run
         if reached[STARTED] == 0:
@@ -556,7 +575,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                     write_point(mem[T], reached, plan.width, plan.n, x_1, x_m, notes, points)
                 if is_after and plan.n_columns > 0:
                     _keep(memory, one)
-                    leave(mem[T], (status & JUMP) != 0, tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
+                    leave(mem[T], (status & JUMP) != 0, tangent, m, system)  # noqa: F821
                 is_after = False
                 continue
             # 6. smooth part: sizes of the states, crossings of the section, tangent map
@@ -565,18 +584,18 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 note_sizes(x_0, plan.n_own, view(w, SIZES * n + 1, n))
                 note_sizes(x_1, plan.n_own, view(w, SIZES * n + 1, n))
             if plan.section == AT_CROSSINGS and mem[T] > t_0:
-                cross(t_0, mem[T], tangent, m, plan, all_members, one, other, tables, calls, options)  # noqa: F821
+                cross(t_0, mem[T], tangent, m, all_members, calls, system)  # noqa: F821
             if plan.n_columns > 0:
                 _keep(memory, one)
                 if mem[T] > t_0:
-                    propagate(t_0, mem[T], tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
+                    propagate(t_0, mem[T], tangent, m, system)  # noqa: F821
             # 7. before an event: its guard and vector field; the loop continues with the state after it
             notes[TIME] += mem[T] - t_0
             is_after = status == EVENT
             if is_after:
                 notes[EVENTS] += 1.0
                 if plan.n_columns > 0:
-                    approach(mem[T], tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
+                    approach(mem[T], tangent, m, system)  # noqa: F821
                 continue
             # 8. end of a section: store or orthonormalise the map, record the point
             reached[DONE] += 1
@@ -606,8 +625,10 @@ def address_of_evaluate(prepared, family):
 
 
 def _signature_of(prepared):
-    known = [numba.typeof(one) for one in (prepared.tables, prepared.functions[0], prepared.options)]
-    return types.void(int64, int64, float64, _vector, _vector, *known, MEMORY)
+    numbers, entries = np.zeros(0), np.zeros(0, np.int64)
+    one, changes = Memory(numbers, entries, numbers, entries), Changes(numbers, *(entries, entries, numbers) * 2)
+    system = System(Plan(*(0,) * len(Plan._fields)), changes, one, one, prepared.tables, prepared.functions[0], prepared.options)
+    return types.void(int64, int64, float64, _vector, _vector, numba.typeof(system), MEMORY)
 
 
 def _kernels_of(family, name, signature, step):

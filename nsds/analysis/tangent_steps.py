@@ -32,6 +32,7 @@ from nsds.analysis.tangent import (
     TOGETHER,
     UNTREATED,
     VECTORS,
+    Changes,
     Members,
     Plan,
     apply_map,
@@ -47,7 +48,7 @@ from nsds.analysis.tangent_run import Carried, changes_of
 from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
 from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER, family, split
-from nsds.schemes.memory import calls_of, memory_of
+from nsds.schemes.memory import Calls, Memory, calls_of, memory_of
 from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.run.simulation import name_of
 from nsds.schemes.table import is_event_driven
@@ -67,6 +68,21 @@ class Rows(NamedTuple):
     at: np.ndarray
     low: np.ndarray
     high: np.ndarray
+
+
+class Step(NamedTuple):
+    """Scheme, functions and memory with which derivatives of the steps of one member are computed."""
+
+    plan: Plan
+    words: np.ndarray  # offsets of the state
+    changes: Changes
+    work: np.ndarray  # scratch as prepared
+    iwork: np.ndarray
+    one: Memory  # memory before the step
+    other: Memory  # a copy, for the differences
+    tables: NamedTuple
+    calls: Calls
+    options: NamedTuple
 
 
 @tiny
@@ -106,31 +122,33 @@ def _note_events(before, after, rows, notes):
     notes[TOGETHER] += 1.0 if changed > 1 else 0.0
 
 
-def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, other, tables, calls, options):
+def _beside_template(j, side, delta, t, y, stepped):
     """The state y after the step to t with state, or parameter, j changed by delta; returns the status. ``one``: memory before the step."""
+    plan, words, one, other = stepped.plan, stepped.words, stepped.one, stepped.other
     # 1. memory before the step; scratch as prepared, since a step may use what its predecessor left there
     copy_vector(one.mem, other.mem)
-    copy_vector(fresh.work[m], other.work)
-    copy_vector(fresh.iwork[m], other.iwork)
+    copy_vector(stepped.work, other.work)
+    copy_vector(stepped.iwork, other.iwork)
     # 2. the change
     if j < plan.n:
         other.mem[words[j]] = one.mem[words[j]] + (delta if side == 1 else -delta)
     else:
-        put_change(2 * (j - plan.n) + side, changes, other)
+        put_change(2 * (j - plan.n) + side, stepped.changes, other)
     # 3. the step
-    status = start(one.mem[T], tables, calls.functions, options, other)  # noqa: F821
+    status = start(one.mem[T], stepped.tables, stepped.calls.functions, stepped.options, other)  # noqa: F821
     if status == 0:
-        status, _, _ = step_(t, tables, calls, options, other)  # noqa: F821
+        status, _, _ = step_(t, stepped.tables, stepped.calls, stepped.options, other)  # noqa: F821
     for i in range(plan.n):
         y[i] = other.mem[words[i]]
     return status
 
 
-def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, fresh, one, other, tables, calls, options):
+def _differentiate_step_template(t, now, out, w, rows, stepped):
     """Derivatives of the state after the step to t, which is in ``now``, by states and parameters, n rows into out.
 
     Returns the number of columns with another active set on both sides: these are differences across the change.
     """
+    plan, words, changes, one, other = stepped.plan, stepped.words, stepped.changes, stepped.one, stepped.other
     n, N, lost = plan.n, plan.n + plan.n_parameters, 0
     low, high, sizes = view(w, 1, N), view(w, N + 1, N), view(w, SIZES * N + 1, N)
     for j in range(N):
@@ -141,9 +159,9 @@ def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, 
         # 1. both sides; a shorter difference if either has another active set
         for shorter in range(2 if j < n else 1):
             delta *= 1.0 if shorter == 0 else _SHORTER
-            status = beside(j, 0, delta, t, low, m, plan, words, changes, fresh, one, other, tables, calls, options)  # noqa: F821
+            status = beside(j, 0, delta, t, low, stepped)  # noqa: F821
             is_low = _is_solved(status) and _is_alike(now, other.mem, rows)
-            status = beside(j, 1, delta, t, high, m, plan, words, changes, fresh, one, other, tables, calls, options)  # noqa: F821
+            status = beside(j, 1, delta, t, high, stepped)  # noqa: F821
             is_high = _is_solved(status) and _is_alike(now, other.mem, rows)
             if is_low and is_high:
                 break
@@ -170,6 +188,7 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
         one = memory_of((ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m]))
         other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
         calls = calls_of((address, solver, solver_options))
+        stepped = Step(plan, words, changes, fresh.work[m], fresh.iwork[m], one, other, tables, calls, options)
         x, J, spare, product = view(w, 1, N), view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
         # 2. start of the run
         if reached[STARTED] == 0:
@@ -186,7 +205,7 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
                 break
             # 4. derivatives of the step, applied to the tangent map
             if plan.n_columns > 0:
-                lost = differentiate_step(t, mem, J, w, m, plan, words, rows, changes, fresh, one, other, tables, calls, options)  # noqa: F821
+                lost = differentiate_step(t, mem, J, w, rows, stepped)  # noqa: F821
                 notes[UNTREATED] += lost
                 for i in range(n):
                     for j in range(n):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["circuit", "current", "energy", "events", "mean", "voltage"]
+
 def circuit(
     netlist: str | PathLike[str] | Sequence[Any],
     params: dict[str, Any] | None = ...,

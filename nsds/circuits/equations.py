@@ -1,4 +1,4 @@
-"""State equations of a circuit: the sparse tableau of its elements, eliminated in exact fractions.
+"""State equations of a circuit: the sparse tableau of its elements, eliminated in exact fractions, where they are whole numbers as such.
 
 Unknowns of the tableau are node voltages, currents of all elements, rates of the states, and of each device (diode, switch) its voltage v
 and current i. Known are the states x (voltages of capacitors, currents of inductors), the sources u and their rates, 1, and of each device
@@ -84,14 +84,12 @@ def reduced(elements, t=0.0):
             break
         name = _dependent_state(relation, starts, waves)
         factor = relation.pop(("x", name))
-        value = {key: -c / factor for key, c in relation.items()}
+        share = Fraction(-1) / factor
+        value = {key: share * c for key, c in relation.items()}
         dependent = {other: _substituted(row, ("x", name), value) for other, row in dependent.items()} | {name: value}
         loops[name] = value
         solved.substitute(("x", name), value)
-        solved.add(
-            {("dx", name): Fraction(1), ("push", name): Fraction(-1)}
-            | {(f"d{key[0]}", key[1]): -c for key, c in value.items() if key != _ONE}
-        )
+        solved.add({("dx", name): 1, ("push", name): -1} | {(f"d{key[0]}", key[1]): -c for key, c in value.items() if key != _ONE})
     # 3. known quantity of each device: voltage or current
     devices = solved.choose(devices)
     # 4. initial values of the independent states
@@ -102,7 +100,7 @@ def reduced(elements, t=0.0):
     for name in kept:
         at_once = {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"}
         if at_once:
-            solved.substitute(("x", name), {("x", name): Fraction(1)} | at_once)
+            solved.substitute(("x", name), {("x", name): 1} | at_once)
     # 6. rows of voltages, rates and outputs
     nodes = dict.fromkeys(node for e in elements for node in e.nodes if node != "0")
     voltages = {node: solved.value(("v", node), True) for node in nodes} | {"0": {}}
@@ -122,7 +120,7 @@ def reduced(elements, t=0.0):
     # 8. currents; resistances of a model count with their device
     currents = {e.name: solved.value(("i", e.name), True) for e in plain if e.kind != "K"}
     for d in devices:
-        currents[d.name] = outputs[d.name] if d.by_voltage else {("lam", d.name): Fraction(1)}
+        currents[d.name] = outputs[d.name] if d.by_voltage else {("lam", d.name): 1}
     for name in [name for name in currents if "#" in name]:  # resistances of models
         leak, name = currents.pop(name), name.partition("#")
         if name[2] == "off":
@@ -181,17 +179,16 @@ def _tableau(elements, devices):
     """(rows that are zero, names of states, their initial values or None)."""
     rows, starts = [], {}
     balance = {}  # of currents at nodes
-    plus, minus = Fraction(1), Fraction(-1)
 
     def flow(key, a, b):
-        for node, sign in ((a, plus), (b, minus)):
+        for node, sign in ((a, 1), (b, -1)):
             if node != "0":
                 row = balance.setdefault(node, {})
                 row[key] = row[key] + sign if key in row else sign
 
     def voltage(a, b):
         row = {}
-        for node, sign in ((a, plus), (b, minus)):
+        for node, sign in ((a, 1), (b, -1)):
             if node != "0":
                 row["v", node] = row["v", node] + sign if ("v", node) in row else sign
         return {key: c for key, c in row.items() if c}  # of an element between a node and itself nothing
@@ -207,24 +204,24 @@ def _tableau(elements, devices):
         if e.kind == "R":
             rows.append(voltage(a, b) | {current: -e.value})
         elif e.kind == "C":
-            rows += [voltage(a, b) | {("x", e.name): Fraction(-1)}, {current: Fraction(-1), ("dx", e.name): e.value}]
+            rows += [voltage(a, b) | {("x", e.name): -1}, {current: -1, ("dx", e.name): e.value}]
             starts[e.name] = e.start
         elif e.kind == "V":
-            rows.append(voltage(a, b) | {("u", name): Fraction(-1) for name in e.value.parts(e.name)})
+            rows.append(voltage(a, b) | {("u", name): -1 for name in e.value.parts(e.name)})
         elif e.kind == "I":
-            rows.append({current: Fraction(1)} | {("u", name): Fraction(-1) for name in e.value.parts(e.name)})
+            rows.append({current: 1} | {("u", name): -1 for name in e.value.parts(e.name)})
         elif e.kind in "EG":
             control = {key: -e.value * c for key, c in voltage(*e.nodes[2:]).items()}
-            rows.append(_sum((1, voltage(a, b) if e.kind == "E" else {current: Fraction(1)}), (1, control)))
+            rows.append(_sum((1, voltage(a, b) if e.kind == "E" else {current: 1}), (1, control)))
         elif e.kind in "FH":
-            rows.append((voltage(a, b) if e.kind == "H" else {current: Fraction(1)}) | {("i", named(elements, e.of[0]).name): -e.value})
+            rows.append((voltage(a, b) if e.kind == "H" else {current: 1}) | {("i", named(elements, e.of[0]).name): -e.value})
         elif e.kind == "OP":
             flow(current, a, b)
-            rows.append(voltage(a, b) | {("lam", e.name): Fraction(-1)})
+            rows.append(voltage(a, b) | {("lam", e.name): -1})
     # 2. devices: both voltage and current are unknown so far
     for d in devices:
         flow(("id", d.name), *d.nodes)
-        rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): Fraction(-1)})))
+        rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): -1})))
     rows += _inductors(elements, voltage, starts)
     return rows + [{key: c for key, c in row.items() if c} for row in balance.values()], tuple(starts), starts
 
@@ -320,13 +317,14 @@ def _sum(*terms):
 
 
 def _substituted(row, key, value):
-    """A row with another one in place of a quantity; most factors are 1 or -1, which cost no multiplication of fractions."""
+    """A row with another one in place of a quantity; factors that are whole numbers, mostly 1 and -1, cost next to nothing."""
     factor = row.get(key, 0)
     if not factor:
         return row
     result = {k: c for k, c in row.items() if k != key}
+    is_unit = type(factor) is int and (factor == 1 or factor == -1)
     for k, c in value.items():
-        term = c if factor == 1 else -c if factor == -1 else factor * c
+        term = (c if factor == 1 else -c) if is_unit else (factor if c == 1 else -factor) if type(c) is int and abs(c) == 1 else factor * c
         if k in result:
             term += result[k]
         if term:
@@ -339,9 +337,10 @@ def _substituted(row, key, value):
 def _solved_for(row, key):
     """The row that gives a quantity, from one that is zero."""
     pivot = row[key]
-    if pivot in (1, -1):
+    if type(pivot) is int and abs(pivot) == 1:
         return {k: -c if pivot == 1 else c for k, c in row.items() if k != key}
-    return {k: -c / pivot for k, c in row.items() if k != key}
+    share = Fraction(-1) / pivot
+    return {k: (share if c == 1 else -share) if type(c) is int and abs(c) == 1 else share * c for k, c in row.items() if k != key}
 
 
 def _with_constants(row, waves):
@@ -593,12 +592,12 @@ class _System:
             return None
         for d in devices:
             lam = ("vd" if by_voltage[d.name] else "id", d.name)
-            self._solved.substitute(lam, {("lam", d.name): Fraction(1)})
+            self._solved.substitute(lam, {("lam", d.name): 1})
         return tuple(d._replace(by_voltage=by_voltage[d.name]) for d in devices)
 
     def value(self, key, may_float=False):
         """A quantity in terms of known ones; an undetermined one is 0 if it may float, else refused."""
-        row = {key: Fraction(1)} if key not in self.solved else self.solved[key]
+        row = self.solved.get(key, {key: 1})
         unknown = [other for other in row if other[0] not in self._KNOWN]
         if unknown and not may_float:
             what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(unknown[0][0], "something of")

@@ -34,6 +34,7 @@ _PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
 _OUTPUT = (".print", ".plot", ".probe", ".save", ".backanno", ".title")  # lines about output only
 _MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh"), "CSW": ("ron", "roff", "it", "ih")}
 _MODEL_OF = {"D": "D", "S": "SW", "W": "CSW"}
+_WAVES = ("DC", "SIN", "PULSE", "PWL")
 _REFUSED = {
     "B": "behavioural sources", "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
     "T": "lines", "U": "lines", "Z": "transistors",
@@ -196,6 +197,8 @@ def _wrong(number, text, why):
 
 def _require_used(parameters, lines):
     """Refuses a parameter that no line names."""
+    if not parameters:
+        return
     named = {word for _, text in lines for word in re.findall(r"\w+", text.lower())}
     for name in parameters:
         if name.lower() not in named:
@@ -431,9 +434,10 @@ def _wave(number, text, words, scope):
     # 1. kind and numbers; a number alone is DC
     words = re.findall(r"\{[^}]*\}|[^\s(),]+", words)
     kind, numbers = words[0].upper(), [_number(word, number, text, scope) for word in words[1:]] if words else []
-    if kind not in ("DC", "SIN", "PULSE", "PWL"):
+    if kind not in _WAVES:
         if len(words) != 1:
-            raise _wrong(number, text, f"'{words[0]}' is not supported; sources are DC, SIN, PULSE, PWL")
+            likely = _checks.meant(kind, _WAVES)
+            raise _wrong(number, text, f"'{words[0]}' is not supported; sources are {', '.join(_WAVES)}{likely}")
         kind, numbers = "DC", [_number(words[0], number, text, scope)]
     # 2. as many numbers as the kind has
     least, most = {"DC": (1, 1), "SIN": (3, 6), "PULSE": (2, 7), "PWL": (2, math.inf)}[kind]

@@ -3,9 +3,19 @@
 Shapes are numbered. The normal of a contact points from shape b to shape a, ``gap < 0`` is penetration.
 """
 
-from nsds.collision.detection import address_of_detect, address_of_detect_parallel, call_detect, detect, detect_parallel, inherit, work_size
+from nsds.collision.detection import (
+    Contacts,
+    Shapes,
+    address_of_detect,
+    address_of_detect_parallel,
+    call_detect,
+    detect,
+    detect_parallel,
+    inherit,
+    work_size,
+)
 from nsds.collision.frames import WORLD, place
-from nsds.collision.hidden import address_of_drop_hidden, call_drop_hidden, has_edges, links_size
+from nsds.collision.hidden import address_of_drop_hidden, call_drop_hidden, has_edges, links_size, solids_of
 from nsds.collision.kinds import (
     BOX,
     CAPSULE,
@@ -43,6 +53,8 @@ __all__ = [
     "SUPPORTED",
     "TUBE",
     "WORLD",
+    "Contacts",
+    "Shapes",
     "address_of_detect",
     "address_of_detect_parallel",
     "address_of_drop_hidden",
@@ -55,5 +67,6 @@ __all__ = [
     "links_size",
     "place",
     "require_supported",
+    "solids_of",
     "work_size",
 ]

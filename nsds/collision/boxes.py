@@ -6,7 +6,7 @@ the closest vertices and edges where none of the 15 axes gives the distance.
 
 import math
 
-from nsds._jit import kernel, stack, tiny
+from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.capsules import closest_on_segments
 from nsds.collision.closest import closest_features
 from nsds.collision.edge_on import WIDTH, add_normal, does_touch
@@ -111,9 +111,9 @@ def _turn_to(R, n, beyond, found, count):
 
 
 @tiny
-def _relative(size, pose, a, b, R, C, t, h, g):
+def _relative(size, pose, a, b, boxes):
     """Rotation and position of b in the axes of a, and the half sizes of both. Out: R (9,) axes of a, C (9,), t, h, g (3,)."""
-    S = stack(9)
+    (R, C, t, h, g), S = boxes, stack(9)
     axes(pose, a, R)
     axes(pose, b, S)
     seen_from(R, pose, b, a, t)
@@ -151,7 +151,7 @@ def _face_contacts(size, pose, r, o, i, second, margin, found):
     R, C, t, h, g, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(3)
     polygon, clipped = stack(32), stack(32)
     # 1. both boxes in the axes of r, and the incident face as a polygon
-    _relative(size, pose, r, o, R, C, t, h, g)
+    _relative(size, pose, r, o, (R, C, t, h, g))
     side = math.copysign(1.0, t[i])
     j, k = (i + 1) % 3, (i + 2) % 3
     face, slack = _incident_face(C, t, g, i, side, h[i], polygon), _BESIDE * _half_width(h, g)
@@ -182,7 +182,7 @@ def _face_contacts(size, pose, r, o, i, second, margin, found):
 def _vertex_contact(size, pose, r, o, i, second, margin, found):
     """Deepest vertex of box o across axis i of box r, for boxes that overlap while their facing faces have no common part."""
     R, C, t, h, g, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(3)
-    _relative(size, pose, r, o, R, C, t, h, g)
+    _relative(size, pose, r, o, (R, C, t, h, g))
     # 1. the vertex of o that is lowest along the outward normal, as bits of its number
     side, vertex = math.copysign(1.0, t[i]), 0
     for j in range(3):
@@ -205,7 +205,7 @@ def _edge_contact(size, pose, a, b, i, j, margin, found):
     """Closest points of the mutually facing edges along axis i of box a and axis j of box b."""
     R, C, t, h, g = stack(9), stack(9), stack(3), stack(3), stack(3)
     n, p, v, u, r, st = stack(3), stack(3), stack(3), stack(3), stack(3), stack(2)
-    _relative(size, pose, a, b, R, C, t, h, g)
+    _relative(size, pose, a, b, (R, C, t, h, g))
     # 1. common normal of both edges, turned from b to a
     i1, i2, j1, j2 = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
     sine = math.hypot(C[3 * i1 + j], C[3 * i2 + j])
@@ -242,7 +242,7 @@ def box_box(size, pose, a, b, margin, found):
     """Contacts across the separating axis, faces before edges; the closest points of both boxes in addition, if these are nearer."""
     R, C, t, h, g, apart, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(6), stack(3)
     # 1. separating axis
-    _relative(size, pose, a, b, R, C, t, h, g)
+    _relative(size, pose, a, b, (R, C, t, h, g))
     smallest = _half_width(h, g)
     axis, separation = _most_separating(C, t, h, g, _BIAS * smallest, apart)
     if separation > margin:
@@ -269,7 +269,7 @@ def box_box(size, pose, a, b, margin, found):
         return count
     # 6. boxes that are apart at corners, or overlap at a corner only: clipping has missed the closest points
     if separation > 0.0 and lowest > separation + _EXACT * smallest:
-        return closest_features(pose, a, R, C, t, h, g, EDGES, lowest, margin, found, count)
+        return closest_features(view(pose, 7 * a, 3), (R, C, t, h, g), EDGES, lowest, margin, found, count)
     if separation <= 0.0 and count == 0 and axis < 6:
         return _vertex_contact(size, pose, r, o, axis % 3, second, margin, found)
     return count

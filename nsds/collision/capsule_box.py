@@ -1,11 +1,26 @@
 """Contacts of a capsule with a box, computed in the axes of the box; the axis of the capsule is ``p(s) = c + s u``."""
 
 import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.capsules import _SAME, _SHORT, _drop_closest
 from nsds.collision.frames import FIELDS, axes, put, seen_from, third_axis
 from nsds.maths.vectors import norm, times, times_transposed
+
+
+class Seen(NamedTuple):
+    """Capsule a in the axes of box b."""
+
+    size: NDArray
+    pose: NDArray
+    a: int
+    b: int
+    R: NDArray  # (9,): axes of the box
+    c: NDArray  # (3,): centre of the capsule
+    u: NDArray  # (3,): its axis
 
 
 @tiny
@@ -46,20 +61,21 @@ def _closest_to_box(c, u, half, size, b, e):
 
 
 @tiny
-def _ball_on_box(size, pose, a, b, R, c, u, s, feature, margin, found):
+def _ball_on_box(seen, s, feature, margin, found):
     """The contact of the ball at s on the capsule's axis with the box, its centre outside; returns how many, 0 or 1."""
     e, n = stack(3), stack(3)
-    _excess(c, u, size, b, s, e)
+    _excess(seen.c, seen.u, seen.size, seen.b, s, e)
     distance = norm(e)
     for i in range(3):
         e[i] /= distance
-    return _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found)
+    return _put_ball(seen, s, feature, distance, e, n, margin, found)
 
 
 @tiny
-def _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found):
+def _put_ball(seen, s, feature, distance, e, n, margin, found):
     """Contact of the ball at s, its centre at ``distance`` along e, both in the axes of the box; returns 0 or 1. Work: n (3,)."""
-    r, p = size[3 * a], stack(3)
+    pose, b, R, c, u = seen.pose, seen.b, seen.R, seen.c, seen.u
+    r, p = seen.size[3 * seen.a], stack(3)
     times(R, e, n)
     for i in range(3):
         p[i] = pose[7 * b + i] - r * n[i]
@@ -79,8 +95,9 @@ def _part_within(c, u, size, b, half, out, free):
 
 
 @kernel
-def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
+def _axis_in_box(seen, half, margin, found):
     """Contacts of a capsule whose axis cuts the box: the shortest exit along a face normal, or across both the axis and an edge."""
+    size, a, b, c, u = seen.size, seen.a, seen.b, seen.c, seen.u
     depth, best, n, e, part, free = math.inf, 0, stack(3), stack(3), stack(2), stack(3)
     # 1. depth along the 12 candidate directions; the least one is the way out
     for axis in range(12):  # +x, -x, ..., then the cross products of x, -x, ... with u
@@ -113,7 +130,7 @@ def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
     for k in range(first, last):
         s = part[k - first]
         out = side * (c[i] + s * u[i]) - h if best < 6 else _SHORT * size[3 * a] - depth
-        count += _put_ball(size, pose, a, b, R, c, u, s, k, out, e, n, margin, view(found, FIELDS * count, FIELDS))
+        count += _put_ball(seen, s, k, out, e, n, margin, view(found, FIELDS * count, FIELDS))
     return count
 
 
@@ -126,7 +143,7 @@ def capsule_box(size, pose, a, b, margin, found):
     seen_from(R, pose, a, b, c)
     third_axis(pose, a, z)
     times_transposed(R, z, u)
-    half, r = 0.5 * size[3 * a + 1], size[3 * a]
+    seen, half, r = Seen(size, pose, a, b, R, c, u), 0.5 * size[3 * a + 1], size[3 * a]
     # 2. closest ball
     s = _closest_to_box(c, u, half, size, b, e)
     _excess(c, u, size, b, s, e)
@@ -135,7 +152,7 @@ def capsule_box(size, pose, a, b, margin, found):
         return 0
     # the axis cuts the box: the closest point gives no direction
     if distance < 1e-9 * r:
-        return _axis_in_box(size, pose, a, b, R, c, u, half, margin, found)
+        return _axis_in_box(seen, half, margin, found)
     # 3. part of the axis over the same face or edge
     for i in range(3):
         e[i] = abs(e[i]) - 1e-6 * distance  # rounding alone does not stick out
@@ -144,5 +161,5 @@ def capsule_box(size, pose, a, b, margin, found):
     n_balls, count = 3 if part[1] - part[0] > _SHORT * r else 1, 0
     # 4. contacts at the closest ball and at both ends; the closest one goes if the ends are as near (a lying capsule keeps its features)
     for k in range(n_balls):
-        count += _ball_on_box(size, pose, a, b, R, c, u, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
+        count += _ball_on_box(seen, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
     return _drop_closest(found, count, _SAME * r) if n_balls > 1 and count > 1 else count

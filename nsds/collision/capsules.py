@@ -46,8 +46,9 @@ def _drop_closest(found, count, tolerance):
 
 
 @tiny
-def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found):
-    """Contact of the ball at s on the axis u of capsule a with capsule b, whose axis is v; returns 0 or 1."""
+def _ball_on_capsule(size, pose, capsules, s, feature, margin, found):
+    """Contact of the ball at s on the axis u of capsule a with capsule b, whose axis is v; returns 0 or 1. capsules: (a, b, u, v)."""
+    a, b, u, v = capsules
     # 1. from the closest point of b's axis to the ball
     n, along = stack(3), 0.0
     for i in range(3):
@@ -91,5 +92,5 @@ def capsule_capsule(size, pose, a, b, margin, found):
     n_balls, count = 3 if abs(d) > _PARALLEL and high - low > _SHORT * radii else 1, 0
     # 3. contacts; the closest ball goes where the ends are as near
     for k in range(n_balls):
-        count += _ball_on_capsule(size, pose, a, b, u, v, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
+        count += _ball_on_capsule(size, pose, (a, b, u, v), balls[k], k, margin, view(found, FIELDS * count, FIELDS))
     return _drop_closest(found, count, _SAME * radii) if n_balls > 1 and count > 1 else count

@@ -85,8 +85,12 @@ def _edges(C, t, h, g, distance, p, q):
 
 
 @kernel
-def closest_features(pose, a, R, C, t, h, g, base, lowest, margin, found, count):
-    """Adds the closest points of two separated boxes, if they are nearer than the lowest gap so far: feature ``base + which``."""
+def closest_features(place, boxes, base, lowest, margin, found, count):
+    """Adds the closest points of two separated boxes, if they are nearer than the lowest gap so far: feature ``base + which``.
+
+    place (3,): of the first box; boxes: R, C, t, h, g, as `nsds.collision.boxes` has them.
+    """
+    R, C, t, h, g = boxes
     p, q, n, x = stack(3), stack(3), stack(3), stack(3)
     # a pair of edges must be nearer than the best vertex by more than rounding
     vertex, distance = _vertices(C, t, h, g, lowest, p, q)
@@ -99,4 +103,4 @@ def closest_features(pose, a, R, C, t, h, g, base, lowest, margin, found, count)
     times(R, q, n)
     times(R, p, x)
     feature = base + (16 + pair if pair >= 0 else vertex)
-    return put(found, count, margin, feature, distance, n, pose[7 * a] + x[0], pose[7 * a + 1] + x[1], pose[7 * a + 2] + x[2])
+    return put(found, count, margin, feature, distance, n, place[0] + x[0], place[1] + x[1], place[2] + x[2])

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from numba import float64, int64
+from numba import float64, int64, types
 from numpy.typing import NDArray
 
 from nsds._jit import caller, each, inlined, kernel, on_demand, parallel, tiny, view
@@ -31,25 +31,25 @@ def work_size(ns):
 
 
 class Shapes(NamedTuple):
-    """Shapes in the world, as `detect` describes them."""
+    """Shapes in the world."""
 
-    kind: NDArray
-    size: NDArray
-    pose: NDArray
-    body: NDArray
-    reach: NDArray
-    group: NDArray
+    kind: NDArray  # (ns,)
+    size: NDArray  # (3 ns,)
+    pose: NDArray  # (7 ns,), in the world
+    body: NDArray  # (ns,), -1 for the world
+    reach: NDArray  # (ns,), in m
+    group: NDArray  # (ns,): with the mask, which pairs are tested, see `nsds.collision.groups`
     mask: NDArray
 
 
 class Contacts(NamedTuple):
     """Output arrays of `detect`: the list of contacts."""
 
-    a: NDArray
+    a: NDArray  # shapes, a < b, or b on the world
     b: NDArray
-    feature: NDArray
-    normal: NDArray
-    point: NDArray
+    feature: NDArray  # which vertex, edge or end
+    normal: NDArray  # (3 n,), from b to a
+    point: NDArray  # (3 n,), on a; that on b is ``point - gap normal``
     gap: NDArray
 
 
@@ -134,21 +134,18 @@ def _look_over(shapes, v):
 
 
 @kernel
-def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
+def detect(shapes, vertices, general, out, work, iwork):
     """Contacts of all pairs with ``gap <= reach_a + reach_b``; returns their number, which may exceed the capacity.
 
-    In: kind (ns,); size (3 ns); pose (7 ns) in the world; body (ns,), -1 for the world; reach (ns,) in m; group (ns,) and mask: which
-    pairs are tested, see `nsds.collision.groups`; vertices (3 nv) of polyhedra; general: address from
-    `nsds.collision.general`, 0 where no pair needs it. Out, up to the capacity ``a.size``, in the order of (a, b,
-    feature): a, b: shapes, a < b, or b on the world; feature: which vertex, edge or end; normal (3 per contact), from b to a; point (3 per
-    contact) on a, that on b is ``point - gap normal``; gap. Work: see `work_size`.
+    In: shapes; vertices (3 nv) of polyhedra; general: address from `nsds.collision.general`, 0 where no pair needs it. Out: contacts up to
+    the capacity ``out.a.size``, in the order of (a, b, feature). Work: see `work_size`.
     """
-    shapes, out = Shapes(kind, size, pose, body, reach, group, mask), Contacts(a, b, feature, normal, point, gap)
+    kind, pose, reach = shapes.kind, shapes.pose, shapes.reach
     v, total = _partition(kind.size, work, iwork), 0
     others = (other_pairs(kind), vertices, general)
     # 1. few shapes: all pairs, cheaper than cells
     if kind.size <= _FEW:
-        measure(kind, size, pose, reach, v.radius, v.unbounded)
+        measure(kind, shapes.size, pose, reach, v.radius, v.unbounded)
         for s in range(kind.size):
             total += _write_all(shapes, v.radius, others, s, total, v.found, out)
         return total
@@ -161,15 +158,15 @@ def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, 
 
 
 @parallel
-def detect_parallel(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
+def detect_parallel(shapes, vertices, general, out, work, iwork):
     """As `detect`, with the same bits, on all cores: contacts are counted, then written to their indices. Not for pairs of `general`."""
-    ns, shapes = kind.size, Shapes(kind, size, pose, body, reach, group, mask)
+    ns = shapes.kind.size
     v = _partition(ns, work, iwork)
     place, kept = v.place, v.kept
     # 1. broad phase
     n_unbounded, largest, grids = _look_over(shapes, v)
-    others = (other_pairs(kind), vertices, general)
-    nowhere, none, out = view(iwork, 0, 0), view(work, 0, 0), Contacts(a, b, feature, normal, point, gap)
+    others = (other_pairs(shapes.kind), vertices, general)
+    nowhere, none = view(iwork, 0, 0), view(work, 0, 0)
     place[0] = 0
     # 2. count the contacts of each shape, without writing; neighbours are stored, so that few shapes gather them twice
     for chunk in each(_CHUNKS):
@@ -268,33 +265,26 @@ def _note_touch(moving, touches, s, t):
 
 
 _floats, _integers = float64[::1], int64[::1]
-SIGNATURE = int64(
-    *(_integers, _floats, _floats, _integers, _floats),
-    *(_integers,) * 2,
-    _floats,
-    int64,
-    *(_integers,) * 3,
-    *(_floats,) * 3,
-    _floats,
-    _integers,
-)  # of `detect`, by arguments
+SHAPES = types.NamedTuple((_integers, _floats, _floats, _integers, _floats, _integers, _integers), Shapes)
+CONTACTS = types.NamedTuple((*(_integers,) * 3, *(_floats,) * 3), Contacts)
+SIGNATURE = int64(SHAPES, _floats, int64, CONTACTS, _floats, _integers)  # of `detect`
 call_detect = caller(SIGNATURE)
 address_of_detect = on_demand(SIGNATURE, detect)
 address_of_detect_parallel = on_demand(SIGNATURE, detect_parallel)
 
 
 @kernel
-def inherit(a, b, feature, n, old_a, old_b, old_feature, n_old, d, old, new):
+def inherit(keys, old_keys, d, old, new):
     """Values of persistent contacts, ``new_c = old_c'`` where (a, b, feature) are the same, else 0; both lists are sorted.
 
-    In: keys of n new and n_old old contacts; old (d n_old). Out: new (d n). Returns the number of persistent contacts.
+    In: keys of the new and of the old contacts, (a, b, feature); old (d n_old). Out: new (d n). Returns the number of persistent ones.
     """
-    k, same = 0, 0
+    (a, b, feature), (old_a, old_b, old_feature), k, same = keys, old_keys, 0, 0
     # both lists are sorted by the same key: one pass over either
-    for c in range(n):
-        while k < n_old and before(old_a[k], old_b[k], old_feature[k], a[c], b[c], feature[c]):
+    for c in range(a.size):
+        while k < old_a.size and before(old_a[k], old_b[k], old_feature[k], a[c], b[c], feature[c]):
             k += 1
-        known = k < n_old and old_a[k] == a[c] and old_b[k] == b[c] and old_feature[k] == feature[c]
+        known = k < old_a.size and old_a[k] == a[c] and old_b[k] == b[c] and old_feature[k] == feature[c]
         for i in range(d):
             new[d * c + i] = old[d * k + i] if known else 0.0
         same += 1 if known else 0

@@ -1,4 +1,6 @@
-"""Poses of shapes, and the buffer in which narrow-phase kernels write the contacts that they find."""
+"""Poses of shapes, frames of contacts, and the buffer in which narrow-phase kernels write the contacts that they find."""
+
+import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.rotations import rotation_matrix
@@ -80,3 +82,26 @@ def place(body, local, q, pose):
             pose[at + 4] = p0 * s1 + p1 * s0 + p2 * s3 - p3 * s2
             pose[at + 5] = p0 * s2 - p1 * s3 + p2 * s0 + p3 * s1
             pose[at + 6] = p0 * s3 + p1 * s2 - p2 * s1 + p3 * s0
+
+
+@tiny
+def frame_of(normal, frame):
+    """``frame = (n, t1, t2)`` by rows, right-handed, depending smoothly on n but at one point (Duff et al. 2017)."""
+    n0, n1, n2 = normal[0], normal[1], normal[2]
+    sign = math.copysign(1.0, n2)
+    a = -1.0 / (sign + n2)
+    b = n0 * n1 * a
+    frame[0], frame[1], frame[2] = n0, n1, n2
+    frame[3], frame[4], frame[5] = 1.0 + sign * n0 * n0 * a, sign * b, -sign * n0
+    frame[6], frame[7], frame[8] = b, sign + n1 * n1 * a, -n1
+
+
+@tiny
+def frame_in(planar, normal, frame):
+    """As `frame_of`; of contacts in the plane z = 0 the last tangent is z, about which these roll."""
+    if not planar:
+        frame_of(normal, frame)
+        return
+    frame[0], frame[1], frame[2] = normal[0], normal[1], 0.0
+    frame[3], frame[4], frame[5] = -normal[1], normal[0], 0.0
+    frame[6], frame[7], frame[8] = 0.0, 0.0, 1.0

@@ -13,22 +13,10 @@ from nsds.collision.triangles import Edges, across_of, beyond, turned
 
 # Entries of a block: number of vertices, index of the first; the same for faces (triangles of a mesh); a point well within; the least
 # extent, of a mesh the largest. Meshes only: first index in the fan list of each vertex, that list, normals summed with angle weights,
-# boxes of the tree, the triangles in the order of its leaves.
-N_VERTICES, VERTICES, N_FACES, FACES, MIDDLE, SMALLEST, FANS, FAN_LIST, OUTWARDS, NODES, ORDER, N_EDGES = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-)
-_HEAD = 14
+# boxes of the tree, the triangles in the order of its leaves, number of edges, half of the thickness.
+N_VERTICES, VERTICES, N_FACES, FACES, MIDDLE, SMALLEST = 0, 1, 2, 3, 4, 7
+FANS, FAN_LIST, OUTWARDS, NODES, ORDER, N_EDGES, HALF = range(8, 15)
+_HEAD = 15
 FACE = 5  # entries of a face: normal, index of the numbers of its corners, their count
 TRIANGLE = 12  # entries of a triangle: numbers of its corners, normal, the triangle beyond each edge or -1, numbers of the edges
 NODE = 8  # entries of a box of the tree: least and largest corner; first child, or first triangle; number of triangles, 0 of an inner box
@@ -152,12 +140,24 @@ def _block_of_mesh(vertices, triangles):
     nodes, leaves = _tree(corners.min(axis=1), corners.max(axis=1))
     # 4. head and sections
     head = np.zeros(_HEAD)
-    head[[N_VERTICES, N_FACES, SMALLEST, N_EDGES]] = len(vertices), n, np.ptp(vertices, axis=0).max(), len(edges.count)
+    largest = np.ptp(vertices, axis=0).max()
+    head[[N_VERTICES, N_FACES, SMALLEST, N_EDGES]] = len(vertices), n, largest, len(edges.count)
+    head[HALF] = 0.5 * min(thickness_of_mesh(vertices, corners[:, 0], across, largest), largest)
     head[MIDDLE : MIDDLE + 3] = vertices.mean(axis=0)
     table = np.column_stack([triangles, normals, beyond(vertices, triangles, normals, edges), edges.edge.reshape(-1, 3)])
     begins = np.concatenate([[0.0], np.cumsum(np.bincount(edges.starts, minlength=len(vertices)))])
     sections = {VERTICES: vertices, FACES: table, FANS: begins, FAN_LIST: fan // 3.0, OUTWARDS: outwards, NODES: nodes, ORDER: leaves}
     return _joined(head, sections)
+
+
+def thickness_of_mesh(vertices, places, across, surface):
+    """``2 V / A`` of a closed mesh, the thickness of a plate; ``surface`` of one that encloses nothing.
+
+    places (n, 3): a corner of each triangle; across (n, 3): its normal, of length twice its area.
+    """
+    volume, area = abs(((places - vertices.mean(axis=0)) * across).sum()) / 6, np.linalg.norm(across, axis=1).sum() / 2
+    is_closed = np.linalg.norm(across.sum(axis=0)) <= 1e-9 * area
+    return 2 * volume / area if is_closed and volume > 1e-9 * area * np.ptp(vertices, axis=0).max() else surface
 
 
 def _tree(low, high):

@@ -5,6 +5,7 @@ so that memory is linear in the number of balls wherever they are. A ball search
 """
 
 import math
+from typing import NamedTuple
 
 from nsds._jit import kernel, tiny, view
 from nsds.collision.frames import TINY, WORLD
@@ -172,10 +173,31 @@ def meet(shapes, a, b):
     return shapes.body[a] != shapes.body[b] and groups_meet(shapes.group[a], shapes.group[b], shapes.mask)
 
 
+class _Ball(NamedTuple):
+    """Ball of the shape whose neighbours are looked for."""
+
+    shape: int
+    x: float
+    y: float
+    z: float
+    r: float
+
+
+class _Row(NamedTuple):
+    """Entries of a row of cells, from first to last; only: the slots have others too, those of the row (j, k) count."""
+
+    first: int
+    last: int
+    only: bool
+    j: int
+    k: int
+
+
 @tiny
-def _scan(a, x, y, z, r, first, last, only, j, k, grid, words, shapes, v, near):
-    """Adds the neighbours of a among the entries from first to last; ``only``: those of row (j, k). In/out: near."""
+def _scan(ball, entries, grid, words, shapes, v, near):
+    """Adds the neighbours of a ball among the entries of a row. In/out: near."""
     packed, key, ns = v.packed, v.key, v.radius.size
+    (a, x, y, z, r), (first, last, only, j, k) = ball, entries
     for e in range(first, last):
         at = 4 * e
         dx, dy, dz, reach = packed[at] - x, packed[at + 1] - y, packed[at + 2] - z, packed[at + 3] + r
@@ -199,9 +221,10 @@ def _append(near, b):
 
 
 @tiny
-def _look(a, x, y, z, r, grid, words, shapes, v, near):
-    """Adds the neighbours of a in one grid, row by row, or over the whole grid if that is cheaper. In/out: near."""
+def _look(ball, grid, words, shapes, v, near):
+    """Adds the neighbours of a ball in one grid, row by row, or over the whole grid if that is cheaper. In/out: near."""
     # 1. range of cells, one ball and rounding farther on each side
+    _, x, y, z, r = ball
     size, wide = words[3], r + grid[4]
     i0, i1 = cell(x - wide - _off(grid[0]), grid[0], grid[3], words[4]), cell(x + wide + _off(grid[0]), grid[0], grid[3], words[4])
     j0, j1 = cell(y - wide - _off(grid[1]), grid[1], grid[3], words[5]), cell(y + wide + _off(grid[1]), grid[1], grid[3], words[5])
@@ -222,7 +245,7 @@ def _look(a, x, y, z, r, grid, words, shapes, v, near):
                 if not whole:
                     low = v.begin[words[2] + (start if turn == 0 else 0)]
                     high = v.begin[words[2] + (min(end, size) if turn == 0 else end - size)]
-                _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, shapes, v, near)
+                _scan(ball, _Row(low, high, hashed, j, k), grid, words, shapes, v, near)
 
 
 @tiny
@@ -239,7 +262,8 @@ def gather(a, shapes, v, largest, grids, n_unbounded, near):
     that all shapes are to be tested.
     """
     pose, body = shapes.pose, shapes.body
-    x, y, z, r = pose[7 * a], pose[7 * a + 1], pose[7 * a + 2], v.radius[a]
+    r = v.radius[a]
+    ball = _Ball(a, pose[7 * a], pose[7 * a + 1], pose[7 * a + 2], r)
     # 1. fixed shapes are found from the other side; an unbounded one is tested against all
     near[0] = 0
     if body[a] == WORLD or r < 0.0:
@@ -249,7 +273,7 @@ def gather(a, shapes, v, largest, grids, n_unbounded, near):
         return
     # 2. all grids, then the unbounded shapes, which are in none
     for g in range(grids):
-        _look(a, x, y, z, r, view(v.reals, REALS * g, REALS), view(v.words, WORDS * g, WORDS), shapes, v, near)
+        _look(ball, view(v.reals, REALS * g, REALS), view(v.words, WORDS * g, WORDS), shapes, v, near)
     for u in range(n_unbounded):
         b = v.unbounded[u]
         if (b > a or body[b] == WORLD) and meet(shapes, a, b):

@@ -8,11 +8,14 @@ continue another one nearly in its plane, such as the triangles of a smooth mesh
 """
 
 import math
+from typing import NamedTuple
 
-from numba import float64, int64
+import numpy as np
+from numba import int64, typeof
+from numpy.typing import NDArray
 
-from nsds._jit import at_address, caller, kernel, on_demand, stack, tiny, view
-from nsds.collision.detection import Contacts
+from nsds._jit import at_address, by_reference, caller, kernel, made, on_demand, stack, tiny, view
+from nsds.collision.detection import CONTACTS
 from nsds.collision.frames import WORLD, axes
 from nsds.collision.geometry import FACE, FACES, N_FACES, TRIANGLE, VERTICES
 from nsds.collision.kinds import (
@@ -45,6 +48,21 @@ _SINK = 2.0  # multiple of the depth of a contact: how far the body on it may re
 _MOST_HOLDS = 64  # contacts of one body that are tested: a body with more, such as a floor, is below its neighbours
 _ROUND = (1 << SPHERE) | (1 << CAPSULE) | (1 << DISK) | (1 << STADIUM)
 _ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)
+
+
+@by_reference
+class Solids(NamedTuple):
+    """Shapes in the world, as of `nsds.collision.detection.Shapes`, and what polyhedra and meshes have."""
+
+    kind: NDArray
+    size: NDArray
+    pose: NDArray
+    body: NDArray
+    vertices: NDArray  # (3 nv,)
+    general: int  # address from `nsds.collision.general`, or 0
+
+
+solids_of = made(Solids)
 
 
 def links_size(n_bodies, capacity):
@@ -93,8 +111,9 @@ def support(kind, size, pose, vertices, s, d):
 
 
 @kernel
-def _support_near(kind, size, pose, vertices, general, s, other, reach, d):
+def _support_near(solids, s, other, reach, d):
     """As `support`; of a mesh, that of its triangles near another shape, -infinity where there are none."""
+    kind, size, pose, vertices, general = solids.kind, solids.size, solids.pose, solids.vertices, solids.general
     if kind[s] != MESH or general == 0:
         return support(kind, size, pose, vertices, s, d)
     low, high, e, u, mesh, waiting, most = stack(3), stack(3), stack(3), stack(3), stack(PLACED), stack(WAITING), -math.inf
@@ -125,8 +144,9 @@ def _support_near(kind, size, pose, vertices, general, s, other, reach, d):
 
 
 @kernel
-def _face_along(kind, size, pose, vertices, general, s, m, n):
+def _face_along(solids, s, m, n):
     """Whether a shape has a flat face within a small angle of a unit vector m. Out: n (3,), its normal."""
+    kind, size, pose, vertices, general = solids.kind, solids.size, solids.pose, solids.vertices, solids.general
     R, u, v, best, least = stack(9), stack(3), stack(3), -1, 1.0 - _FACE
     # 1. boxes, ends of cylinders, base of a cone: faces across an axis of the shape
     axes(pose, s, R)
@@ -160,14 +180,14 @@ def _face_along(kind, size, pose, vertices, general, s, m, n):
 
 
 @kernel
-def _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol, sink, reach):
+def _is_parted(solids, upper, lower, m, level, tol, sink, reach):
     """Whether the plane ``m . x = level`` separates two shapes: one above it up to a depth, the other below it up to the tolerance."""
     turned = stack(3)
     for i in range(3):
         turned[i] = -m[i]
-    if not _support_near(kind, size, pose, vertices, general, lower, upper, reach, m) <= level + tol:
+    if not _support_near(solids, lower, upper, reach, m) <= level + tol:
         return False
-    return -_support_near(kind, size, pose, vertices, general, upper, lower, reach, turned) >= level - tol - sink
+    return -_support_near(solids, upper, lower, reach, turned) >= level - tol - sink
 
 
 @tiny
@@ -196,22 +216,22 @@ def _deepest(contacts, first, last):
 
 
 @tiny
-def _lies_on_face(kind, size, pose, vertices, general, contacts, first, last):
+def _lies_on_face(solids, contacts, first, last):
     """Whether two or more contacts of one pair, with one normal, lie on a face of either shape, or on a mesh: these hide no edge."""
     normal, face, turned, a, b = view(contacts.normal, 3 * first, 3), stack(3), stack(3), contacts.a[first], contacts.b[first]
     if last - first < 2:
         return False
-    if kind[a] == MESH or kind[b] == MESH:
+    if solids.kind[a] == MESH or solids.kind[b] == MESH:
         return contacts.feature[first] >= 0
     for k in range(3):
         turned[k] = -normal[k]
-    if _face_along(kind, size, pose, vertices, general, a, turned, face) and dot(turned, face) > 1.0 - _OTHER:
+    if _face_along(solids, a, turned, face) and dot(turned, face) > 1.0 - _OTHER:
         return True
-    return _face_along(kind, size, pose, vertices, general, b, normal, face) and dot(normal, face) > 1.0 - _OTHER
+    return _face_along(solids, b, normal, face) and dot(normal, face) > 1.0 - _OTHER
 
 
 @kernel
-def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, is_turned):
+def _hides(solids, contacts, first, last, own, hold, side, is_turned):
     """Whether contact ``hold`` rules out the contacts from first to last, of shapes a and b, of which ``own`` is on the same body.
 
     own: 0 or 1, for a or b; side: 0 or 1, which shape of hold is on that body. That body is above the plane of hold; or, is_turned,
@@ -228,14 +248,14 @@ def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold
     cosine = own_sense * dot(m, view(contacts.normal, 3 * best, 3))
     if not _OPPOSITE < cosine < 1.0 - _OTHER:
         return False
-    if cosine > 1.0 - _ALIKE and _lies_on_face(kind, size, pose, vertices, general, contacts, first, last):
+    if cosine > 1.0 - _ALIKE and _lies_on_face(solids, contacts, first, last):
         return False
     # 3. hold must be as near as the contact, to the tolerance
     upper, lower = contacts.b[best], contacts.a[best]
     if upper_side == 0:
         upper, lower = lower, upper
-    size_of_upper = bound(kind, size, upper)
-    tol = _FLUSH * min(size_of_upper, bound(kind, size, lower))
+    size_of_upper = bound(solids.kind, solids.size, upper)
+    tol = _FLUSH * min(size_of_upper, bound(solids.kind, solids.size, lower))
     if not contacts.gap[hold] <= max(contacts.gap[best], 0.0) + tol:
         return False
     # 4. no point of the contacts may lie above the plane
@@ -247,20 +267,20 @@ def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold
             return False
     # 5. the plane of hold separates both shapes, or else that of the face of c nearest to m
     sink, reach = _SINK * max(-contacts.gap[hold], 0.0), max(contacts.gap[best], 0.0) + tol
-    if _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol, sink, reach):
+    if _is_parted(solids, upper, lower, m, level, tol, sink, reach):
         return True
     c = contacts.a[hold] if c_side == 0 else contacts.b[hold]
-    if not _face_along(kind, size, pose, vertices, general, c, m, face):
+    if not _face_along(solids, c, m, face):
         return False
-    level = support(kind, size, pose, vertices, c, face)
-    return _is_parted(kind, size, pose, vertices, general, upper, lower, face, level, tol, sink, reach)
+    level = support(solids.kind, solids.size, solids.pose, solids.vertices, c, face)
+    return _is_parted(solids, upper, lower, face, level, tol, sink, reach)
 
 
 @tiny
-def _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
+def _is_hidden(solids, contacts, r, start, next_of, head, dropped):
     """Whether a contact of the bodies of run r rules out that run."""
     # 1. unbounded shapes and two round ones have no edges to hide
-    first, last = start[r], start[r + 1]
+    kind, body, first, last = solids.kind, solids.body, start[r], start[r + 1]
     kinds = (1 << kind[contacts.a[first]]) | (1 << kind[contacts.b[first]])
     if kinds & _ENDLESS != 0 or kinds & ~_ROUND == 0:
         return False
@@ -274,24 +294,25 @@ def _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, ne
             run, side = entry // 2, entry % 2
             hold = _deepest(contacts, start[run], start[run + 1])
             if run != r and dropped[run] == 0:
-                if _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, False):
+                if _hides(solids, contacts, first, last, own, hold, side, False):
                     return True
                 beyond = contacts.b[hold] if side == 0 else contacts.a[hold]
                 is_turned = beyond == other and shape != (contacts.a[hold] if side == 0 else contacts.b[hold])
-                if is_turned and _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, True):
+                if is_turned and _hides(solids, contacts, first, last, own, hold, side, True):
                     return True
             entry, count = next_of[entry], count + 1
     return False
 
 
 @kernel
-def drop_hidden(kind, size, pose, body, vertices, general, a, b, feature, normal, point, gap, n_bodies, links):
-    """Removes contacts that others rule out; returns the number kept. In and out: a, b, feature, normal, point, gap of n contacts.
+def drop_hidden(solids, contacts, n_bodies, links):
+    """Removes contacts that others rule out; returns the number kept. In and out: contacts, see `nsds.collision.detection`.
 
     Contacts of two shapes with one normal are one run. A removed run rules out nothing: of runs that rule out each other the last
     stays. Work: links, see `links_size`.
     """
-    n, contacts, n_runs, kept = a.size, Contacts(a, b, feature, normal, point, gap), 0, 0
+    a, b, feature, normal, point, gap = contacts
+    n, n_runs, kept, body = a.size, 0, 0, solids.body
     head, next_of = view(links, 0, n_bodies), view(links, n_bodies, 2 * n)
     dropped, start = view(links, n_bodies + 2 * n, n), view(links, n_bodies + 3 * n, n + 1)
     # 1. runs of contacts of two shapes with one normal
@@ -308,7 +329,7 @@ def drop_hidden(kind, size, pose, body, vertices, general, a, b, feature, normal
             next_of[entry], head[body[shape]] = head[body[shape]], entry
     # 3. which runs are ruled out, one after the other
     for r in range(n_runs):
-        if _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
+        if _is_hidden(solids, contacts, r, start, next_of, head, dropped):
             dropped[r] = 1
     # 4. compact the list in place
     for r in range(n_runs):
@@ -320,7 +341,8 @@ def drop_hidden(kind, size, pose, body, vertices, general, a, b, feature, normal
     return kept
 
 
-_INTS, _FLOATS = int64[::1], float64[::1]
-_SIGNATURE = int64(_INTS, *(_FLOATS,) * 2, _INTS, _FLOATS, int64, *(_INTS,) * 3, *(_FLOATS,) * 3, int64, _INTS)
+_NUMBERS, _ENTRIES = np.zeros(0), np.zeros(0, np.int64)
+_SOLIDS = typeof(Solids(_ENTRIES, _NUMBERS, _NUMBERS, _ENTRIES, _NUMBERS, 0))
+_SIGNATURE = int64(_SOLIDS, CONTACTS, int64, int64[::1])
 call_drop_hidden = caller(_SIGNATURE)
 address_of_drop_hidden = on_demand(_SIGNATURE, drop_hidden)

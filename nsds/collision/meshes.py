@@ -5,11 +5,14 @@ triangle itself acts, so that a body that slides over the joint of two triangles
 """
 
 import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.features import FLAT, PART, facing, ridge
+from nsds.collision.features import FLAT, PART, edge_of, facing, ridge
 from nsds.collision.frames import FIELDS
-from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, NODE, NODES, ORDER, TRIANGLE, VERTICES
+from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, HALF, NODE, NODES, ORDER, TRIANGLE, VERTICES
 from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
 from nsds.collision.solids import closest
 from nsds.collision.support import (
@@ -27,8 +30,9 @@ from nsds.collision.support import (
 )
 from nsds.maths.vectors import dot, times
 
-_DEEP = 0.25  # fraction of a shape: a point farther behind a triangle did not come through it
+_DEEP = 0.25  # fraction of the smaller shape: a point farther behind a triangle did not come through it
 _SOONER = 0.5  # fraction of an overlap: another direction counts only if the overlap along it is less than this
+_STEEP = 0.7  # cosine between opposed normals of two triangles below which one stands on its edge or corner, not on its face
 _ACROSS = 1e-9  # cosine between the normals of two triangles above which they do not face each other
 _OF_FIRST, _OF_SECOND, _BESIDE = range(3)  # triangle along whose normal they separate
 WAITING = DEPTH + 3  # entries of the state of `next_near`: next and last triangle of a leaf, number of boxes on the stack, then the stack
@@ -98,11 +102,11 @@ def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
 
 
 @tiny
-def _shallow(listed, begin, count, small):
+def _shallow(listed, begin, count, deepest):
     """Removes contacts, from ``begin`` on, that are too deep to have come through a triangle; returns the number kept."""
     kept = begin
     for k in range(begin, count):
-        if listed[FIELDS * k + 1] >= -_DEEP * small:
+        if listed[FIELDS * k + 1] >= -deepest:
             for i in range(FIELDS):
                 listed[FIELDS * kept + i] = listed[FIELDS * k + i]
             kept += 1
@@ -119,13 +123,34 @@ def _with_room(listed, count, small, found):
     return count
 
 
+class Search(NamedTuple):
+    """Geometry and buffers with which the contacts of all triangles are found."""
+
+    geometry: NDArray
+    margin: float
+    small: float  # length of the smaller shape
+    is_strict: bool
+    skipped: NDArray  # (1,)
+    listed: NDArray  # contacts so far
+
+
+class Triangle(NamedTuple):
+    """A placed triangle of a mesh."""
+
+    mesh: NDArray
+    number: int
+    placed: NDArray
+
+
 @kernel
-def _of_triangle(is_strict, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count):
+def _of_triangle(search, a, one, middle, count):
     """Adds the contacts of a convex shape with a placed triangle of a mesh; returns their number.
 
-    is_strict: skip an overlap that a neighbouring triangle resolves sooner, unless across an edge; else these count, too.
-    Out: skipped[0], 1 where one was skipped.
+    search.is_strict: skip an overlap that a neighbouring triangle resolves sooner, unless across an edge; else these count, too.
+    Out: search.skipped[0], 1 where one was skipped.
     """
+    geometry, margin, small, is_strict, skipped, listed = search
+    mesh, t, face = one
     n, point, turned, d = stack(3), stack(3), stack(3), stack(3)
     of_a, of_b, begin, normal = stack(PART), stack(PART), count, view(face, NORMAL, 3)
     # 1. distance along the normal of the triangle, cheap, then the closest points
@@ -156,7 +181,7 @@ def _of_triangle(is_strict, skipped, a, mesh, face, t, geometry, middle, margin,
         facing(a, geometry, turned, 8, of_a)
         facing(face, geometry, normal, 8, of_b)
         count = clipped(of_a, of_b, base_of(of_a, of_b), margin, small, listed, count)
-    return _shallow(listed, begin, count, small)
+    return _shallow(listed, begin, count, _DEEP * small)
 
 
 @tiny
@@ -196,11 +221,12 @@ def with_mesh(a, mesh, geometry, margin, found):
     skipped[0] = 0.0
     # 2. strict pass; if it skipped contacts and found none, a second pass that takes them
     for turn in range(2):
+        search = Search(geometry, margin, small, turn == 0, skipped, listed)
         begin_near(waiting)
         t = next_near(mesh, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while t >= 0:
             place_triangle(mesh, geometry, t, face)
-            count = _of_triangle(turn == 0, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count)
+            count = _of_triangle(search, a, Triangle(mesh, t, face), middle, count)
             count = _with_room(listed, count, small, found)
             t = next_near(mesh, geometry, low, high, waiting)
     return thinned(listed, count, small, found)
@@ -234,6 +260,7 @@ def of_meshes(a, b, geometry, margin, found):
     skipped[0] = 0.0
     # 2. strict pass over all near pairs, then a second one as in `with_mesh`; each triangle of the first searches the tree of the second
     for turn in range(2):
+        search = Search(geometry, margin, small, turn == 0, skipped, listed)
         begin_near(waiting)
         s = next_near(a, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while s >= 0:
@@ -243,7 +270,7 @@ def of_meshes(a, b, geometry, margin, found):
             t = next_near(b, geometry, low_b, high_b, waiting_b)
             while t >= 0:
                 place_triangle(b, geometry, t, other)
-                count = _of_triangles(turn == 0, skipped, a, b, one, other, s, t, geometry, margin, small, listed, count)
+                count = _of_triangles(search, Triangle(a, s, one), Triangle(b, t, other), count)
                 count = _with_room(listed, count, small, found)
                 t = next_near(b, geometry, low_b, high_b, waiting_b)
             s = next_near(a, geometry, low, high, waiting)
@@ -251,8 +278,10 @@ def of_meshes(a, b, geometry, margin, found):
 
 
 @kernel
-def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, small, listed, count):
-    """Adds the contacts of triangle s of mesh a with triangle t of mesh b, both placed; returns their number. is_strict: as above."""
+def _of_triangles(search, first, second, count):
+    """Adds the contacts of triangles of two meshes; returns their number."""
+    (a, s, one), (b, t, other) = first, second
+    geometry, margin, small, is_strict, skipped, listed = search
     n, point, x, turned = stack(3), stack(3), stack(3), stack(3)
     normal, looks, begin = view(one, NORMAL, 3), view(other, NORMAL, 3), count
     # 1. cheap tests: separation along both normals, and whether they face each other
@@ -263,7 +292,7 @@ def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, 
     if is_far or dot(normal, looks) > _ACROSS:
         return count
     # 2. direction of separation
-    gap, way = _leave(a, b, one, other, geometry, s, t, margin, small, n, point)
+    gap, way = _leave(search, first, second, n, point)
     if gap > margin:
         return count
     # 3. which triangle is the face: one whose normal that is, or else an edge or vertex of a convex part of the surface
@@ -282,25 +311,35 @@ def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, 
     if is_on_b or is_on_a:
         facing(one, geometry, x, 3, of_a)
         facing(other, geometry, n, 3, of_b)
-    base = base_of(of_a, of_b)
+        # one that stands on the other has its lowest edge or corner there: it would cut that at places of any height
+        if dot(normal, looks) > -_STEEP:
+            for i in range(3):
+                x[i] = -looks[i]
+            edge_of(of_a if is_on_b else of_b, x if is_on_b else turned)
+    base, half, half_b = base_of(of_a, of_b), geometry[int(a[BLOCK]) + HALF], geometry[int(b[BLOCK]) + HALF]
     if is_on_b:
-        count = clipped(of_a, of_b, base, margin, small, listed, count) if _is_before(one, other, small) else count
+        is_before = _is_before(one, other, min(_DEEP * small, half))
+        count = clipped(of_a, of_b, base, margin, small, listed, count) if is_before else count
     elif is_on_a:
-        count = clipped_by_first(of_a, of_b, base, margin, small, listed, count) if _is_before(other, one, small) else count
+        is_before = _is_before(other, one, min(_DEEP * small, half_b))
+        count = clipped_by_first(of_a, of_b, base, margin, small, listed, count) if is_before else count
     else:
         count = patch(one, other, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
         for k in range(begin, count):
             if listed[FIELDS * k] < 0.0:  # the closest points: each pair of edges has its own
                 listed[FIELDS * k] = -1.0 - base
-    return _shallow(listed, begin, count, small)
+    # 5. two plates that overlap by more than half of both thicknesses are nearer to the other side
+    return _shallow(listed, begin, count, min(_DEEP * small, half + half_b))
 
 
 @kernel
-def _leave(a, b, one, other, geometry, s, t, margin, small, n, point):
+def _leave(search, first, second, n, point):
     """(Signed distance of two triangles, triangle along whose normal they separate): the least overlap, or that of a neighbour.
 
     Out: n (3,), point (3,) of the first.
     """
+    (a, s, one), (b, t, other) = first, second
+    geometry, margin, small, _, _, _ = search
     # 1. triangles apart, with a normal in front of both
     m, x, best, way = stack(3), stack(3), -math.inf, _OF_SECOND
     gap = closest(one, other, geometry, view(other, NORMAL, 3), True, margin, small, n, point)
@@ -327,10 +366,10 @@ def _leave(a, b, one, other, geometry, s, t, margin, small, n, point):
 
 
 @tiny
-def _is_before(one, other, small):
-    """Whether the space behind one triangle is in front of another."""
+def _is_before(one, other, deep):
+    """Whether the space behind one triangle, to a depth within its mesh, is in front of another."""
     d = stack(3)
     for i in range(3):
         middle = (one[CORNERS + i] + one[CORNERS + 3 + i] + one[CORNERS + 6 + i]) / 3.0
-        d[i] = middle - _DEEP * small * one[NORMAL + i] - other[CORNERS + i]
+        d[i] = middle - deep * one[NORMAL + i] - other[CORNERS + i]
     return dot(view(other, NORMAL, 3), d) > 0.0

@@ -13,21 +13,23 @@ from nsds.collision.spheres import sphere_plane, sphere_sphere
 
 _GENERAL = sum(shape.is_general << code for code, shape in enumerate(SHAPES.values()))  # a bit for each kind of solids and meshes
 _INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
+_OTHERS = types.Tuple((types.int64, _FLOATS, types.int64))  # as of `contacts_of_pair`
 _OF_GENERAL = types.int64(_INTS, _FLOATS, _FLOATS, *(types.int64,) * 3, types.float64, _FLOATS)
 _call_general = caller(_OF_GENERAL)
 _address_of_general = on_demand(_OF_GENERAL, general_pair)
 
 
 @kernel
-def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
+def _in_order(kind, size, pose, others, a, b, margin, found):
     """Contacts of shapes without a kernel of their own; none between unsupported kinds."""
+    general = others[2]
     if general != 0 and (_GENERAL >> kind[a]) & (_GENERAL >> kind[b]) & 1:
         address = _address_of_general()
         return types.int64(0) if address == 0 else _call_general(address, (kind, size, pose, general, a, b, margin, found))
     return types.int64(0)
 
 
-def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
+def _of_two(kind, size, pose, others, a, b, margin, found):
     """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by the next case."""
     if kind[a] == first and kind[b] == second:  # noqa: F821
         address, n = address_of_contacts(), 0  # noqa: F821
@@ -37,23 +39,23 @@ def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
         if is_turned:  # noqa: F821
             turn_round(found, n)
         return n
-    return others(kind, size, pose, vertices, general, a, b, margin, found)  # noqa: F821
+    return next_case(kind, size, pose, others, a, b, margin, found)  # noqa: F821
 
 
-def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
+def _of_polyhedra(kind, size, pose, others, a, b, margin, found):
     """As `_of_two`, by a kernel that takes vertices."""
     if kind[a] == first and kind[b] == second:  # noqa: F821
         address, n = address_of_contacts(), 0  # noqa: F821
         one, other = (b, a) if is_turned else (a, b)  # noqa: F821
         if address != 0:
-            n = call_contacts(address, (size, pose, vertices, one, other, margin, found))  # noqa: F821
+            n = call_contacts(address, (size, pose, others[1], one, other, margin, found))  # noqa: F821
         if is_turned:  # noqa: F821
             turn_round(found, n)
         return n
-    return others(kind, size, pose, vertices, general, a, b, margin, found)  # noqa: F821
+    return next_case(kind, size, pose, others, a, b, margin, found)  # noqa: F821
 
 
-def _with(pair, contacts, others):
+def _with(pair, contacts, next_case):
     """Dispatch for shapes ordered by kind: a pair of kinds has its kernel, compiled when two such shapes first come near.
 
     Where the first kind of the pair is the later one, the kernel gets the shapes in its own order.
@@ -63,7 +65,7 @@ def _with(pair, contacts, others):
     names = dict(zip(("first", "second"), sorted(pair), strict=True))
     names |= {"is_turned": pair[0] > pair[1], "address_of_contacts": on_demand(of_pair, contacts), "call_contacts": caller(of_pair)}
     template = _of_polyhedra if wants_vertices else _of_two
-    return tiny(specialised(template, "_".join(NAMES[kind] for kind in pair), others=others, **names))
+    return tiny(specialised(template, "_".join(NAMES[kind] for kind in pair), next_case=next_case, **names))
 
 
 for pair, contacts in reversed(COMPILED.items()):
@@ -87,18 +89,18 @@ def _sort(found, n):
 
 
 @kernel
-def _any_pair(kind, size, pose, vertices, general, a, b, margin, found):
+def _any_pair(kind, size, pose, others, a, b, margin, found):
     """Contacts of shapes a and b with gaps up to a margin, in the order of their features; returns their number."""
     if kind[a] <= kind[b]:
-        n = _in_order(kind, size, pose, vertices, general, a, b, margin, found)
+        n = _in_order(kind, size, pose, others, a, b, margin, found)
     else:
-        n = _in_order(kind, size, pose, vertices, general, b, a, margin, found)
+        n = _in_order(kind, size, pose, others, b, a, margin, found)
         turn_round(found, n)
     _sort(found, n)
     return n
 
 
-_PAIR = types.int64(_INTS, _FLOATS, _FLOATS, _FLOATS, *(types.int64,) * 3, types.float64, _FLOATS)
+_PAIR = types.int64(_INTS, _FLOATS, _FLOATS, _OTHERS, types.int64, types.int64, types.float64, _FLOATS)
 _call = caller(_PAIR)
 _address_of_any_pair = on_demand(_PAIR, _any_pair)
 
@@ -128,5 +130,4 @@ def contacts_of_pair(kind, size, pose, a, b, margin, others, found):
         n = sphere_plane(size, pose, b, a, margin, found)
         turn_round(found, n)
         return n
-    address, vertices, general = others
-    return 0 if address == 0 else _call(address, (kind, size, pose, vertices, general, a, b, margin, found))
+    return 0 if others[0] == 0 else _call(others[0], (kind, size, pose, others, a, b, margin, found))

@@ -13,6 +13,7 @@ ROOM = 256  # contacts of two shapes before they are reduced
 LISTED = FIELDS * ROOM
 MOST_OF_PATCH = 2 * MOST_CORNERS + 1
 _ALONG = 1e-2  # sine between two lines that lie alongside
+_TILTED = 0.995  # cosine between two faces, and between them and the normal, from which they lie on each other with a tilt: 0.1 rad
 _LOWER = 1e-7  # fraction of the smaller shape: by how much the closest points must be nearer than corners to be a contact of their own
 _SAME = 1e-6  # fraction of the smaller shape: contacts nearer to each other are one
 _ROUND = 32  # corners of a circular face on which another shape stands; 8 for one that stands
@@ -53,13 +54,16 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
     turned = stack(3)
     for i in range(3):
         turned[i] = -n[i]
-    # 1. a stands on a face of b, b on one of a, or two lines lie alongside. A circular face is refined before it clips
+    # 1. a stands on a face of b, b on one of a, two faces nearly so, or two lines lie alongside. A circular face is refined before it clips
     if _stands_on(of_b, a, geometry, n, gap, small):
         facing(b, geometry, n, _ROUND, of_b)
         count = clipped(of_a, of_b, base, margin, small, found, count)
     elif _stands_on(of_a, b, geometry, turned, gap, small):
         facing(a, geometry, turned, _ROUND, of_a)
         count = clipped_by_first(of_a, of_b, base, margin, small, found, count)
+    elif _are_tilted(of_a, of_b, n):
+        facing(b, geometry, n, _ROUND, of_b)
+        count = _clipped_along(of_a, of_b, base, n, margin, small, found, count)
     elif of_a[COUNT] == 2 and of_b[COUNT] == 2:
         count = _side_by_side(of_a, of_b, base, n, margin, found, count)
     # 2. the closest points, where no corner is as near
@@ -90,6 +94,29 @@ def _stands_on(face, other, geometry, n, gap, small):
     if face[IS_FACE] == 0.0 or dot(normal, n) < FLAT:
         return False
     return lowest(other, geometry, normal, x) - dot(normal, view(face, POINTS, 3)) >= gap - _LOWER * small
+
+
+@tiny
+def _are_tilted(of_a, of_b, n):
+    """Whether both parts are faces that lie on each other but for a small angle."""
+    normal, other = view(of_a, PART_NORMAL, 3), view(of_b, PART_NORMAL, 3)
+    are_faces = of_a[IS_FACE] != 0.0 and of_b[IS_FACE] != 0.0
+    return are_faces and dot(normal, other) < -_TILTED and dot(normal, n) < -_TILTED and dot(other, n) > _TILTED
+
+
+@kernel
+def _clipped_along(of_a, of_b, base, n, margin, small, found, count):
+    """As `clipped`, with gaps along the normal n of the closest points: of pairs of points of both, so that none is less than theirs.
+
+    A plate that lies on another one with a tilt does not rock on the one point where their edges cross.
+    """
+    begin, cosine = count, dot(view(of_b, PART_NORMAL, 3), n)
+    count = clipped(of_a, of_b, base, margin / cosine, small, found, count)
+    for k in range(begin, count):
+        found[FIELDS * k + 1] *= cosine
+        for i in range(3):
+            found[FIELDS * k + 2 + i] = n[i]
+    return count
 
 
 @kernel

@@ -1,13 +1,29 @@
 """Contacts of solids with a plane: the plane's normal is that of every contact, the points are those of the first shape."""
 
 import math
+from typing import NamedTuple
 
-from nsds._jit import kernel, stack, tiny
+from numpy.typing import NDArray
+
+from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import FIELDS, MOST, axes, put, third_axis
 from nsds.maths.vectors import norm, times_transposed
 
 _FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
 STEEP = 10.0  # weight of the height against the distance outwards when vertices are chosen
+
+
+class _Polyhedron(NamedTuple):
+    """A polyhedron beside a plane."""
+
+    vertices: NDArray
+    first: int  # its vertices
+    many: int
+    offset: float  # height of its place above the plane
+    m: NDArray  # (3,): normal of the plane in its axes,
+    n: NDArray  # and in the world
+    R: NDArray  # (9,): its axes
+    place: NDArray  # (3,)
 
 
 @tiny
@@ -48,11 +64,13 @@ def box_plane(size, pose, a, b, margin, found):
 
 
 @kernel
-def _rim(size, s, feature, stands, pose, R, n, a, b, margin, found, count):
-    """Points of the rim at s on the axis of solid a: the lowest one (feature), and for a standing solid four fixed ones (the next four).
+def _rim(solid, s, feature, stands, margin, found, count):
+    """Points of the rim at s on the axis of a solid: the lowest one (feature), and for a standing solid four fixed ones (the next four).
 
     The lowest point lies along ``-n + (n . u) u`` from the rim's centre, u the axis; a rim flat on the plane has none.
+    solid: (size, pose, a, b, axes R of a, normal n of the plane).
     """
+    size, pose, a, b, R, n = solid
     # 1. direction of steepest descent in the plane of the rim
     d = stack(3)
     cosine = n[0] * R[2] + n[1] * R[5] + n[2] * R[8]
@@ -80,7 +98,7 @@ def cylinder_plane(size, pose, a, b, margin, found):
     axes(pose, a, R)
     stands = abs(n[0] * R[2] + n[1] * R[5] + n[2] * R[8]) > _FLAT
     for end in range(2):
-        count = _rim(size, (end - 0.5) * size[3 * a + 1], 5 * end, stands, pose, R, n, a, b, margin, found, count)
+        count = _rim((size, pose, a, b, R, n), (end - 0.5) * size[3 * a + 1], 5 * end, stands, margin, found, count)
     return count
 
 
@@ -91,7 +109,7 @@ def cone_plane(size, pose, a, b, margin, found):
     third_axis(pose, b, n)
     axes(pose, a, R)
     stands = n[0] * R[2] + n[1] * R[5] + n[2] * R[8] > _FLAT
-    count = _rim(size, -0.25 * height, 0, stands, pose, R, n, a, b, margin, found, 0)
+    count = _rim((size, pose, a, b, R, n), -0.25 * height, 0, stands, margin, found, 0)
     x, y, z = pose[7 * a] + 0.75 * height * R[2], pose[7 * a + 1] + 0.75 * height * R[5], pose[7 * a + 2] + 0.75 * height * R[8]
     return put(found, count, margin, 5, _height(pose, b, n, x, y, z), n, x, y, z)
 
@@ -108,31 +126,33 @@ def polyhedron_plane(size, pose, vertices, a, b, margin, found):
         offset += n[i] * (pose[7 * a + i] - pose[7 * b + i])
     # 2. count first: a flat bottom can have more vertices than there is room for
     first, many = int(size[3 * a + 1]), int(size[3 * a + 2])
+    solid = _Polyhedron(vertices, first, many, offset, m, n, R, view(pose, 7 * a, 3))
     for vertex in range(many):
         at = 3 * (first + vertex)
         if offset + m[0] * vertices[at] + m[1] * vertices[at + 1] + m[2] * vertices[at + 2] <= margin:
             count += 1
     if count > MOST:
-        return _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found)
+        return _spread(solid, margin, found)
     count = 0
     for vertex in range(many):
-        count = _put_vertex(vertices, first, vertex, offset, m, n, R, pose, a, margin, found, count)
+        count = _put_vertex(solid, vertex, margin, found, count)
     return count
 
 
 @tiny
-def _put_vertex(vertices, first, vertex, offset, m, n, R, pose, a, margin, found, count):
+def _put_vertex(solid, vertex, margin, found, count):
     """Adds vertex ``vertex`` if it is near; returns the number of contacts."""
-    at = 3 * (first + vertex)
+    at, vertices, m, n, R, place = 3 * (solid.first + vertex), solid.vertices, solid.m, solid.n, solid.R, solid.place
     x, y, z = vertices[at], vertices[at + 1], vertices[at + 2]
-    gap = offset + m[0] * x + m[1] * y + m[2] * z
+    gap = solid.offset + m[0] * x + m[1] * y + m[2] * z
     x, y, z = R[0] * x + R[1] * y + R[2] * z, R[3] * x + R[4] * y + R[5] * z, R[6] * x + R[7] * y + R[8] * z
-    return put(found, count, margin, vertex, gap, n, pose[7 * a] + x, pose[7 * a + 1] + y, pose[7 * a + 2] + z)
+    return put(found, count, margin, vertex, gap, n, place[0] + x, place[1] + y, place[2] + z)
 
 
 @kernel
-def _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found):
+def _spread(solid, margin, found):
     """The lowest vertex, and the lowest ones in tilted directions all round, each once: support on all sides."""
+    vertices, first, many, offset, m = solid.vertices, solid.first, solid.many, solid.offset, solid.m
     # 1. a direction t across the normal, from the axis least parallel to it
     t, least, count = stack(3), 0, 0
     for i in range(1, 3):
@@ -160,5 +180,5 @@ def _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found):
         for k in range(count):
             known = known or found[k * FIELDS] == chosen
         if not known:
-            count = _put_vertex(vertices, first, chosen, offset, m, n, R, pose, a, margin, found, count)
+            count = _put_vertex(solid, chosen, margin, found, count)
     return count

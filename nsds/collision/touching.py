@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import FIELDS, WORLD, third_axis
-from nsds.collision.geometry import surface_of
+from nsds.collision.geometry import surface_of, thickness_of_mesh
 from nsds.collision.kinds import CAPSULE, CONE, CYLINDER, DISK, MESH, POLYGON, POLYHEDRA, SHAPES, SPHERE, TUBE, bound
 from nsds.collision.narrow import contacts_of_pair
 from nsds.maths.rotations import exp_quaternion, product, rotate
@@ -89,9 +89,7 @@ def _thickness(code, size, vertices, triangles):
         normals, corners = normals[length > 0] / length[length > 0, None], corners[length > 0]
         return ((normals * corners).sum(axis=1)[:, None] - normals @ places.T).max(axis=1).min()
     # 3. a mesh: volume over area, if it is closed
-    volume, area = abs(((corners - places.mean(axis=0)) * normals).sum()) / 6, length.sum() / 2
-    is_closed = np.linalg.norm(normals.sum(axis=0)) <= 1e-9 * area
-    return 2 * volume / area if is_closed and volume > 1e-9 * area * size[0] else _OPEN * 2 * size[0]
+    return thickness_of_mesh(places, corners, normals, _OPEN * 2 * size[0])
 
 
 @kernel

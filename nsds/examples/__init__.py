@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from nsds.examples import american_put as _put
 from nsds.examples import bouncing_ball as _ball
 from nsds.examples import box_stack as _stack
 from nsds.examples import buck_converter as _buck
@@ -35,6 +36,8 @@ from nsds.examples import impacting_bar as _bar
 from nsds.examples import impacting_stick as _stick
 from nsds.examples import jammed_motor as _motor
 from nsds.examples import masonry_arch as _masonry
+from nsds.examples import melting_front as _melting
+from nsds.examples import membrane_obstacle as _membrane
 from nsds.examples import planetary_gear as _gear
 from nsds.examples import relay_oscillator as _oscillator
 from nsds.examples import rotating_drum as _drum
@@ -50,6 +53,7 @@ from nsds.examples import third_order_stop as _stop
 from nsds.examples import twisting_controller as _twisting
 from nsds.examples import two_link_manipulator as _arm
 from nsds.examples import woodpecker as _woodpecker
+from nsds.examples.american_put import american_put
 from nsds.examples.bouncing_ball import bouncing_ball
 from nsds.examples.box_stack import box_stack
 from nsds.examples.buck_converter import buck_converter
@@ -83,6 +87,8 @@ from nsds.examples.impacting_bar import impacting_bar
 from nsds.examples.impacting_stick import impacting_stick
 from nsds.examples.jammed_motor import jammed_motor
 from nsds.examples.masonry_arch import masonry_arch
+from nsds.examples.melting_front import melting_front, melting_front_exact
+from nsds.examples.membrane_obstacle import membrane_obstacle
 from nsds.examples.planetary_gear import planetary_gear
 from nsds.examples.relay_oscillator import relay_oscillator
 from nsds.examples.rotating_drum import rotating_drum
@@ -102,6 +108,7 @@ from nsds.examples.woodpecker import woodpecker
 __all__ = [
     "EXAMPLES",
     "CartPoles",
+    "american_put",
     "bouncing_ball",
     "box_stack",
     "buck_converter",
@@ -139,6 +146,9 @@ __all__ = [
     "impacting_stick",
     "jammed_motor",
     "masonry_arch",
+    "melting_front",
+    "melting_front_exact",
+    "membrane_obstacle",
     "planetary_gear",
     "relay_oscillator",
     "rotating_drum",
@@ -215,6 +225,9 @@ EXAMPLES = {
     "third_order_stop": Example(third_order_stop, _stop.RUN, _stop.draw),
     "twisting_controller": Example(twisting_controller, _twisting.RUN, _twisting.draw),
     "gene_network": Example(gene_network, _genes.RUN, _genes.draw),
+    "american_put": Example(american_put, _put.RUN, _put.draw),
+    "membrane_obstacle": Example(membrane_obstacle, _membrane.RUN, _membrane.draw),
+    "melting_front": Example(melting_front, _melting.RUN, _melting.draw),
 }
 
 

@@ -56,6 +56,14 @@ class Plan(NamedTuple):
     fill: int  # entries of L and U without the diagonal
 
 
+class Rows(NamedTuple):
+    """Offsets of compressed rows of a triangular factor: starts of rows, columns, values."""
+
+    start: int
+    column: int
+    value: int
+
+
 class SingularPatternError(ValueError):
     """A pattern all of whose matrices are singular; ``rows`` find no column of their own."""
 
@@ -390,19 +398,24 @@ def solve(values, data, index, b, x, work, iwork):
 @kernel
 def _substitute(data, index, y, work, iwork):
     """``y <- U^-1 L^-1 y``."""
-    n, m = iwork[index + _N], iwork[index + _M]
-    lower, lower_column = index + iwork[index + _LOWER], index + iwork[index + _LOWER_COLUMN]
-    upper, upper_column = index + iwork[index + _UPPER], index + iwork[index + _UPPER_COLUMN]
-    L, U, reciprocal = data, data + m, data + 2 * m
+    m = iwork[index + _M]
+    lower = Rows(index + iwork[index + _LOWER], index + iwork[index + _LOWER_COLUMN], data)
+    upper = Rows(index + iwork[index + _UPPER], index + iwork[index + _UPPER_COLUMN], data + m)
+    substitute(iwork[index + _N], lower, upper, data + 2 * m, y, work, iwork)
+
+
+@tiny
+def substitute(n, L, U, reciprocal, y, work, iwork):
+    """``y <- U^-1 L^-1 y``; L with unit diagonal, U with the reciprocals of its diagonal apart. In/out: work[y:y + n]."""
     for i in range(n):
         s = work[y + i]
-        for k in range(iwork[lower + i], iwork[lower + i + 1]):
-            s -= work[L + k] * work[y + iwork[lower_column + k]]
+        for k in range(iwork[L.start + i], iwork[L.start + i + 1]):
+            s -= work[L.value + k] * work[y + iwork[L.column + k]]
         work[y + i] = s
     for i in range(n - 1, -1, -1):
         s = work[y + i]
-        for k in range(iwork[upper + i], iwork[upper + i + 1]):
-            s -= work[U + k] * work[y + iwork[upper_column + k]]
+        for k in range(iwork[U.start + i], iwork[U.start + i + 1]):
+            s -= work[U.value + k] * work[y + iwork[U.column + k]]
         work[y + i] = s * work[reciprocal + i]
 
 

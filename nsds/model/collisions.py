@@ -20,7 +20,7 @@ _POINTS, _MOST_POINTS = {"sphere": 4, "capsule": 4, "disk": 4, "stadium": 4, "po
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
-def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, enabled=None, on_contact=None, z=None):
+def collisions(shapes, law, *, world=(), materials=None, pairs=None, margin=0.0, capacity=None, enabled=None, on_contact=None, z=None):
     """Contacts between shapes, detected in every step: a part for `nsds.system`, of rigid bodies, in space or in the plane.
 
     A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so ([Notes], eq. 11.203); its frame (normal, two
@@ -48,9 +48,13 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         where they differ.
     law : dict
         From `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`, `nsds.fremond_impact` or
-        `nsds.newton_impact_rolling_friction`, with one value of each parameter.
+        `nsds.newton_impact_rolling_friction`, with one value of each parameter; or, with materials, with some that are symmetric tables
+        (k, k), the value in row i and column j for contacts between materials i and j.
     world : shape or sequence of shapes
         Shapes that do not move.
+    materials : dict of str to int or sequence of int, optional
+        Number of the material of the shapes of each part, and of ``"world"``, from 0; a list has one for each shape of a body, or of the
+        world, or one for each body where shapes are listed body by body.
     pairs : sequence of pairs of str, optional
         Pairs of parts tested for contact, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
         together too, whose shapes must not overlap then.
@@ -76,7 +80,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
         all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
         first, of the step that ends at t; in the plane the second is along z × n, and with rolling friction the last is the moment about z,
-        the others 0. The rest of the arrays is 0. And enabled (n_shapes,) and z, where they were given.
+        the others 0. The rest of the arrays is 0. And enabled and material (n_shapes,), and z, where they were given.
 
     Raises
     ------
@@ -96,6 +100,24 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     >>> rows = nsds.simulate(system, t_end=1.0, h=2e-3)
     >>> float(rows["ball"]["q"][-1, 2].round(3)), float(rows["ball"]["v"][-1, 0].round(3))
     (0.1, 0.714)
+
+    Wood and ice: a block of each slides on a floor of wood.
+
+    >>> crate = nsds.shapes.box([0.2, 0.2, 0.2])
+    >>> system = nsds.system(
+    ...     gravity=[0, 0, -9.81],
+    ...     blocks=nsds.rigid_bodies(
+    ...         1.0, nsds.shapes.inertia(crate, 1.0), q=[[0, y, 0.1, 1, 0, 0, 0] for y in (0, 1)], v=[[1.0, 0, 0, 0, 0, 0]] * 2
+    ...     ),
+    ...     contacts=nsds.collisions(
+    ...         {"blocks": [[crate], [crate]]},
+    ...         nsds.newton_impact_friction(e_n=0.0, mu=[[0.4, 0.05], [0.05, 0.02]]),
+    ...         world=nsds.shapes.plane(),
+    ...         materials={"blocks": [0, 1], "world": 0},
+    ...     ),
+    ... )
+    >>> nsds.simulate(system, t_end=0.2, h=1e-3)["blocks"]["v"][-1, :, 0].round(3).tolist()  # 1 - mu g t
+    [0.215, 0.902]
     """
     # 1. shapes of bodies and of the world
     owner = "collisions"
@@ -107,11 +129,10 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     detected = [name for name, row in LAWS.items() if row.is_detected]
     _checks.made(owner, "law", law, "law", {name: HELD[name] for name in detected}, [f"nsds.{name}" for name in detected])
     require_parameters("collisions", law["law"])
-    for name in LAWS[law["law"]].parameters:
-        if law[name].ndim:
-            raise ValueError(f"{owner}: {name} must be one number for all contacts, got {law[name].tolist()}")
+    materials = _materials(owner, materials, [*shapes, _WORLD])
+    _require_tables(owner, law, materials)
     # 3. shapes in space or in the plane, and the dimension of friction that fits
-    result = {"kind": COLLISIONS, "law": law, "margin": _checks.number(owner, "margin", margin, low=0.0)}
+    result = {"kind": COLLISIONS, "law": law, "materials": materials, "margin": _checks.number(owner, "margin", margin, low=0.0)}
     result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
     result["world"] = _listed(owner, "world", world)
     is_planar = _is_planar(owner, result)
@@ -128,6 +149,37 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         raise ValueError(f"{owner}: z are parameters of on_contact, which was not given")
     result["z"] = None if z is None else _checks.array(owner, "z", z, at_least=1, n_dims=1)
     return result
+
+
+def _materials(owner, materials, names):
+    """{part: numbers of materials of its shapes, one for all or one each}; None where none were given."""
+    if materials is None:
+        return None
+    if not isinstance(materials, dict) or set(materials) - set(names):
+        raise ValueError(f"{owner}: materials must be a dict of some of the names {', '.join(names)}, got {_checks.shortened(materials)}")
+    missing = [name for name in names[:-1] if name not in materials]
+    if missing:
+        raise ValueError(f"{owner}: materials must have the shapes of all parts, got none of '{missing[0]}'")
+    result = {}
+    for name, value in materials.items():
+        result[name] = np.atleast_1d(_checks.whole_numbers(owner, f"materials['{name}']", value))
+        if result[name].ndim > 1 or result[name].size == 0 or result[name].min() < 0:
+            raise ValueError(f"{owner}: materials['{name}'] must be a number from 0 or a list of them, got {_checks.shortened(value)}")
+    return result
+
+
+def _require_tables(owner, law, materials):
+    """Refuses parameters that are neither one number nor, with materials, a symmetric table over them."""
+    most = 0 if materials is None else 1 + max(int(value.max()) for value in materials.values())
+    tables = {name: law[name] for name in LAWS[law["law"]].parameters if law[name].ndim}
+    for name, value in tables.items():
+        if materials is None:
+            raise ValueError(f"{owner}: {name} must be one number for all contacts, or a table with materials=, got {value.tolist()}")
+        if value.ndim != 2 or value.shape[0] != value.shape[1] or value.shape[0] < most or (value != value.T).any():
+            raise ValueError(f"{owner}: {name} must be a symmetric table over {most} materials or more, got {value.tolist()}")
+    if len({len(value) for value in tables.values()}) > 1:
+        sizes = ", ".join(f"{len(value)} for {name}" for name, value in tables.items())
+        raise ValueError(f"{owner}: tables must be over the same number of materials, got {sizes}")
 
 
 def _pairs(owner, pairs, names):
@@ -179,11 +231,14 @@ def collisions_record(name, part, systems):
     for side in names:
         shapes, which, bodies = _on_bodies(name, part, side, systems, first)
         if shapes:
-            rows = [(NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], group_of[side]) for shape in shapes]
+            rows = [
+                (NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], group_of[side], material)
+                for shape, material in zip(shapes, _materials_of(name, part, side, len(shapes)), strict=True)
+            ]
             columns.append((bodies, *(np.array(column)[which] for column in zip(*rows, strict=True))))
     if not columns:
         raise ValueError(f"collisions '{name}': at least one shape is needed, got none")
-    body, kind, size, pose, group = (np.concatenate(column) for column in zip(*columns, strict=True))
+    body, kind, size, pose, group, material = (np.concatenate(column) for column in zip(*columns, strict=True))
     # 3. every pair of kinds that can meet must have a contact kernel
     for pair in sorted(kinds_that_meet(kind, body, group, mask) - SUPPORTED):
         try:
@@ -204,11 +259,31 @@ def collisions_record(name, part, systems):
     if known:  # polyhedra: their triangles have the numbers of the vertices in the list of all
         fields["vertices"] = np.concatenate([shape["vertices"] for shape, _ in known.values()])
         fields["triangles"] = np.concatenate([shape["triangles"] + first for shape, first in known.values()])
-    fields |= {parameter: law[parameter] for parameter in LAWS[law["law"]].parameters}
+    parameters = {parameter: law[parameter] for parameter in LAWS[law["law"]].parameters}
+    fields |= parameters
+    if part["materials"] is not None:  # one number is a table, too
+        k = max([int(material.max()) + 1, *(len(value) for value in parameters.values() if value.ndim)])
+        fields |= {"material": material} | {parameter: np.broadcast_to(value, (k, k)) for parameter, value in parameters.items()}
     if part["enabled"] is not None:
         fields["enabled"] = _checks.flags(f"collisions '{name}'", "enabled", part["enabled"], kind.shape)
     fields |= {field: part[field] for field in ("on_contact", "z") if part[field] is not None}
     return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
+
+
+def _materials_of(name, part, side, n):
+    """Materials of the n shapes of a part or of the world; 0 where none were given."""
+    if part["materials"] is None:
+        return np.zeros(n, np.int64)
+    if side not in part["materials"]:
+        raise ValueError(f"collisions '{name}': materials must have that of the shapes of the world, got none")
+    of, listed = part["materials"][side], part["world"] if side == _WORLD else part["shapes"][side]
+    if of.size == 1:
+        return np.repeat(of, n)
+    # one for each shape, or one for each body where shapes are listed body by body
+    many = [len(each) if isinstance(each, (list, tuple)) else 1 for each in listed]
+    if of.size not in (n, len(listed)):
+        raise ValueError(f"collisions '{name}': materials['{side}'] must be one number or {len(listed)} of them, got {of.size}")
+    return of if of.size == n else np.repeat(of, many)
 
 
 def _groups(pairs, names):
@@ -237,7 +312,9 @@ def _on_bodies(name, part, side, systems, first):
     if side == _WORLD:
         return part["world"], np.arange(len(part["world"])), np.full(len(part["world"]), WORLD)
     if side not in systems:
-        raise ValueError(f"collisions '{name}': shapes: there is no part '{side}'; the systems are: {', '.join(systems)}")
+        raise ValueError(
+            f"collisions '{name}': shapes: there is no part '{side}'; the systems are: {', '.join(systems)}{_checks.meant(side, systems)}"
+        )
     if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
         raise ValueError(f"collisions '{name}': '{side}' is a {systems[side]['kind']}, expected rigid_bodies")
     count, shapes = max(systems[side]["record"].size, 1), part["shapes"][side]

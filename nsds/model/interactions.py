@@ -232,7 +232,7 @@ def _law_fields(name, law, family, m, per_constraint):
 def _elements(name, side, chooser, counts):
     if side not in counts:
         known = ", ".join(counts) or "none"
-        raise ValueError(f"interaction '{name}': there is no part '{side}'; the systems are: {known}")
+        raise ValueError(f"interaction '{name}': there is no part '{side}'; the systems are: {known}{_checks.meant(side, counts)}")
     # all, one, a slice or an index array, as in NumPy
     count = counts[side]
     if count is None:

@@ -18,6 +18,7 @@ The multiplier of a row acts on A with its sign, and on B with the opposite one.
 import numpy as np
 
 from nsds import _checks
+from nsds._docstrings import with_sections
 from nsds.maths.rotations import perpendicular, turned, turned_back
 from nsds.model.fields import floats, integers
 from nsds.model.system_kinds import NEWTON_EULER, RELATIONS, Relation
@@ -59,6 +60,13 @@ _HELD_IN_PLANE = {
 RELATIONS["joint"] = Relation((NEWTON_EULER,), "joint", fields={"angle": floats("m", 2), "geometry": _GEOMETRY})  # all that follow
 
 
+_FRAME = """frame : {"world", "body"}
+    Whether they are given in inertial coordinates or in those of body A."""
+_RAISES = """TypeError, ValueError
+    Wrong shape, NaN or infinity, a zero axis, or an unknown frame."""
+_in_frame = with_sections(Parameters=_FRAME, Raises=_RAISES)
+
+
 def ball_joint(point, frame="world"):
     """A point of A stays on a point of B: three equations, three free rotations (a spherical joint, or knee).
 
@@ -88,6 +96,7 @@ def ball_joint(point, frame="world"):
     return _joint("ball_joint", frame, point=point)
 
 
+@_in_frame
 def universal(point, axis, second_axis, frame="world"):
     """A point of A stays on one of B, and an axis of A across one of B: four equations, two free rotations (a Cardan joint).
 
@@ -98,8 +107,6 @@ def universal(point, axis, second_axis, frame="world"):
     axis, second_axis : array_like (3,)
         Directions at the start of the axis that is fixed in A and of that fixed in B, across each other, of any length but zero: the arms
         of the cross between them.
-    frame : {"world", "body"}
-        Whether they are given in inertial coordinates or in those of body A.
 
     Returns
     -------
@@ -124,6 +131,7 @@ def universal(point, axis, second_axis, frame="world"):
     return relation
 
 
+@_in_frame
 def hinge(point, axis, frame="world"):
     """A turns against B about an axis: five equations, one free rotation (a revolute joint, or pivot).
 
@@ -133,18 +141,11 @@ def hinge(point, axis, frame="world"):
         A point of the axis at the start.
     axis : array_like (3,)
         Direction of the axis at the start, of any length but zero.
-    frame : {"world", "body"}
-        Whether they are given in inertial coordinates or in those of body A.
 
     Returns
     -------
     dict
         A relation with m = 5: the distance of the points of A and B along the axis and across, and two cosines of axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
 
     Examples
     --------
@@ -155,6 +156,7 @@ def hinge(point, axis, frame="world"):
     return _joint("hinge", frame, point=point, axis=axis)
 
 
+@_in_frame
 def prismatic(axis, frame="world"):
     """A slides against B along an axis and does not turn: five equations, one free translation.
 
@@ -171,11 +173,6 @@ def prismatic(axis, frame="world"):
         A relation with m = 5: the displacement of A's centre of mass across the axis, and three cosines of axes. The relative
         orientation is that of the start.
 
-    Raises
-    ------
-    TypeError, ValueError
-        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
-
     Examples
     --------
     >>> from nsds import joints
@@ -185,6 +182,7 @@ def prismatic(axis, frame="world"):
     return _joint("prismatic", frame, axis=axis)
 
 
+@_in_frame
 def cylindrical(point, axis, frame="world"):
     """A slides along an axis and turns about it: four equations, one free translation and one free rotation.
 
@@ -194,18 +192,11 @@ def cylindrical(point, axis, frame="world"):
         A point of the axis at the start.
     axis : array_like (3,)
         Direction of the axis at the start, of any length but zero.
-    frame : {"world", "body"}
-        Whether they are given in inertial coordinates or in those of body A.
 
     Returns
     -------
     dict
         A relation with m = 4: the displacement of A's point across the axis, and two cosines of axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
 
     Examples
     --------
@@ -216,6 +207,7 @@ def cylindrical(point, axis, frame="world"):
     return _joint("cylindrical", frame, point=point, axis=axis)
 
 
+@_in_frame
 def planar(point, axis, frame="world"):
     """A slides on a plane of B and turns about its normal: three equations, two free translations and one free rotation.
 
@@ -225,18 +217,11 @@ def planar(point, axis, frame="world"):
         A point of A, and of the plane, at the start.
     axis : array_like (3,)
         Normal of the plane at the start, of any length but zero.
-    frame : {"world", "body"}
-        Whether they are given in inertial coordinates or in those of body A.
 
     Returns
     -------
     dict
         A relation with m = 3: the displacement of A's point along the normal, and two cosines of axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
 
     Examples
     --------

@@ -621,13 +621,15 @@ def _parameter(law, name, value):
 
 
 def _with_parameters(law, **parameters):
-    """A law whose parameters, numbers or vectors, lie in their ranges."""
+    """A law whose parameters, numbers or vectors, or tables over two materials, lie in their ranges."""
     result = {"law": law}
     for name, value in parameters.items():
         low, high = LAWS[law].parameters[name]
         result[name] = value = _parameter(law, name, value)
-        if value.ndim > 1 or (value < low).any() or (value > high).any():
-            raise ValueError(f"{law}: {name} must be a number or a vector in [{low:g}, {high:g}], got {value.tolist()}")
+        most = 2 if LAWS[law].is_detected else 1
+        if value.ndim > most or (value < low).any() or (value > high).any():
+            kinds = "a number, a vector or a table over materials" if most == 2 else "a number or a vector"
+            raise ValueError(f"{law}: {name} must be {kinds} in [{low:g}, {high:g}], got {value.tolist()}")
     return result
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.rigid_bodies import count_of, per_body, rigid_bodies
 
 _Z = [0, 1, 5]  # components of a velocity or wrench that lie in the plane
 
@@ -69,13 +69,13 @@ def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, 
     """
     owner = "planar_bodies"
     # 1. coordinates and moments in the plane
-    count = _count(owner, q, v, count)
-    q, v = (_rows(owner, name, value, count) for name, value in (("q", q), ("v", v)))
+    count = count_of(owner, q, v, count)
+    q, v = (per_body(owner, name, value, (3,), count) for name, value in (("q", q), ("v", v)))
     moment = _checks.array(owner, "inertia", inertia)
     if moment.ndim > 1 or moment.shape not in ((), (count,)):
         raise ValueError(f"{owner}: inertia must be a number about the normal, or have shape {(count or 1,)}, got shape {moment.shape}")
     # 2. forces, moments and weight of the control, as vectors in space
-    force = fext if fext is None or callable(fext) else _in_space(_rows(owner, "fext", fext, count, 2), [0, 1], 3)
+    force = fext if fext is None or callable(fext) else _in_space(per_body(owner, "fext", fext, (2,), count), [0, 1], 3)
     couple = mext if mext is None or callable(mext) else _in_space(_scalars(owner, "mext", mext, count)[..., None], [2], 3)
     if u is not None and T is None:
         T = np.eye(3)
@@ -137,22 +137,6 @@ def in_plane(bodies):
     if angle.ndim and len(angle):  # quaternions follow the turns, two of which bring them back
         angle = np.unwrap(angle, axis=0, period=4 * np.pi)
     return np.stack([q[..., 0], q[..., 1], angle], axis=-1), v[..., _Z].copy()
-
-
-def _count(owner, q, v, count):
-    """Number of bodies, None for a single one that is not an array."""
-    if count is not None:
-        return _checks.integer(owner, "count", count, low=1)
-    shapes = (_checks.shape_of(owner, name, value) for name, value in (("q", q), ("v", v)))
-    return next((shape[0] for shape in shapes if len(shape) == 2), None)
-
-
-def _rows(owner, name, value, count, n=3):
-    value = _checks.array(owner, name, value)
-    whole = (n,) if count is None else (count, n)
-    if value.shape not in ((n,), whole):
-        raise ValueError(f"{owner}: {name} must have shape {whole}, got {value.shape}")
-    return np.broadcast_to(value, whole)
 
 
 def _scalars(owner, name, value, count):

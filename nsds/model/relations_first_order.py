@@ -117,11 +117,6 @@ def type1_relation(h, g, *, m, C=None, B=None, z=None):
 
     Jacobians that are not given are computed by finite differences, which is slower.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
-
     Examples
     --------
     >>> import nsds
@@ -158,11 +153,6 @@ def type2_relation(h, g, *, m, C=None, D=None, B=None, z=None):
 
     Jacobians that are not given are computed by finite differences, which is slower.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
-
     Examples
     --------
     >>> import nsds
@@ -194,11 +184,6 @@ def first_order_relation(h, g, *, m, C=None, D=None, K=None, B=None, z=None):
         Parameters passed to the functions.
 
     Jacobians that are not given are computed by finite differences, which is slower.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
 
     Examples
     --------

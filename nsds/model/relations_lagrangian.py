@@ -78,11 +78,6 @@ def scleronomous(h, H=None, *, m, z=None):
     z : array_like, optional
         Parameters passed to the functions.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
-
     Examples
     --------
     >>> import nsds
@@ -113,11 +108,6 @@ def rheonomous(h, H=None, h_t=None, *, m, z=None):
 
     Derivatives that are not given are computed by finite differences, which is slower.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
-
     Examples
     --------
     >>> import nsds
@@ -146,11 +136,6 @@ def compliant(h, H=None, D=None, *, m, z=None):
         Number of constraints.
     z : array_like, optional
         Parameters passed to the functions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
 
     Examples
     --------
@@ -182,11 +167,6 @@ def lagrangian_relation(h, g, H=None, D=None, B=None, *, m, z=None):
         Number of constraints.
     z : array_like, optional
         Parameters passed to the functions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
 
     Examples
     --------

@@ -27,11 +27,6 @@ def newton_euler_relation(h, jac=None, h_t=None, *, m, z=None):
     dict
         A relation for `nsds.interaction`, under `nsds.equality` or `nsds.newton_impact`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A function that has the wrong arguments or does not compile.
-
     Examples
     --------
     A rod of length 1 between the origin and the centre of a ball:

@@ -96,8 +96,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     """
     # 1. state, mass and inertia of each body
     owner = "rigid_bodies"
-    count = _count(owner, q, v, count)
-    fields = {"q": _per_body(owner, "q", q, (7,), count), "v": _per_body(owner, "v", v, (6,), count)}
+    count = count_of(owner, q, v, count)
+    fields = {"q": per_body(owner, "q", q, (7,), count), "v": per_body(owner, "v", v, (6,), count)}
     fields["p"] = np.zeros_like(fields["v"])
     fields["mass"] = _masses(owner, mass, count)
     fields["inertia"] = _inertias(owner, inertia, count)
@@ -107,7 +107,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         if callable(value):
             fields[name] = function_name(value, owner, name)
         elif value is not None:
-            fields[name] = _per_body(owner, name, value, (3,), count)
+            fields[name] = per_body(owner, name, value, (3,), count)
     if mext is not None:
         fields["mext_inertial"] = np.full(() if count is None else (count,), int(is_inertial))
     for name, function in (("fint", fint), ("mint", mint), ("jac_q", jac_q), ("jac_v", jac_v)):
@@ -118,7 +118,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     # 3. linear internal wrench, control, flags, parameters
     for name, matrix, shape in (("C", C, (6, 6)), ("K", K, (6, 7))):
         if matrix is not None:
-            fields[name] = _per_body(owner, name, matrix, shape, count)
+            fields[name] = per_body(owner, name, matrix, shape, count)
     for name, value in (("T", T), ("u", u)):
         if callable(value):
             raise TypeError(f"{owner}: {name} must be numbers; a force that is a function of the state is fint(t, q, v, z, out)")
@@ -129,7 +129,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         fields["alive"] = _checks.flags(owner, "alive", alive, () if count is None else (count,))
     if z is not None:
         z = np.atleast_1d(_checks.array(owner, "z", z))
-        fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)
+        fields["z"] = per_body(owner, "z", z, z.shape[-1:], count)
     # 4. checks of the values; quaternions are normalised, and the inertia of infinite masses, which is not used, is made regular
     record = pack(fields, count)
     require_values(owner, "", record)
@@ -145,7 +145,7 @@ def _is_inertial(owner, name, frame):
     return frame == "inertial"
 
 
-def _count(owner, q, v, count):
+def count_of(owner, q, v, count):
     """Number of bodies, None for a single one: from count, else from the shapes of q and v."""
     if count is not None:
         return _checks.integer(owner, "count", count, low=1)
@@ -153,7 +153,8 @@ def _count(owner, q, v, count):
     return next((shape[0] for shape in shapes if len(shape) == 2), None)
 
 
-def _per_body(owner, name, value, shape, count):
+def per_body(owner, name, value, shape, count):
+    """An array with a row of this shape for each body; one row is for all."""
     value = _checks.array(owner, name, value)
     whole = shape if count is None else (count, *shape)
     if value.shape not in (shape, whole):
@@ -167,9 +168,9 @@ def _masses(owner, mass, count):
     except (TypeError, ValueError):  # not numbers at all
         infinite = np.False_
     if not infinite.any():
-        return _per_body(owner, "mass", mass, (), count)
+        return per_body(owner, "mass", mass, (), count)
     given = np.asarray(mass, dtype=np.float64)
-    return np.where(infinite, np.inf, _per_body(owner, "mass", np.where(infinite, 1.0, given), (), count))
+    return np.where(infinite, np.inf, per_body(owner, "mass", np.where(infinite, 1.0, given), (), count))
 
 
 def _inertias(owner, inertia, count):
@@ -179,7 +180,7 @@ def _inertias(owner, inertia, count):
     if single not in ((), (3,), (3, 3)):
         raise ValueError(f"{owner}: inertia must be a number or have shape (3,) or (3, 3), for each body, got {inertia.shape}")
     matrices = inertia if single == (3, 3) else inertia[..., None, None] * np.eye(3) if single == () else inertia[..., None] * np.eye(3)
-    return _per_body(owner, "inertia", matrices, (3, 3), count)
+    return per_body(owner, "inertia", matrices, (3, 3), count)
 
 
 def require_values(owner, part, bodies, n_members=1):

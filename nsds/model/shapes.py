@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 from nsds import _checks
+from nsds._docstrings import with_sections
 from nsds.collision.kinds import SHAPES
 from nsds.collision.triangles import Edges, is_inside_out, mended, turned
 from nsds.maths.rotations import rotation_matrix
@@ -27,6 +28,17 @@ def __dir__():
     return __all__
 
 
+_SHAPE = """dict
+    ``shape``, ``size`` and ``pose``."""
+_POSE = """position, orientation : array_like (3,) and (4,)
+    As for `box`."""
+_LENGTHS = """TypeError, ValueError
+    Lengths that are not positive, a pose that is not finite, a quaternion that is zero."""
+_shaped = with_sections(Returns=_SHAPE)
+_solid = with_sections(Parameters=_POSE, Returns=_SHAPE, Raises=_LENGTHS)
+
+
+@_shaped
 def sphere(radius, *, position=(0, 0, 0)):
     """Ball of given radius.
 
@@ -36,11 +48,6 @@ def sphere(radius, *, position=(0, 0, 0)):
         In m, positive.
     position : array_like (3,)
         Centre in the axes of the body.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
 
     Raises
     ------
@@ -56,6 +63,7 @@ def sphere(radius, *, position=(0, 0, 0)):
     return _shape("sphere", [_positive("sphere", "radius", radius), 0, 0], position, (1, 0, 0, 0))
 
 
+@_shaped
 def box(lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Box, its edges along its axes.
 
@@ -65,11 +73,6 @@ def box(lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
         Full lengths of the edges along x, y and z, in m.
     position, orientation : array_like (3,) and (4,)
         Centre, and unit quaternion, scalar first, that takes the axes of the box to those of the body.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
 
     Raises
     ------
@@ -88,6 +91,7 @@ def box(lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     return _shape("box", lengths, position, orientation)
 
 
+@_solid
 def capsule(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Cylinder along z between two half balls.
 
@@ -97,18 +101,6 @@ def capsule(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
         In m, positive.
     length : float
         Length of the cylinder between the centres of the half balls, in m, positive.
-    position, orientation : array_like (3,) and (4,)
-        As for `box`.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
 
     Examples
     --------
@@ -119,6 +111,7 @@ def capsule(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     return _shape("capsule", [_positive("capsule", "radius", radius), _positive("capsule", "length", length), 0], position, orientation)
 
 
+@_solid
 def cylinder(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Solid cylinder along z.
 
@@ -126,18 +119,6 @@ def cylinder(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     ----------
     radius, length : float
         In m, positive.
-    position, orientation : array_like (3,) and (4,)
-        As for `box`.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
 
     Examples
     --------
@@ -148,6 +129,7 @@ def cylinder(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     return _shape("cylinder", [_positive("cylinder", "radius", radius), _positive("cylinder", "length", length), 0], position, orientation)
 
 
+@_solid
 def cone(radius, height, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Solid cone along z, with its centre of mass at its position: the base is a quarter of the height below, the tip three above.
 
@@ -155,18 +137,6 @@ def cone(radius, height, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     ----------
     radius, height : float
         Of the base, and from there to the tip, in m, positive.
-    position, orientation : array_like (3,) and (4,)
-        As for `box`.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
 
     Examples
     --------
@@ -178,6 +148,7 @@ def cone(radius, height, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     return _shape("cone", [_positive("cone", "radius", radius), _positive("cone", "height", height), 0], position, orientation)
 
 
+@_solid
 def tube(radius, length=None, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Inner wall of a hollow cylinder along z, without caps: a drum for the spheres in it.
 
@@ -187,18 +158,6 @@ def tube(radius, length=None, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
         In m, positive.
     length : float, optional
         In m, positive; without end if it is not given.
-    position, orientation : array_like (3,) and (4,)
-        As for `box`.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
 
     Examples
     --------
@@ -494,6 +453,7 @@ def height_map(heights, lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)
     return mesh(vertices, triangles, position=position, orientation=orientation)
 
 
+@_shaped
 def disk(radius, *, position=(0, 0)):
     """Disk in the plane.
 
@@ -503,11 +463,6 @@ def disk(radius, *, position=(0, 0)):
         In m, positive.
     position : array_like (2,)
         Centre in the axes of the body.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
 
     Raises
     ------
@@ -523,6 +478,7 @@ def disk(radius, *, position=(0, 0)):
     return _in_plane("disk", [_positive("disk", "radius", radius), 0, 0], position, 0.0)
 
 
+@_shaped
 def stadium(radius, length, *, position=(0, 0), angle=0.0):
     """Rectangle along x between two half disks: a capsule in the plane.
 
@@ -536,11 +492,6 @@ def stadium(radius, length, *, position=(0, 0), angle=0.0):
         Centre in the axes of the body.
     angle : float
         By which it is turned, counterclockwise, in radians.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``size`` and ``pose``.
 
     Raises
     ------

@@ -3,6 +3,8 @@
 from types import MappingProxyType
 from typing import NamedTuple
 
+from nsds._docstrings import with_sections
+
 LAGRANGIAN, FIRST_ORDER, NEWTON_EULER = "Lagrangian", "first-order", "Newton–Euler"
 
 # kind of system -> (family, its state, fields that change in time)
@@ -35,6 +37,8 @@ AT_T = "t, z, out"
 AT_Q = "t, q, lam, z, out"
 # name of a constructor -> `Relation`
 RELATIONS = {}
+_RAISES = """TypeError, ValueError
+    A function that has the wrong arguments or does not compile."""
 
 
 def relation_of(*families, role, **said):
@@ -42,7 +46,7 @@ def relation_of(*families, role, **said):
 
     def entered(constructor):
         RELATIONS[constructor.__name__] = Relation(families, role, **said)
-        return constructor
+        return with_sections(Raises=_RAISES)(constructor) if "functions" in said else constructor
 
     return entered
 

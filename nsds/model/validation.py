@@ -7,7 +7,7 @@ ranges of all members are compared in a few operations for the whole record.
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -128,6 +128,7 @@ COLLISION_FIELDS = {
     "triangles": integers("n_triangles", 3, low=0, high="n_vertices-1"),
     "margin": floats(low=0.0, required=True),
     "enabled": integers("n_shapes", low=0, high=1),
+    "material": integers("n_shapes", low=0, high="n_materials-1"),
     "on_contact": Leaf("S"),
     "z": floats("n_z"),
 }
@@ -459,8 +460,11 @@ def _fields_of(line, part, sizes):
             raise ValueError(f"the model says that collisions '{name}' have the law {law} on {family} systems")
         n_bodies = sum(count or 1 for _, _, count in sizes.values())
         lengths = {"block": LAWS[law].block(NEWTON_EULER), "n_bodies": n_bodies}
-        parameters = {field: floats(low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()}
-        return COLLISION_FIELDS | parameters, lengths, [_shapes_check]
+        table = ("n_materials",) * 2 if "material" in part.base.names else ()
+        parameters = {
+            field: floats(*table, low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()
+        }
+        return parameters | COLLISION_FIELDS, lengths, [_shapes_check, *([partial(_tables_check, law)] if table else [])]
     # 4. interactions
     if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind].families:
         raise ValueError(f"the model says that interaction '{name}' is a {kind} with the law {law} on {family} systems")
@@ -722,6 +726,13 @@ def _shapes_check(owner, name, part, n_members):
         for member in {tuple(column.tobytes() for column in member) for member in zip(*columns, strict=True)}:
             for pair in _meeting(*member) & set(doubtful):
                 require_supported(*pair)
+
+
+def _tables_check(law, owner, name, part, n_members):
+    """Checks that parameters over two materials do not depend on their order."""
+    for field in LAWS[law].parameters:
+        if (part[field] != np.swapaxes(part[field], -1, -2)).any():
+            raise ValueError(f"{owner}: {name}.{field} must be a symmetric table over materials, got {part[field].tolist()}")
 
 
 @lru_cache(maxsize=64)

@@ -1,9 +1,13 @@
 """Matplotlib axes: new ones, or those of a user."""
 
 from nsds import _checks
+from nsds._docstrings import with_sections
 from nsds.pictures.scenes import require_matplotlib
 
 _MOST_AXES = 1000
+_AX = """ax : matplotlib axes, optional
+    New ones by default."""
+on_axes = with_sections(Parameters=_AX, Returns="matplotlib axes")  # of what draws on the axes of a user, or new ones
 
 
 def figure(rows=1, *, sharex=False, height=2.6):

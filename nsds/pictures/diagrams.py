@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.pictures.axes import legend_beside, own_or_new
+from nsds.pictures.axes import legend_beside, on_axes, own_or_new
 from nsds.status import CONVERGED
 
 _ON_CIRCLE = 1e-6  # tolerance of the unit circle: special points have a multiplier on it
@@ -31,6 +31,7 @@ def _rows(owner, rows, maker, *fields):
         raise TypeError(f"{owner}: rows must come from {maker}, got {_checks.shortened(rows)}")
 
 
+@on_axes
 def diagram(rows, coordinate=0, *, ax=None):
     """Draw a sweep: a bifurcation diagram of one parameter, a colour for each direction, or a chart of periods over two.
 
@@ -40,12 +41,6 @@ def diagram(rows, coordinate=0, *, ax=None):
         From `nsds.sweep`.
     coordinate : int
         Which state of the points; not of charts.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Raises
     ------
@@ -100,6 +95,7 @@ def _coloured(ax, x, y, labels, names):
     legend_beside(ax)
 
 
+@on_axes
 def basin_map(found, grid, *, ax=None):
     """Draws basins of attraction over two initial values: a colour for each attractor; grey: no repetition, white: the run ended.
 
@@ -109,12 +105,6 @@ def basin_map(found, grid, *, ax=None):
         From `nsds.basins`.
     grid : dict of str to array_like
         The grid that it was called with, of two axes.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Raises
     ------
@@ -147,6 +137,7 @@ def basin_map(found, grid, *, ax=None):
     return ax
 
 
+@on_axes
 def branch(rows, coordinate=0, *, ax=None):
     """Draw a branch of periodic orbits over its parameter: stable parts as a line, others dashed, special points marked.
 
@@ -158,10 +149,6 @@ def branch(rows, coordinate=0, *, ax=None):
         Which state.
     ax : matplotlib axes, optional
         New ones by default; several branches may share one.
-
-    Returns
-    -------
-    matplotlib axes
 
     Raises
     ------
@@ -196,6 +183,7 @@ def branch(rows, coordinate=0, *, ax=None):
     return ax
 
 
+@on_axes
 def bifurcation_curve(rows, *, ax=None):
     """Draw a curve of bifurcations in the plane of its two parameters, points at which there is another one marked.
 
@@ -205,10 +193,6 @@ def bifurcation_curve(rows, *, ax=None):
         From `nsds.continue_bifurcation`.
     ax : matplotlib axes, optional
         New ones by default; several curves may share one.
-
-    Returns
-    -------
-    matplotlib axes
 
     Raises
     ------
@@ -245,6 +229,7 @@ def _mark(ax, kinds, x, y):
         legend_beside(ax)
 
 
+@on_axes
 def multipliers(rows, *, ax=None):
     """Draw Floquet multipliers of orbits in the complex plane, with the unit circle, outside of which an orbit is unstable.
 
@@ -252,12 +237,6 @@ def multipliers(rows, *, ax=None):
     ----------
     rows : numpy.ndarray
         From `nsds.orbit`, `nsds.floquet` or `nsds.continue_orbit`.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Raises
     ------

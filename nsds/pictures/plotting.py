@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from nsds import _checks
-from nsds.pictures.axes import figure, legend_beside, own_or_new
+from nsds.pictures.axes import figure, legend_beside, on_axes, own_or_new
 from nsds.pictures.diagrams import basin_map, bifurcation_curve, branch, diagram, multipliers
 from nsds.pictures.scenes import animate, animate_plane, scene, snapshots
 from nsds.results.trajectories import is_mechanical, require_rows
@@ -73,13 +73,17 @@ def values(trajectory, name):
     part, field, index = match.groups() if match else (None, None, None)
     if part not in (trajectory.dtype.names or ()) or field not in (trajectory.dtype[part].base.names or ()):
         held = [f"{p}.{f}" for p in trajectory.dtype.names for f in trajectory.dtype[p].base.names or ()]
-        raise ValueError(f"plotting: name must be one that the trajectory has, got {_checks.shortened(name)}; it holds {', '.join(held)}")
+        likely = _checks.meant(name.partition("[")[0], held)
+        raise ValueError(
+            f"plotting: name must be one that the trajectory has, got {_checks.shortened(name)}; it holds {', '.join(held)}{likely}"
+        )
     columns = trajectory[part][field].reshape(trajectory.shape[0], -1)
     if index is not None and int(index) >= columns.shape[1]:
         raise ValueError(f"plotting: name: the index must be below {columns.shape[1]}, got {_checks.shortened(name)}")
     return columns if index is None else columns[:, [int(index)]]
 
 
+@on_axes
 def time_series(trajectory, *names, ax=None):
     """Draw named columns of one trajectory against time.
 
@@ -93,10 +97,6 @@ def time_series(trajectory, *names, ax=None):
         it, they begin with the next.
     ax : matplotlib axes, optional
         New ones by default. Given ones keep what they have; the time axis is named where it has numbers.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -138,6 +138,7 @@ def time_series(trajectory, *names, ax=None):
     return ax
 
 
+@on_axes
 def phase_plane(trajectory, part, coordinate=0, *, other=None, after=-np.inf, ax=None):
     """Draw velocity against coordinate of one degree of freedom, or one state of a first-order system against another.
 
@@ -156,12 +157,6 @@ def phase_plane(trajectory, part, coordinate=0, *, other=None, after=-np.inf, ax
         counted through all of them.
     after : float
         Draw only rows with t >= after, to leave out a transient.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -270,6 +265,7 @@ def impact_points(trajectory, part, contact, *, after=-np.inf):
     return result
 
 
+@on_axes
 def map_points(points, coordinate=0, *, ax=None):
     """Draw points of a stroboscopic or impact map: velocity against coordinate.
 
@@ -279,12 +275,6 @@ def map_points(points, coordinate=0, *, ax=None):
         From `stroboscopic_points` or `impact_points`.
     coordinate : int
         Which coordinate.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -304,6 +294,7 @@ def map_points(points, coordinate=0, *, ax=None):
     return ax
 
 
+@on_axes
 def bifurcation(parameter, points, *, ax=None):
     """Draw a bifurcation diagram: for each value of a parameter all its points.
 
@@ -313,12 +304,6 @@ def bifurcation(parameter, points, *, ax=None):
         Values of the parameter.
     points : sequence of array_like, one for each member
         For instance one coordinate of `stroboscopic_points`.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -372,6 +357,7 @@ def performance_ratios(profile, measure="time"):
     return spent / np.where(best < np.inf, best, np.nan)
 
 
+@on_axes
 def performance_profile(profile, measure="time", *, ax=None):
     """Draws for each method the fraction of problems solved within a factor of the best method (Dolan, Moré 2002).
 
@@ -381,12 +367,6 @@ def performance_profile(profile, measure="time", *, ax=None):
         From `nsds.solvers.profile` or `nsds.solvers.profile_contacts`; problems that no method solved are left out.
     measure : str
         See `performance_ratios`.
-    ax : matplotlib axes, optional
-        New ones by default.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

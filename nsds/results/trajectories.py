@@ -99,9 +99,12 @@ def chosen_fields(fields, usual, available):
     for path in [fields] if isinstance(fields, str) else fields:
         part, dot, field = str(path).partition(".")
         if part not in usual:
-            raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(usual)}")
+            raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(usual)}{_checks.meant(part, usual)}")
         if (dot or field) and field not in available[part]:
-            raise ValueError(f"fields: part '{part}' has no field '{field}' to choose; it has: {', '.join(available[part])}")
+            known = available[part]
+            raise ValueError(
+                f"fields: part '{part}' has no field '{field}' to choose; it has: {', '.join(known)}{_checks.meant(field, known)}"
+            )
         names = chosen.setdefault(part, [])
         names += [name for name in ([field] if field else usual[part]) if name not in names]
     return chosen

@@ -70,7 +70,7 @@ def assemble_rows(n, s, memory):
     form, p = s.newton, s.newton.plan[0]
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    assemble(form.plan, form.bodies, form.constraints, form.entries, form.inputs, form.couplings, chosen, row, column, transpose, 1.0, 0,
+    assemble(form.plan, form.bodies, form.constraints, form.entries, form.inputs, form.couplings, chosen, (row, column, transpose), 1.0, 0,
              memory.work, iwork)  # fmt: skip
 
 

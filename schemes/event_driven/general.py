@@ -76,7 +76,6 @@ _SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of finite differences, and of th
 _SMALLEST = 5e-324  # y of a row of a circuit at a bound whose y is 0
 _REST = 1e-3  # relative to the rate of w at an accumulation: smaller values at its limit are zero
 _FAST = "an explicit flow follows the fastest part of a circuit, as an amplifier of large gain; flow='auto' moves circuits exactly"
-_EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
 
 
 def prepare(records, layout, options, h, method, work, iwork):
@@ -91,7 +90,7 @@ def prepare(records, layout, options, h, method, work, iwork):
         raise ValueError(f"{_OWNER}: a circuit with driven switches moves exactly; use flow='auto' or flow='exact', and hybrid as it is")
     # 2. Newton form, then the motion behind it in the same work memory
     set_windows(records, AT_ONCE, AT_ONCE)
-    prepared = newton.prepare(records, layout, newton.Options(1.0, **_EXPLICIT), method, work, iwork)
+    prepared = newton.prepare(records, layout, newton.Options(1.0), method, work, iwork)
     form = prepared.tables
     is_stiff = options["flow"].item() == b"radau"
     flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, is_stiff, method, work, iwork)

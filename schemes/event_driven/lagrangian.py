@@ -68,7 +68,6 @@ from nsds.status import (
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 1.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 _SUNK = 1e-6  # of all lengths: a gap that is more negative when it comes to zero has jumped
 _GAP_JUMPS = (
@@ -85,13 +84,13 @@ def prepare(records, mem, options, h, method):
     layout = layout_of(records, work, _OWNER, h, h, has_impact_laws=True)
     _require_treated(records, layout)
     layout = layout._replace(constraints=state_coefficients(layout.constraints))
-    words = newton.Options(h, **EXPLICIT)
+    words = newton.Options(h)
     constraints = layout.constraints
     # 2. flow: sizes of its arrays
     n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
     compliant = np.where(constraints["level"] == POSITION, constraints["coupling_end"] - constraints["coupling"], 0).max(initial=0)
     is_stiff = options["flow"].item() == b"radau"
-    flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, is_stiff, work, iwork, int(compliant))
+    flow = place_flow(n_dofs, 2 * n_dofs, constraints, is_stiff, work, iwork, int(compliant))
     exact = _is_exact(options, layout)
     # 3. Newton form, and the flags of the flow
     prepared = newton.prepare(records, layout, words, method, work, iwork)

@@ -60,25 +60,12 @@ _WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "nex
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(
     # sizes; of circuits n_own states are the system's and those of sources follow
-    "n",
-    "m",
-    "n_stages",
-    "n_own",
-    "is_driven",
-    "is_controlled",
+    "n", "m", "n_stages", "n_own", "is_driven", "is_controlled",
     # arrays, see above
-    *_ARRAYS,
-    *_ROWS,
-    *_WHOLE,
-    *_PROBLEM,
-    *COLUMNS,
+    *_ARRAYS, *_ROWS, *_WHOLE, *_PROBLEM, *COLUMNS,
     # collocation; bounds of lambda, and bounds while switches are open
-    "stage_pivots",
-    "bounds_lower",
-    "bounds_upper",
-    "open_lower",
-    "open_upper",
-)
+    "stage_pivots", "bounds_lower", "bounds_upper", "open_lower", "open_upper",
+)  # fmt: skip
 _ON_IT = 1e-12  # relative to the largest terms of y: smaller values are zero
 _NEAR_IT = 16.0 * _ON_IT  # nearly zero, when events follow each other closely
 _NO_VALUE = 1e-13  # relative to the terms of a guard: smaller values start from zero

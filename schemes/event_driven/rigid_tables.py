@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, start, step, with_flow  # noqa: F401
+from nsds.schemes.event_driven.lagrangian import cause_of, opening, start, step, with_flow  # noqa: F401
 from nsds.schemes.event_driven.tables import place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.mechanics.bodies import STATE
@@ -24,10 +24,10 @@ def prepare(records, mem, options, h, method):
     """Tables of the engine."""
     if options["flow"].item() == b"exact":
         raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
-    work, iwork, words = Allocator(records.size), Allocator(records.size), newton.Options(h, **EXPLICIT)
+    work, iwork, words = Allocator(records.size), Allocator(records.size), newton.Options(h)
     stated = state_bodies(_OWNER, records, work, iwork)
     n = stated.rigid.bodies.size
-    flow = place_flow(6 * n, STATE * n, stated.layout.constraints.size, options["flow"].item() == b"radau", work, iwork)
+    flow = place_flow(6 * n, STATE * n, stated.layout.constraints, options["flow"].item() == b"radau", work, iwork)
     prepared = newton_form(stated, records, words, method, work, iwork)
     prepared.work[:, flow["limit"][0]] = np.inf
     flow["is_controlled"] = prepared.tables.plan["controlled"]

@@ -40,12 +40,14 @@ _ROWS = (
     "run_start", "run_middle", "run_first", "run_second", "carried",
     # compliant rows. margin: value of the guard; opening, bend: its derivatives; soft: scratch
     "margin", "bend", "soft",
-    # equations that may be linearly dependent, see `nsds.schemes.event_driven.dependent`; kept: force of a bounded row before the event
-    "weight", "scale", "side", "kept",
+    # kept: force of a bounded row before the event
+    "kept",
 )  # fmt: skip
 # Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, shifts of forces, and the matrix of a
 # compliant element.
 _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift", "soft_matrix")
+# Equations that may be linearly dependent, see `nsds.schemes.event_driven.dependent`.
+_EQUATIONS = ("dense", "null", "gram", "scale", "scaled", "weight")
 # Scalars.
 _NUMBERS = (
     # step: next step of the flow; resume: the one after a jump of forces; error: of the last step; tail: end of an accumulation; limit:
@@ -70,6 +72,8 @@ _WHOLE_ROWS = (
     # turned: its slip is reversed at the end of a step; left_out: linearly dependent equation; block: first row of its block of equations;
     # changes: its gap is that of different contacts of two shapes within the step
     "turned", "left_out", "block", "changes",
+    # component: equations that may be linearly dependent, by number
+    "component",
 )  # fmt: skip
 # Integers.
 _WHOLE = (
@@ -88,7 +92,19 @@ _WHOLE = (
 _STIFF = ("jac", "newton", "filter", "z", "g", "sizes", "first", "stage_pivots")
 # The last four are flags: all matrices are constant, forces may jump at rows, there are compliant rows, the motion is stiff.
 FLOW = table(
-    "n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, *_STIFF, "is_linear", "is_controlled", "is_compliant", "is_stiff"
+    "n",
+    *_MOTION,
+    *_ROWS,
+    *_GUARDS,
+    *_EQUATIONS,
+    *_NUMBERS,
+    *_WHOLE_ROWS,
+    *_WHOLE,
+    *_STIFF,
+    "is_linear",
+    "is_controlled",
+    "is_compliant",
+    "is_stiff",
 )
 
 
@@ -116,19 +132,21 @@ class Tables(NamedTuple):
     rigid: Rigid
 
 
-def place_flow(n_dofs, n_state, n_constraints, is_stiff, work, iwork, compliant=0):
+def place_flow(n_dofs, n_state, constraints, is_stiff, work, iwork, compliant=0):
     """The table FLOW, its arrays reserved; n_state: numbers of a state; compliant: rows of the largest compliant element.
 
     is_stiff: whether the motion is that of `nsds.schemes.event_driven.radau5`.
     """
-    f, n, m = np.zeros(1, FLOW), n_state, n_constraints
+    f, n, m, equations = np.zeros(1, FLOW), n_state, constraints.size, int((constraints["bilateral"] != 0).sum())
     f["n"] = n
     forces = (FORCE_DEGREE + 1) * n_dofs
     work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs, jumped_at=JUMPS)
     work.place(f, acc_size=n_dofs, atol=n, x_size=n)
     work.place(f, force_value=forces, force_poly=forces, lam_poly=(SERIES_DEGREE + 1) * m, guard_value=(GUARD_DEGREE + 1) * m)
     work.place(f, guard_poly=SERIES_DEGREE + 1, spare=FORCE_DEGREE + 1, matrix=m * m, shift=m * m, **dict.fromkeys(_ROWS, m))
-    work.place(f, soft_matrix=compliant**2)
+    square = equations**2
+    work.place(f, soft_matrix=compliant**2, dense=square, null=square, gram=square + equations)
+    work.place(f, **dict.fromkeys(("scale", "scaled", "weight"), equations))
     work.place(f, **dict.fromkeys(_NUMBERS, 1))
     iwork.place(f, **dict.fromkeys(_WHOLE_ROWS, m), **dict.fromkeys(_WHOLE, 1))
     square, stages = n * n * is_stiff, 3 * n * is_stiff

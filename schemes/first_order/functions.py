@@ -3,12 +3,13 @@
 import numpy as np
 
 from nsds._jit import kernel, tiny, view
-from nsds.model.functions import call_function, is_finite_at, nan_of
+from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
-from nsds.model.records import memory, model_of
+from nsds.model.records import model_of
 from nsds.model.system_kinds import NAMES
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.linear_algebra import subtract_product
+from nsds.schemes.problem.blame import asked_of_relations, blaming
 from nsds.status import INFEASIBLE, advice
 
 AT_ONCE = 0.0, 0.0  # window of rates that are those at the very time
@@ -179,32 +180,19 @@ def evaluate_bounds(t, relations, constraints, p, functions, memory):
     return changed
 
 
-def blame(records, prepared, m):
-    """Name of the function that gave NaN or infinity at the state of member m, as text; empty if none does."""
-    layout, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
-    nothing, t = np.zeros(0), records["t"][m].item()
-
-    def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
-
-    def words(name, field):
-        return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
-
-    # 1. functions of parts
+def _asked(layout, mem, work):
+    """Functions of parts and relations, for `blaming`."""
     for name, part in zip(layout.part_names, layout.parts, strict=True):
-        x, z = mem[part["q"] : part["q"] + part["n"]], mem[part["z"] : part["z"] + part["n_z"]]
         n, n_u = part["n"], part["n_u"]
-        sizes = {"f": n, "jac_f": n**2, "A": n**2, "b": n, "T": n * n_u, "u": n_u}
-        for field, size in sizes.items():
-            if is_broken(part[field + "_function"], x, nothing, z, size=size):
-                return words(name, field)
-    # 2. functions of relations
-    for name, r in zip(layout.relation_names, layout.relations, strict=True):
-        x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
-        for field, size in (("h", r["m"]), ("g", r["n"]), ("e", r["m"])):
-            if is_broken(r[field + "_function"], x, lam, z, size=size):
-                return words(name, field)
-    return ""
+        for e in range(part["count"]):
+            x, z = (mem[part[at] + e * part["stride"] :][:size] for at, size in (("q", n), ("z", part["n_z"])))
+            for field, size in {"f": n, "jac_f": n**2, "A": n**2, "b": n, "T": n * n_u, "u": n_u}.items():
+                slot = part[f"{field}_function"]
+                yield "part", name, e, field, slot if slot == ABSENT else slot + e, x, np.zeros(0), z, size
+    yield from asked_of_relations(layout, mem, work)
+
+
+blame = blaming(_asked)
 
 
 def cause_of(records, prepared, m, status):

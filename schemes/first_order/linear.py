@@ -112,7 +112,7 @@ def prepare(records, layout, inverses, options, method, work, iwork, terms=None)
                unknowns.column, mixed)  # fmt: skip
     scale = options.input_weight * options.output_weight
     for member in range(records.size if mixed.size == 0 else 0):
-        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column, unknowns.transpose,
+        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, (s.W_row, s.W_column, unknowns.transpose),
                  scale, 0, work[member], iwork[member])  # fmt: skip
     return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 

@@ -62,15 +62,15 @@ PLAN = table(
 
 
 class Options(NamedTuple):
-    """Parameters of the step."""
+    """Parameters of the step; by default nothing is implicit."""
 
     h: float
-    theta: float
-    input_weight: float  # of r in the equation of x
-    output_weight: float  # of x_{k+1} in the relation
-    midpoint: float  # not 0: the mid-point rule
-    tol: float
-    max_iter: float
+    theta: float = 0.0
+    input_weight: float = 0.0  # of r in the equation of x
+    output_weight: float = 0.0  # of x_{k+1} in the relation
+    midpoint: float = 0.0  # not 0: the mid-point rule
+    tol: float = 0.0
+    max_iter: float = 0.0
 
 
 class Tables(NamedTuple):
@@ -282,7 +282,7 @@ def step(t_new, s, calls, options, memory):
         if not invert_groups(theta, input_weight * output_weight, s, p, memory):
             status = SINGULAR_STEP
             break
-        assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
+        assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, (s.W_row, s.W_column, s.W_transpose),
                  input_weight * output_weight, 0, work, memory.iwork)  # fmt: skip
         if n_iter == 0:
             note_several(SMALL, constraints.size, s.W_row, s.W_column, p, memory)

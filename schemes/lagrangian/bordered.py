@@ -15,12 +15,13 @@ import numpy as np
 from nsds._jit import inlined, kernel
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
 from nsds.schemes.lagrangian import linear
-from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.outputs import update_outputs
 from nsds.schemes.linear_algebra import weighted_sum
 from nsds.schemes.memory import Prepared
-from nsds.schemes.problem.active_set import accept, choose_active, extract_active, solve, state_bounds
+from nsds.schemes.problem.active_set import accept, extract_active, solve, state_bounds
 from nsds.schemes.problem.contact import no_blocks, place_blocks
+from nsds.schemes.problem.impact import rebound
 from nsds.schemes.problem.rows import CONSTRAINT, POSITION
 from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem
 from nsds.solvers.box.forms import narrow_order
@@ -110,19 +111,7 @@ def prepare(records, layout, options, method, work, iwork):
     for part in layout.parts:
         each = part["stride"] * np.arange(part["count"])[:, None] + part["q"] + part["n"] + np.arange(part["n"])
         nodes["velocity"][part["dof"] : part["dof"] + each.size] = each.reshape(-1)
-    reduced = linear.Tables(
-        layout.parts,
-        constraints,
-        layout.entries,
-        layout.inputs,
-        couplings,
-        layout.relations,
-        plan,
-        no_blocks(),
-        operators,
-        unknowns.row,
-        unknowns.column,
-    )
+    reduced = linear.tables_of(layout, unknowns, plan, no_blocks(), operators)
     tables = Tables(reduced, nodes[order], all_rows, bordered, blocks, start_of, column)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
@@ -160,10 +149,7 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, form, g = options.h, s.linear, s.bordered[0]
     # 1. active set and free motion
-    n = choose_active(form.plan[0], form.constraints, options.gamma * h, h, memory)
-    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, calls.functions, form.plan, form.operators, memory)
-    for k in range(form.relations.size):
-        prescribe(t_new, form.relations[k], calls.functions, memory)
+    n, finite = linear.begin(t_new, form, calls.functions, options, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     # 2. bordered problem, from the free motion
     if n != 0:
@@ -220,8 +206,7 @@ def _state_problem(s, options, memory):
         else:
             c = s.linear.constraints[nodes[i].constraint]
             w = 0.0 if c.rate == ABSENT else work[c.rate]
-            if c.e != ABSENT:
-                w += work[c.e] * mem[c.ydot]
+            w += rebound(c, memory)
             if c.level == POSITION:
                 y = 0.0 if c.base == ABSENT else work[c.base]
                 for k in range(c.entry, c.entry_end):

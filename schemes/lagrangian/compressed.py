@@ -196,12 +196,12 @@ def scratch_of(n):
 
 
 @kernel
-def add_compressed_tangents(t, part, e, groups_q, groups_v, values, q, v, spare, factor_q, factor_v, functions, memory):
+def add_compressed_tangents(t, part, el, values, q, v, spare, factor_q, factor_v, functions, memory):
     """Add ``factor_q K_t + factor_v C_t``, the derivatives of ``-force`` by q and v, to the entries at values; work: spare (5 n)."""
-    base, size = spare + part.n, spare + 2 * part.n
+    base, size, e = spare + part.n, spare + 2 * part.n, el.e
     part_of_force(t, part, e, q, v, ABSENT, spare, functions, memory, base, size)
-    _add_derivative(t, part, e, groups_q, values, q, v, q, spare, factor_q, functions, memory)
-    _add_derivative(t, part, e, groups_v, values, q, v, v, spare, factor_v, functions, memory)
+    _add_derivative(t, part, e, el.groups_q, values, q, v, q, spare, factor_q, functions, memory)
+    _add_derivative(t, part, e, el.groups_v, values, q, v, v, spare, factor_v, functions, memory)
 
 
 @kernel

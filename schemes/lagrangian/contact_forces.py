@@ -54,7 +54,7 @@ def push_apart(n, out, weight, h, s, inverses, calls, memory):
     transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
+    assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, (row, column, transpose), 1.0, 0, work, iwork)
     # 2. equations alone are solved by elimination; beside other rows redundant ones are made consistent, and the solver does the rest
     m, are_all = equations.gather(n, constraints, p, memory)
     if are_all:

@@ -30,6 +30,7 @@ from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import rounding_of, worse
+from nsds.schemes.problem.impact import restitution
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
@@ -37,8 +38,6 @@ _REST = 0.05  # y of a persistent contact, relative to the displacement by its a
 _ULPS, _RESTS = 1e-12, 1e-8  # of speeds, and of their change by forces in a step: up to which contacts do not open
 _SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: below it is sticking
 AT_START, AT_END, IMPACT = range(3)
-# Options of the Newton form, of which this scheme uses the evaluations: M at q_{k+1}, nothing implicit.
-EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 
 
 class Options(NamedTuple):
@@ -54,7 +53,7 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, "d1_minus_linear", h, h)
     require_rigid("d1_minus_linear", layout)
-    words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))
+    words = Options(h, newton.Options(h), float(options["level"] == b"velocity"))
     prepared = newton.prepare(records, layout, words.newton, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 
@@ -293,8 +292,7 @@ def _state_problem(n, when, a, options, constraints, entries, p, memory):
         v, size = velocity(c, entries, memory)
         # impacts: Newton's law
         if when == IMPACT:
-            e = 0.0 if c.e == ABSENT else work[c.e]
-            s = (1.0 + e) * v
+            s = (1.0 + restitution(c, work)) * v
         # forces: acceleration, or velocity in units of one
         else:
             s = 0.0

@@ -18,15 +18,15 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DIAGONAL, table
+from nsds.schemes.lagrangian import linear
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import compliance, gap_slack
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.active_set import choose_active, extract_active, solve_active
-from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.impact import rebound
 from nsds.schemes.problem.rows import POSITION
-from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem
+from nsds.schemes.problem.tables import BODY
 from nsds.status import CONVERGED, NON_FINITE
 
 # One row per part, offsets in the work memory: e, omega^2 h G, h G / M (0 without a force), G / M, force at the last t.
@@ -34,15 +34,6 @@ OPERATOR = table("decay", "stiffness", "push", "inverse", "force")
 # One row per run of consecutive entries of H on one body, and one per constraint: its runs.
 STRETCH = table("coefficient", "q", "n", "size")
 ROW = table("first", "end")
-# Offsets in the work memory.
-PLAN = table(
-    # one-step problem, solver, and scratch of one body
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs",
-    # active set, pattern, touched bodies; pull: velocity change by forces in a step
-    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
-    # 0: no laws of multiple impacts here
-    "impact_law",
-)  # fmt: skip
 
 
 class Options(NamedTuple):
@@ -53,21 +44,11 @@ class Options(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
+    """Tables of the linear form, with the operators of modes, whose rows are runs of entries."""
 
-    parts: np.ndarray
-    constraints: np.ndarray
-    entries: np.ndarray  # of H
-    inputs: np.ndarray  # entries of B
-    couplings: np.ndarray  # entries of D
-    relations: np.ndarray
-    plan: np.ndarray
-    blocks: np.ndarray  # of a problem with friction
-    operators: np.ndarray
+    linear: linear.Tables
     rows: np.ndarray  # of each constraint: its stretches
     stretches: np.ndarray
-    W_row: np.ndarray
-    W_column: np.ndarray
 
 
 def modal_factors(omega, sigma, h):
@@ -110,42 +91,13 @@ def prepare(records, mem, options, h, method):
         mine, each = slice(part["body"], part["body"] + part["count"]), part["n"] * np.arange(part["count"])
         bodies["kind"][mine], bodies["n"][mine] = DIAGONAL, part["n"]
         bodies["dof"][mine], bodies["data"][mine] = part["dof"] + each, operator["inverse"] + each
-    # 3. one-step problem
-    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
-    constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
-    plan = np.zeros(1, PLAN)
-    place_problem(plan, unknowns, method, work, iwork)
-    place_active(plan, unknowns, work, iwork)
-    body = parts["n"].max()
-    work.place(plan, sub_W=column.size, rhs=body, solution=body, scratch=body, dofs=(parts["count"] * parts["n"]).sum())
-    iwork.place(plan, touched=bodies.size)
-    blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
-    # 4. Delassus matrices, once: they do not depend on the state
-    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
-    for member in range(records.size):
-        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
-                       1.0, 0, work[member], iwork[member])  # fmt: skip
-    # 5. rows as runs of entries
+    # 3. one-step problem; its rows as runs of entries
+    form, layout, work, iwork = linear.pose(layout, operators, bodies, method, work, iwork)
+    constraints = form.constraints
     rows, stretches = _stretches(constraints, layout.entries)
-    constraints["entry_end"] = constraints["entry"]  # rows have their runs instead; `gap_slack` uses b and ydot only
-    prepared = Tables(
-        parts,
-        constraints,
-        layout.entries,
-        layout.inputs,
-        couplings,
-        layout.relations,
-        plan,
-        blocks,
-        operators,
-        rows,
-        stretches,
-        row,
-        column,
-    )
-    layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
-    return Prepared(prepared, layout.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], layout)
+    constraints["entry_end"] = constraints["entry"]  # `gap_slack` uses b and ydot only
+    own = Options(h, options["gamma"].item())
+    return Prepared(Tables(form, rows, stretches), layout.functions, own, work, iwork, sys.modules[__name__], layout)
 
 
 def _store_modes(owner, fields, part, operator, name, h, work):
@@ -185,9 +137,9 @@ def _stretches(constraints, entries):
 @kernel
 def start(t, s, functions, options, memory):
     """Before the first step: force at t, outputs of the state."""
-    _evaluate_forces(t, s.parts, s.operators, functions, memory)
-    for k in range(s.relations.size):
-        prescribe(t, s.relations[k], functions, memory)
+    _evaluate_forces(t, s.linear.parts, s.linear.operators, functions, memory)
+    for k in range(s.linear.relations.size):
+        prescribe(t, s.linear.relations[k], functions, memory)
     _update_outputs(s, memory)
     return CONVERGED
 
@@ -195,32 +147,32 @@ def start(t, s, functions, options, memory):
 @inlined
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    h, gamma, p = options.h, options.gamma, s.plan[0]
+    h, gamma, form = options.h, options.gamma, s.linear
+    p, constraints = form.plan[0], form.constraints
     # 1. active set; rounding of gaps matters only where the forecast does not close
-    for i in range(s.constraints.size):
-        c = s.constraints[i]
+    for i in range(constraints.size):
+        c = constraints[i]
         if c.component == 0 and c.always == 0 and memory.mem[c.gap] + gamma * h * memory.mem[c.gap_rate] > 0.0:
-            memory.work[c.closed] = gap_slack(c, h, s.entries, memory)
-    n = choose_active(p, s.constraints, gamma * h, h, memory)
+            memory.work[c.closed] = gap_slack(c, h, form.entries, memory)
+    n = choose_active(p, constraints, gamma * h, h, memory)
     # 2. free motion
-    _free_motion(s.parts, s.operators, memory)
-    for k in range(s.relations.size):
-        prescribe(t_new, s.relations[k], calls.functions, memory)
+    _free_motion(form.parts, form.operators, memory)
+    for k in range(form.relations.size):
+        prescribe(t_new, form.relations[k], calls.functions, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     # 3. one-step problem
     if n < 0:
         n = -1 - n
-        extract_active(p, n, s.W_row, s.W_column, memory)
+        extract_active(p, n, form.W_row, form.W_column, memory)
     if n > 0:
         _state_problem(n, s, p, memory)
-        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, calls.solver, s.constraints, s.inputs, calls.solver_options, memory)
+        words = calls.solver_options
+        status, n_iter, residual = solve_active(p, form.blocks, n, h, h, calls.solver, constraints, form.inputs, words, memory)
     # 4. end of the step, and forces for the next
-    finite = _end_motion(h, s.parts, p, s.operators, memory)
-    _evaluate_forces(t_new, s.parts, s.operators, calls.functions, memory)
+    finite = _end_motion(h, form.parts, p, form.operators, memory)
+    _evaluate_forces(t_new, form.parts, form.operators, calls.functions, memory)
     _update_outputs(s, memory)
-    if not finite:
-        status = NON_FINITE
-    return status, n_iter, residual
+    return status if finite else NON_FINITE, n_iter, residual
 
 
 @tiny
@@ -244,14 +196,12 @@ def _state_problem(n, s, p, memory):
     work = memory.work
     for a in range(n):
         i = memory.iwork[p.active + a]
-        c = s.constraints[i]
+        c = s.linear.constraints[i]
         ydot = 0.0 if c.rate == ABSENT else work[c.rate]
         for k in range(s.rows[i].first, s.rows[i].end):
             stretch = s.stretches[k]
             ydot += _dot(stretch.size, work, stretch.coefficient, memory.mem, stretch.q + stretch.n)
-        if c.e != ABSENT:
-            ydot += work[c.e] * memory.mem[c.ydot]
-        work[p.q + a] = ydot
+        work[p.q + a] = ydot + rebound(c, memory)
 
 
 @inlined
@@ -300,15 +250,15 @@ def _end_motion(h, parts, plan, operators, memory):
 def _update_outputs(s, memory):
     """``y = H q + b`` and ``ydot = H v + D lambda``."""
     mem, work = memory.mem, memory.work
-    for i in range(s.constraints.size):
-        c = s.constraints[i]
+    for i in range(s.linear.constraints.size):
+        c = s.linear.constraints[i]
         y, ydot = 0.0 if c.base == ABSENT else work[c.base], 0.0 if c.rate == ABSENT else work[c.rate]
         for k in range(s.rows[i].first, s.rows[i].end):
             stretch = s.stretches[k]
             y += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q)
             ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
-        mem[c.ydot] = ydot + compliance(c, s.constraints, s.couplings, memory)
+        mem[c.ydot] = ydot + compliance(c, s.linear.constraints, s.linear.couplings, memory)
 
 
 @kernel

@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, view
-from nsds.model.functions import call_function, is_finite_at, nan_of
+from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
-from nsds.model.records import memory
 from nsds.schemes.derivatives import FORWARD_STEP, derivative, derivative_by_time
 from nsds.schemes.linear_algebra import subtract_product
+from nsds.schemes.problem.blame import asked_of_relations, blaming
 
 
 @kernel
@@ -215,15 +215,9 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, memory):
         derivative(t, r, r.g_function, r.B_function, n, r.lam, m, r.B, spare, functions, memory)
 
 
-def blame(records, prepared, m):
-    """Name of the function that gave NaN or infinity at the state of member m, as text; empty if none does."""
-    layout, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
-    nothing, t = np.zeros(0), records["t"][m].item()
-
-    def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
-
-    # 1. functions of parts
+def _asked(layout, mem, work):
+    """Functions of parts and relations, for `blaming`."""
+    nothing = np.zeros(0)
     for name, part in zip(layout.part_names, layout.parts, strict=True):
         n = part["n"]
         sizes = {"mass": n**2, "fint": n, "fgyr": n, "fext": n, "jac_q": n**2, "jac_v": n**2, "T": n * part["n_u"], "u": part["n_u"]}
@@ -233,13 +227,8 @@ def blame(records, prepared, m):
             for field, size in sizes.items():
                 slot = part[f"{field}_function"]
                 state = (nothing, nothing) if field == "fext" else (mem[first : first + n], mem[first + n : first + 2 * n])
-                if is_broken(slot if slot == ABSENT else slot + e, *state, z, size=size):
-                    return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, e])
-    # 2. functions of relations
-    for name, r in zip(layout.relation_names, layout.relations, strict=True):
-        x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
-        n, k = r["n"], r["m"]
-        for field, size in {"h": k, "g": n, "H": k * n, "D": k * k, "B": n * k, "h_t": k, "velocity": k}.items():
-            if is_broken(r[f"{field}_function"], x, lam, z, size=size):
-                return nan_of(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
-    return ""
+                yield "part", name, e, field, slot if slot == ABSENT else slot + e, *state, z, size
+    yield from asked_of_relations(layout, mem, work)
+
+
+blame = blaming(_asked)

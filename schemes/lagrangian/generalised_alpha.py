@@ -34,6 +34,7 @@ from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.box import rounding_of, worse
+from nsds.schemes.problem.impact import rebound
 from nsds.status import CONVERGED, INEXACT
 
 IS_ONE_STEP = False  # accelerations are carried from one step to the next
@@ -82,9 +83,7 @@ def prepare(records, mem, options, h, method):
     layout = layout_of(records, work, owner, h, h)
     require_rigid(owner, layout)
     # 3. smooth problem as one of the Newton form, and that of positions
-    smooth = newton.Options(
-        h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
-    )
+    smooth = newton.Options(h, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio)
     places = np.zeros(1, PLACES)
     dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
     work.place(places, held=int((layout.parts["count"] * layout.parts["n_u"]).sum()), force=dofs)
@@ -351,7 +350,7 @@ def _jump(n, weight, h, form, metrics, calls, memory):
     for a in range(n):
         c = form.constraints[memory.iwork[p.active + a]]
         w, size = velocity(c, form.entries, memory)
-        work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * memory.mem[c.ydot])
+        work[p.q + a] = w + rebound(c, memory)
         most = max(most, size)
     work[p.rounding] = rounding_of(most)
     status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, calls, memory)

@@ -76,22 +76,33 @@ def prepare(records, layout, options, method, work, iwork):
     # 1. inverse iteration matrices
     parts, h, theta = layout.parts, options.h, options.theta
     operators = inverse_operators(records, layout, h, theta, work, iwork)
-    bodies = bodies_of(parts, operators)
     # 2. one-step problem
+    tables, layout, work, iwork = pose(layout, operators, bodies_of(parts, operators), method, work, iwork)
+    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
+
+
+def pose(layout, operators, bodies, method, work, iwork):
+    """The one-step problem of a linear model: (`Tables`, layout in its order, memories of all members with the Delassus matrices)."""
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(layout, unknowns, method, work, iwork)
     blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
-    # 3. initial contents; Delassus matrices, once: they do not depend on the state
+    # initial contents; Delassus matrices, once: they do not depend on the state
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     iwork[:, p["diagonal"] : p["diagonal"] + n] = np.flatnonzero(np.repeat(unknowns.every, np.diff(row)) == column)
-    for member in range(records.size):
-        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+    for member in range(work.shape[0]):
+        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, (row, column, unknowns.transpose),
                        1.0, 0, work[member], iwork[member])  # fmt: skip
-    tables = Tables(parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, blocks, operators, row, column)
+    tables = tables_of(layout, unknowns, plan, blocks, operators)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
-    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
+    return tables, layout, work, iwork
+
+
+def tables_of(layout, u, plan, blocks, operators):
+    """`Tables` of the unknowns u."""
+    entries, inputs, relations = layout.entries, layout.inputs, layout.relations
+    return Tables(layout.parts, u.constraints, entries, inputs, u.couplings, relations, plan, blocks, operators, u.row, u.column)
 
 
 def reserve(layout, unknowns, method, work, iwork):
@@ -172,16 +183,11 @@ def start(t, s, functions, options, memory):
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     iwork = memory.iwork
-    h, theta, gamma = options.h, options.theta, options.gamma
-    p = s.plan[0]
-    # 1. active set, by the forecast at the start of the step
-    n = choose_active(p, s.constraints, gamma * h, h, memory)
-    # 2. free motion, which is already the end of the step without contact
-    finite = free_motion(t_new, h, theta, n == 0, s.parts, calls.functions, s.plan, s.operators, memory)
-    for k in range(s.relations.size):
-        prescribe(t_new, s.relations[k], calls.functions, memory)
+    h, theta, p = options.h, options.theta, s.plan[0]
+    # 1. active set and free motion
+    n, finite = begin(t_new, s, calls.functions, options, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
-    # 3. one-step problem; the pattern is extracted when the active set changes
+    # 2. one-step problem; the pattern is extracted when the active set changes
     if n != 0:
         if n < 0:
             n = -1 - n
@@ -197,13 +203,27 @@ def step(t_new, s, calls, options, memory):
                 p, s.blocks, n, h, h, calls.solver, s.constraints, s.inputs, calls.solver_options, memory
             )
             status = impact if impact != CONVERGED else status
-        # 4. end of the step
+        # 3. end of the step
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, memory)
-    update_outputs(h, theta, s.constraints, s.entries, s.couplings, memory)
-    heed_impulses(h, s.constraints, p, memory)
-    if not finite:
-        status = NON_FINITE
-    return status, n_iter, residual
+    return end(status, finite, s, options, memory), n_iter, residual
+
+
+@inlined
+def begin(t_new, s, functions, options, memory):
+    """Active set, and free motion, which is already the end of the step without contact. Returns (as `choose_active`, whether finite)."""
+    n = choose_active(s.plan[0], s.constraints, options.gamma * options.h, options.h, memory)
+    finite = free_motion(t_new, options.h, options.theta, n == 0, s.parts, functions, s.plan, s.operators, memory)
+    for k in range(s.relations.size):
+        prescribe(t_new, s.relations[k], functions, memory)
+    return n, finite
+
+
+@inlined
+def end(status, finite, s, options, memory):
+    """Outputs at the end of the step. Returns the status."""
+    update_outputs(options.h, options.theta, s.constraints, s.entries, s.couplings, memory)
+    heed_impulses(options.h, s.constraints, s.plan[0], memory)
+    return status if finite else NON_FINITE
 
 
 @tiny

@@ -21,11 +21,11 @@ from nsds.maths import patterns, sparse_lu
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.lagrangian import linear
 from nsds.schemes.lagrangian.bordered import iteration_matrices
-from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
-from nsds.schemes.lagrangian.outputs import update_outputs
+from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.memory import Prepared
-from nsds.schemes.problem.active_set import accept, choose_active, state_bounds
+from nsds.schemes.problem.active_set import accept, state_bounds
 from nsds.schemes.problem.contact import no_blocks
+from nsds.schemes.problem.mixed import PATIENCE, PLAIN, ROUNDING, exchange, is_known, mark
 from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.problem.tables import Unknowns, has_friction
 from nsds.solvers.box.newton_min import BASIC, LOWER, UPPER
@@ -35,8 +35,6 @@ from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, STALLED
 FEW = 60  # rows up to which the Delassus matrix is formed
 MANY_PAIRS = 2**20  # entries of a Delassus matrix up to which systems with friction have one, as more methods know what to do with it
 _COMPONENTS = 3  # of a contact, at most
-_PATIENCE = 10  # exchanges of all rows without progress before single ones
-_ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
 # Extents: N coordinates, k multipliers of rows that need an unknown, m rows.
 MIXED = table(
     # N, N + k, entries of the matrix; multiplications of a factorisation, in thousands
@@ -211,10 +209,7 @@ def prepare(records, layout, options, method, plans, stepper, work, iwork):
     operators = linear.inverse_operators(records, layout, options.h, options.theta, work, iwork, keeps_columns=False)
     unknowns = without_pairs(layout)
     plan = linear.reserve(layout, unknowns, method, work, iwork)
-    form = linear.Tables(
-        layout.parts, layout.constraints, layout.entries, layout.inputs, layout.couplings, layout.relations, plan, no_blocks(), operators,
-        unknowns.row, unknowns.column,
-    )  # fmt: skip
+    form = linear.tables_of(layout, unknowns, plan, no_blocks(), operators)
     # 2. the mixed problem
     mixed = place(layout, plans, work, iwork)
     # 3. contents of all members
@@ -294,25 +289,17 @@ def start(t, s, functions, options, memory):
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, theta, form = options.h, options.theta, s.linear
-    p = form.plan[0]
     # 1. active set and free motion
-    n = choose_active(p, form.constraints, options.gamma * h, h, memory)
-    finite = linear.free_motion(t_new, h, theta, n == 0, form.parts, calls.functions, form.plan, form.operators, memory)
-    for k in range(form.relations.size):
-        prescribe(t_new, form.relations[k], calls.functions, memory)
+    n, finite = linear.begin(t_new, form, calls.functions, options, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     # 2. mixed problem of the active constraints
     if n != 0:
         n = n if n > 0 else -1 - n
-        linear.state_problem(n, h, theta, form.constraints, form.entries, p, memory)
+        linear.state_problem(n, h, theta, form.constraints, form.entries, form.plan[0], memory)
         status, n_iter, residual = solve(n, h, h, form, s.mixed[0], calls.solver_options.box, memory)
         finite = end_motion(n, h, theta, s, memory)
     # 3. outputs
-    update_outputs(h, theta, form.constraints, form.entries, form.couplings, memory)
-    linear.heed_impulses(h, form.constraints, p, memory)
-    if not finite:
-        status = NON_FINITE
-    return status, n_iter, residual
+    return linear.end(status, finite, form, options, memory), n_iter, residual
 
 
 @kernel
@@ -334,10 +321,10 @@ def solve(n, h, unit, form, g, options, memory):
         iwork[g.side + i] = BASIC if lower < z < upper else UPPER if z >= upper > lower else LOWER
     # 2. one choice after the other
     limit = int(options.max_iter) if options.max_iter > 0.0 else 200 + 3 * n
-    status, n_iter, fewest, patience, multiplications = MAX_ITER, 0, n + 1, _PATIENCE, 0.0
+    status, n_iter, fewest, patience, multiplications = MAX_ITER, 0, n + 1, PATIENCE, 0.0
     while n_iter < limit and is_affordable(multiplications, options):
         n_iter += 1
-        if not _is_known(m, g, iwork):
+        if not is_known(PLAIN, m, g, iwork):
             _factorise(m, g, work, iwork)
             multiplications += 1000.0 * g.cost
         _solve_choice(n, form, g, memory)
@@ -345,23 +332,10 @@ def solve(n, h, unit, form, g, options, memory):
         if n_wrong == 0:
             status = CONVERGED
             break
-        patience = _PATIENCE if n_wrong < fewest else patience - 1
+        patience = PATIENCE if n_wrong < fewest else patience - 1
         fewest = min(fewest, n_wrong)
-        for a in range(n):
-            i = iwork[p.active + a]
-            mark = -1 - iwork[g.side + i]
-            if mark >= 0:
-                iwork[g.side + i] = mark // 3 if patience >= 0 or i == last else mark % 3
+        exchange(m, patience >= 0, last, g, iwork)
     return _judge(status, n_iter, n, form, g, options, memory)
-
-
-@tiny
-def _is_known(m, g, iwork):
-    """Whether the factors are those of this choice of basic rows."""
-    known = iwork[g.known] != 0
-    for i in range(m):
-        known &= (iwork[g.factored + i] == BASIC) == (iwork[g.side + i] == BASIC)
-    return known
 
 
 @kernel
@@ -381,7 +355,7 @@ def _factorise(m, g, work, iwork):
             both = iwork[g.free + r] != 0 and iwork[g.free + c] != 0
             work[g.values + k] = work[g.base + k] if both else 1.0 if r == c else 0.0
     sparse_lu.factorise(g.values, g.factors, g.index, work, iwork)
-    iwork[g.known] = 1
+    iwork[g.known] = PLAIN
 
 
 @kernel
@@ -451,7 +425,7 @@ def row_sum(a, c, form, g, memory):
 
 @kernel
 def _wrong_signs(n, form, g, memory):
-    """(count, last) of the rows that belong on another side; they are marked -1 - (old side) - 3 (new side)."""
+    """(count, last) of the rows that belong on another side, which are marked."""
     work, iwork, p = memory.work, memory.iwork, form.plan[0]
     count, last = 0, ABSENT
     for a in range(n):
@@ -460,12 +434,12 @@ def _wrong_signs(n, form, g, memory):
         old = new = iwork[g.side + i]
         _, terms = row_sum(a, form.constraints[i], form, g, memory)
         if old == BASIC:
-            if max(lower - z, z - upper) * work[p.W + i] > _ROUNDING * terms:
+            if max(lower - z, z - upper) * work[p.W + i] > ROUNDING * terms:
                 new = LOWER if z < lower else UPPER
-        elif lower < upper and (-w if old == LOWER else w) > _ROUNDING * terms:
+        elif lower < upper and (-w if old == LOWER else w) > ROUNDING * terms:
             new = BASIC
         if new != old:
-            iwork[g.side + i] = -1 - old - 3 * new
+            mark(i, old, new, g, iwork)
             count += 1
             last = i
     return count, last
@@ -502,8 +476,6 @@ def _judge(status, n_iter, n, form, g, options, memory):
     merit, largest, scale, invalid = 0.0, 0.0, 0.0, 0.0
     for a in range(n):
         i = iwork[p.active + a]
-        mark = -1 - iwork[g.side + i]
-        iwork[g.side + i] = mark % 3 if mark >= 0 else iwork[g.side + i]
         z = min(max(work[p.z + a], work[p.lower + a]), work[p.upper + a])
         w, terms = row_sum(a, form.constraints[i], form, g, memory)
         off = excess(w, 0.0, work[p.lower + a], work[p.upper + a], z) + abs(z - work[p.z + a]) * work[p.W + i]

@@ -12,10 +12,9 @@ import math
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.maths import sparse_lu
 from nsds.schemes.lagrangian import linear, mixed
-from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
-from nsds.schemes.lagrangian.outputs import update_outputs
+from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.linear_algebra import solve_with
-from nsds.schemes.problem.active_set import choose_active, state_bounds
+from nsds.schemes.problem.active_set import state_bounds
 from nsds.schemes.problem.rows import POSITION
 from nsds.solvers.box.signature import UNDERFLOW, is_affordable
 from nsds.solvers.contact import alart_curnier
@@ -33,25 +32,17 @@ start = mixed.start
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, theta, form = options.h, options.theta, s.linear
-    p = form.plan[0]
     # 1. active set and free motion
-    n = choose_active(p, form.constraints, options.gamma * h, h, memory)
-    finite = linear.free_motion(t_new, h, theta, n == 0, form.parts, calls.functions, form.plan, form.operators, memory)
-    for k in range(form.relations.size):
-        prescribe(t_new, form.relations[k], calls.functions, memory)
+    n, finite = linear.begin(t_new, form, calls.functions, options, memory)
     status, n_iter, residual = CONVERGED, 0, 0.0
     # 2. mixed problem of the active constraints
     if n != 0:
         n = n if n > 0 else -1 - n
-        linear.state_problem(n, h, theta, form.constraints, form.entries, p, memory)
+        linear.state_problem(n, h, theta, form.constraints, form.entries, form.plan[0], memory)
         status, n_iter, residual = solve(n, h, s, calls.solver_options, memory)
         finite = mixed.end_motion(n, h, theta, s, memory)
     # 3. outputs
-    update_outputs(h, theta, form.constraints, form.entries, form.couplings, memory)
-    linear.heed_impulses(h, form.constraints, p, memory)
-    if not finite:
-        status = NON_FINITE
-    return status, n_iter, residual
+    return linear.end(status, finite, form, options, memory), n_iter, residual
 
 
 @kernel

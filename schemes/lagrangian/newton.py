@@ -44,7 +44,7 @@ from nsds.schemes.problem.active_set import accept, choose_active, extract_patte
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import no_blocks, place_blocks
-from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
+from nsds.schemes.problem.impact import place_impacts, rebound, restitution, state_impact
 from nsds.schemes.problem.rows import CONSTRAINT, POSITION
 from nsds.schemes.problem.tables import BODY, has_friction, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.solvers.box.signature import UNDERFLOW
@@ -103,18 +103,18 @@ PLAN = table(
 
 
 class Options(NamedTuple):
-    """Parameters of the step."""
+    """Parameters of the step; by default nothing is implicit, as of schemes that use the evaluations of the Newton form alone."""
 
     h: float
-    gamma: float  # of h: the forecast of contact
-    q_star: float  # where M and H are evaluated
-    tol: float
-    max_iter: float
-    a: float  # weight of v_{k+1} in q_{k+1}
-    weight: float  # of the new force
-    at_q: float  # where that is evaluated
-    at_v: float
-    paoli: float  # not 0: the law is that of Schatzman and Paoli
+    gamma: float = 0.0  # of h: the forecast of contact
+    q_star: float = 1.0  # where M and H are evaluated
+    tol: float = 0.0
+    max_iter: float = 0.0
+    a: float = 1.0  # weight of v_{k+1} in q_{k+1}
+    weight: float = 0.0  # of the new force
+    at_q: float = 1.0  # where that is evaluated
+    at_v: float = 1.0
+    paoli: float = 0.0  # not 0: the law is that of Schatzman and Paoli
     sees_q_star: float = 0.0  # not 0: restitution sees v_k by the H of q*
 
 
@@ -141,7 +141,7 @@ def options_of(h, options):
     """`Options` of a Moreau–Jean scheme."""
     theta, gamma, q_star = (options[name].item() for name in ("theta", "gamma", "q_star"))
     tol, max_iter = options["newton_tol"].item(), float(options["newton_max_iter"].item())
-    return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta, at_q=1.0, at_v=1.0, paoli=0.0)
+    return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta)
 
 
 def prepare(records, layout, options, method, work, iwork, may_be_mixed=False):
@@ -437,7 +437,7 @@ def iterate(t_new, n, s, calls, options, memory):
             solved = _solve_mixed(n, s, options, calls, memory)
         elif n > 0:
             if bends or iwork[p.isolver] == 0:
-                assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
+                assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, (row, column, transpose), 1.0, shift,
                                work, iwork)  # fmt: skip
                 iwork[p.isolver] = 0
             # the law of multiple impacts starts from the velocities before the impact, those of the first iterate
@@ -731,7 +731,7 @@ def _constraint_error(a, c, options, elements, entries, couplings, p, memory):
 def _position_rate(c, options, entries, p, memory):
     """Position-level quantity of the law as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
     work = memory.work
-    e = 0.0 if c.e == ABSENT or options.paoli == 0.0 else work[c.e]
+    e = restitution(c, work) if options.paoli != 0.0 else 0.0
     y = 0.0 if c.base == ABSENT else work[c.base]
     if c.h != ABSENT:
         y = work[c.h]
@@ -794,8 +794,7 @@ def _factorise_sparse(t, factor_q, factor_v, options, part, el, body, p, functio
     # 2. derivatives of the force
     if factor_q != 0.0 or factor_v != 0.0:
         _force_arguments(options, part, el, p, memory)
-        compressed.add_compressed_tangents(t, part, el.e, el.groups_q, el.groups_v, values, p.at_q, p.at_v, p.spare, factor_q, factor_v,
-                                           functions, memory)  # fmt: skip
+        compressed.add_compressed_tangents(t, part, el, values, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, memory)
     return sparse_lu.factorise(values, values + el.n_entries, body.index, work, iwork) == 0
 
 
@@ -880,7 +879,7 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
 def _reach(r, options, work):
     """Displacement of the point of evaluation of a relation by a unit of v_{k+1}."""
     if options.paoli != 0.0:
-        return options.h * options.a / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
+        return options.h * options.a / (1.0 + restitution(r, work))
     return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
 
 

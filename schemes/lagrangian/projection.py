@@ -238,7 +238,7 @@ def project(t, s, calls, options, memory):
         chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
         evaluate_masses(1.0, parts, elements, form.plan[0], calls.functions, memory)
         invert_metrics(elements, parts, s.metrics, p, memory)
-        assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
+        assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, (row, column, transpose), 1.0, 0,
                        work, iwork)  # fmt: skip
         # 3. in units of the largest violation, so that tolerances of solvers apply
         for a in range(n):

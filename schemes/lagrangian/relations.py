@@ -3,6 +3,7 @@
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
+from nsds.schemes.problem.impact import restitution
 from nsds.schemes.problem.rows import POSITION
 
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
@@ -20,7 +21,7 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
         r = relations[k]
         if which == EVERY or is_active(r, memory.imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
             # 1. point of evaluation
-            e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
+            e = restitution(r, work) if paoli != 0.0 else 0.0
             at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
             for j in range(r.n):
                 q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first

@@ -15,7 +15,7 @@ from numba import typeof, types
 
 from nsds._jit import caller, kernel, on_demand, stack, tiny, view
 from nsds.collision import place
-from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.frames import FIELDS, MOST, frame_in
 from nsds.collision.kinds import MESH, bound
 from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
@@ -28,7 +28,7 @@ from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
 from nsds.schemes.rigid.collisions import take_over
 from nsds.schemes.rigid.forces import force_of
-from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_in
+from nsds.schemes.rigid.interactions import contact_rows, evaluate
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import FORCE, V
 

@@ -184,12 +184,20 @@ def _line_of(records, line, c, rows):
     """The contacts of shapes of one of the collisions as an interaction."""
     name, kind, law = line[:3]
     m, slot = int(c["each"]), np.arange(rows.size)[:, None]
-    dtype = [(field, records[name].dtype[field]) for field in LAWS[law].parameters]
+    dtype = [(field, float) for field in LAWS[law].parameters]
     values = np.zeros((records.size, rows.size), dtype)
     for field, _ in dtype:
-        values[field] = records[name][field].reshape(records.size, 1)
+        values[field] = _of_slots(records[name], field, rows)
     at = {"y": c["normal"] + 3 * slot, "ydot": c["point"] + 3 * slot, "lambda": c["lam"] + m * slot, "active": c["a"] + slot}
     return Interaction(name, kind, law, [], None, values, m, at)
+
+
+def _of_slots(collisions, field, rows):
+    """(members, slots) values of a parameter of the law: one for all, or that of the materials of both shapes."""
+    if "material" not in collisions.dtype.names:
+        return collisions[field].reshape(-1, 1)
+    a, b = (collisions["material"][:, rows[f"shape_{side}"]] for side in "ab")
+    return collisions[field][np.arange(collisions.size)[:, None], a, b]
 
 
 def _layout_of(records, lists, rows, work):

@@ -18,7 +18,7 @@ from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
-from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, EXPLICIT, IMPACT, Options, add_contact, end_smooth_motion
+from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, IMPACT, Options, add_contact, end_smooth_motion
 from nsds.schemes.lagrangian.newton import add_jump, keep_state
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.relations import EVERY
@@ -72,7 +72,7 @@ def prepare(records, mem, options, h, method):
     stated = state_bodies(_OWNER, records, work, iwork)
     kept = np.zeros(1, KEPT)
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
-    words = Options(h, newton.Options(h, **EXPLICIT), float(options["level"] == b"velocity"))
+    words = Options(h, newton.Options(h), float(options["level"] == b"velocity"))
     n = 6 * stated.rigid.bodies.size
     work.place(kept, size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
     prepared = newton_form(stated, records, words.newton, method, work, iwork)

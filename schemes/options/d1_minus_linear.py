@@ -21,16 +21,6 @@ def d1_minus_linear(level="acceleration"):
         constraints, unless they are bilateral. The velocity level keeps it. Friction, dry friction and relays are stated for velocities
         at either level.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError
-        Another level.
-
     Notes
     -----
     Contacts are closed where ``y <= 0`` at a node, without a forecast; impacts act at the end of the step whose end they violate. lambda of

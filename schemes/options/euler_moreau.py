@@ -37,16 +37,6 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
     newton_max_iter : int
         Newton's iterations of a step; then it is INEXACT where the residual is at most 1e-3, else it has failed.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        A weight outside [0, 1], a tolerance that is not positive, an iteration limit below 1.
-
     Notes
     -----
     All are of first order across the switches of a relay. gamma = 1 alone slides without chattering: with gamma < 1 lambda alternates about

@@ -66,16 +66,6 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
         of Euler–Moreau (explicit in f). Both are of first order. Where no choice is found at a row either, lambda there is the mean
         force of a step. Where the problem of a step in time is not solved either, the run ends.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
     Notes
     -----
     The step h of `nsds.simulate` is the time between rows, no step of integration. Besides, each event has two rows at its time: the state

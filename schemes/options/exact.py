@@ -18,16 +18,6 @@ def moreau_jean_exact(gamma=0.5):
     gamma : float >= 0
         Forecast of contact: a constraint is active when ``y + gamma h ydot <= 0`` at the start of the step.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        gamma negative.
-
     Notes
     -----
     v of a row is the backward difference ``(q_k - q_{k-1}) / h``, also at the start: for a mode that rests at t = 0 it is not 0, as the

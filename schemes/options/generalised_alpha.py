@@ -26,16 +26,6 @@ def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_
     constraint_tol, max_rounds
         See `nsds.moreau_jean_direct_projection`.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
     Notes
     -----
     Where a controller changes u, accelerations restart, so that jumps keep order 2; a u that changes in every step costs it for rho < 1.

@@ -16,11 +16,6 @@ def higher_order_sweeping():
     impact. For linear systems with constant operators whose constraints are all `nsds.complementarity`, of one relative degree (Acary,
     Brogliato, Goeleven 2008).
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
     Notes
     -----
     A run refuses other laws, operators that change, a singular M, relative degrees that are 0 or differ, and a ``C A^(r-1) B`` that is not

@@ -54,16 +54,6 @@ def moreau_jean(
         The velocity before an impact, which restitution reverses: ``H(q_k) v_k``, the ydot of the row before; or, of Lagrangian systems,
         ``H(q*) v_k``, with the H of the velocity after it, so that `nsds.fremond_impact` adds no energy where H changes either.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
     Notes
     -----
     The velocities jump at an impact: the scheme is of order 1 across impacts whatever theta is. Newton's matrix neglects the change of

@@ -40,16 +40,6 @@ def moreau_jean_direct_projection(
     metric : "mass" or "identity"
         Norm in which positions move least; of rigid bodies "identity" is that of x and the unit quaternion (eqs 13.7 and 13.12).
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
     Notes
     -----
     Moving positions without velocities changes potential energy: by at most the weight times the penetration that a step leaves, O(h).
@@ -82,16 +72,6 @@ def moreau_jean_combined_projection(
         See `nsds.moreau_jean`.
     constraint_tol, max_rounds, metric
         See `nsds.moreau_jean_direct_projection`.
-
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
 
     Examples
     --------

@@ -18,16 +18,6 @@ def rattle(newton_tol=1e-12, newton_max_iter=50):
     newton_tol, newton_max_iter
         See `nsds.moreau_jean`.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
     Notes
     -----
     A step in which joints and contacts leave no velocity, or would drive what they hold, is INEXACT: joints hold for velocities in

@@ -28,16 +28,6 @@ def schatzman_paoli(theta=0.0, gamma=np.inf, newton_tol=1e-10, newton_max_iter=5
     newton_tol, newton_max_iter
         See `nsds.moreau_jean`.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An option out of its range.
-
     Notes
     -----
     v of a row is ``(q_k - q_{k-1}) / h``, also at the start: for order 2 begin with ``v_0 - h/2 a_0``. The central difference of the source

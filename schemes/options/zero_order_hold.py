@@ -14,11 +14,6 @@ def zero_order_hold():
     A source or control that is a function of time is taken at the end of the step and held. Laws hold at the end of the step, with the
     multiplier that acts over it.
 
-    Returns
-    -------
-    numpy.ndarray, shape ()
-        Record for `nsds.simulate`.
-
     Examples
     --------
     >>> import numpy as np, nsds

@@ -6,15 +6,16 @@ from nsds.schemes.linear_algebra import FRONTS, apply_inverse
 
 
 @tiny
-def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_row, W_column, W_transpose, scale, shift, work, iwork):
-    """``W = scale C M_hat^-1 B + D`` of the chosen constraints on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35.
+def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, pattern, scale, shift, work, iwork):
+    """``W = scale C M_hat^-1 B + D`` of the chosen constraints on a pattern: eqs 1.39–1.42 and 9.35.
 
     On Lagrangian systems C is H, and B its transpose. Column j: solve with column j of B, then multiply by the rows linked to j.
-    W_transpose[k] is the place of the transposed entry of k; C is at offset ``shift`` from the coefficients of the entries.
+    pattern: rows, columns, and of each entry the place of the transposed one. C is at offset ``shift`` from the coefficients of the
+    entries.
     In: tables, work (C, B, D, inverses), iwork.
     Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs (zero before and after).
     """
-    W, dofs = plan[0].W, plan[0].dofs
+    (W_row, W_column, W_transpose), W, dofs = pattern, plan[0].W, plan[0].dofs
     # 1. M_hat^-1 B_j, body by body
     for column in range(chosen.size):
         j = chosen[column]

@@ -51,6 +51,12 @@ def place_impacts(plan, unknowns, work, iwork):
 
 
 @tiny
+def restitution(row, work):
+    """Restitution e of a row of constraints or relations, 0 without one."""
+    return 0.0 if row.e == ABSENT else work[row.e]
+
+
+@tiny
 def rebound(c, memory):
     """Velocity that a law of impacts adds to ydot at the end of the step: ``e ydot_k``, or that of `state_impact`; 0 without one."""
     if c.rebound != ABSENT:
@@ -73,7 +79,7 @@ def state_impact(p, n, W, row, column, constraints, entries, memory):
         c = constraints[iwork[p.active + a]]
         if c.rebound == ABSENT:
             continue
-        u[m], e[m], mu[m] = memory.mem[c.ydot], 0.0 if c.e == ABSENT else work[c.e], 0.0 if c.mu == ABSENT else work[c.mu]
+        u[m], e[m], mu[m] = memory.mem[c.ydot], restitution(c, work), 0.0 if c.mu == ABSENT else work[c.mu]
         if c.stiffness != ABSENT:
             stiffness[m], exponent = work[c.stiffness], work[c.exponent]
         iwork[p.chosen + m], iwork[p.place_in_contact + m] = a, c.component

@@ -33,11 +33,11 @@ MIXED = table("N", "n", "cost", *VECTORS, "given", "values", "data", "rhs", "sol
 SMALLEST = 60  # rows up to which W is formed
 _MOST_EXACT = 2 * 10**6  # entries of A^-1 B, up to which the diagonal of W is computed with all of A
 _COLUMNS = 256  # of B at once
-_PATIENCE = 10  # block exchanges without progress before single ones
-_ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
+PATIENCE = 10  # exchanges of all rows without progress before single ones
+ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
 _PROXIMAL = 1e-6  # of the unit of a row: weight of the proximal term
 _ROUNDS = 60  # of the proximal method
-_PLAIN, _REGULAR = 1, 2  # forms of the equations: without proximal terms, with them
+PLAIN, _REGULAR = 1, 2  # forms of the equations: without proximal terms, with them
 
 
 class Equations(NamedTuple):
@@ -74,7 +74,7 @@ def equations(A, B, C, D):
         size = np.where(size > 0.0, size, abs(a).max(axis=1).toarray().reshape(-1))
         about = abs(d.diagonal()) + abs(c).multiply(abs(b).T).multiply(1.0 / np.where(size > 0.0, size, 1.0)).sum(axis=1)
         unit.append(np.where(about > 0.0, about, 1.0))
-        several |= bool((_diagonal(a, b, c, d) < -_ROUNDING * unit[-1]).any())
+        several |= bool((_diagonal(a, b, c, d) < -ROUNDING * unit[-1]).any())
     return Equations(N, plan, np.array(values), np.array(unit), several)
 
 
@@ -131,7 +131,7 @@ def _solve(mixed, options, memory):
     choose_sides(lower, upper, z, view(iwork, m.side, n), False)
     # 1. the set of basic rows
     spent = 0.0
-    status, n_iter, spent = _exchange_sets(_PLAIN, spent, m, options, memory)
+    status, n_iter, spent = _exchange_sets(PLAIN, spent, m, options, memory)
     # 2. singular sets, or none found: proximal terms around the last z
     if status != CONVERGED:
         for _ in range(_ROUNDS):
@@ -142,7 +142,7 @@ def _solve(mixed, options, memory):
             n_iter += more
             for i in range(n):
                 change = max(change, abs(work[m.z + i] - work[m.centre + i]) / max(abs(work[m.z + i]), UNDERFLOW))
-            if status != CONVERGED or change <= _ROUNDING or not is_affordable(spent, options):
+            if status != CONVERGED or change <= ROUNDING or not is_affordable(spent, options):
                 break
     # 3. within the bounds, and what is left
     work[m.info] = n_iter
@@ -155,18 +155,18 @@ def _exchange_sets(form, spent, m, options, memory):
     work, iwork = memory.work, memory.iwork
     n = m.n
     limit = int(options.max_iter) if options.max_iter > 0 else 200 + 3 * n
-    fewest, patience, n_iter = n + 1, _PATIENCE, 0
+    fewest, patience, n_iter = n + 1, PATIENCE, 0
     while n_iter < limit and is_affordable(spent, options):
         n_iter += 1
         # 1. factors of the set, unless they are there
-        if not _is_known(form, m, iwork):
+        if not is_known(form, n, m, iwork):
             _write_values(form, m, memory)
             sparse_lu.factorise(m.values, m.data, m.index, work, iwork)
             iwork[m.known] = form
             spent += m.cost
         # 2. state and multipliers
         error = _solve_set(form, m, memory)
-        if sparse_lu.weak_row(m.index, iwork) >= 0 and form == _PLAIN:
+        if sparse_lu.weak_row(m.index, iwork) >= 0 and form == PLAIN:
             return SINGULAR, n_iter, spent
         if not error <= sparse_lu.SOLVED:
             return SINGULAR, n_iter, spent
@@ -174,22 +174,34 @@ def _exchange_sets(form, spent, m, options, memory):
         n_wrong, last = _wrong_signs(form, m, memory)
         if n_wrong == 0:
             return CONVERGED, n_iter, spent
-        patience = _PATIENCE if n_wrong < fewest else patience - 1
+        patience = PATIENCE if n_wrong < fewest else patience - 1
         fewest = min(fewest, n_wrong)
-        for i in range(n):
-            side = iwork[m.side + i]
-            if side < 0:
-                iwork[m.side + i] = (-1 - side) // 3 if patience >= 0 or i == last else (-1 - side) % 3
+        exchange(n, patience >= 0, last, m, iwork)
     return MAX_ITER, n_iter, spent
 
 
-@inlined
-def _is_known(form, m, iwork):
-    """Whether the factors are those of the set."""
-    known = iwork[m.known] == form
-    for i in range(m.n):
-        known &= (iwork[m.factored + i] == BASIC) == (iwork[m.side + i] == BASIC)
+@tiny
+def is_known(form, n, places, iwork):
+    """Whether the factors are those of the set of n rows; places: offsets of side, factored and known."""
+    known = iwork[places.known] == form
+    for i in range(n):
+        known &= (iwork[places.factored + i] == BASIC) == (iwork[places.side + i] == BASIC)
     return known
+
+
+@tiny
+def mark(i, old, new, places, iwork):
+    """Mark row i, which belongs on another side, for `exchange`."""
+    iwork[places.side + i] = -1 - old - 3 * new
+
+
+@tiny
+def exchange(n, all_at_once, last, places, iwork):
+    """Marked rows change sides: all, or the last one alone."""
+    for i in range(n):
+        side = -1 - iwork[places.side + i]
+        if side >= 0:
+            iwork[places.side + i] = side // 3 if all_at_once or i == last else side % 3
 
 
 @inlined
@@ -245,23 +257,23 @@ def _output(i, m, memory):
 
 @inlined
 def _wrong_signs(form, m, memory):
-    """Count and last index of the rows that belong on another side; they are marked -1 - (old side) - 3 (new side)."""
+    """Count and last index of the rows that belong on another side, which are marked."""
     work, iwork = memory.work, memory.iwork
     count, last = 0, -1
     for i in range(m.n):
         old = iwork[m.side + i]
         new, z, lower, upper = old, work[m.z + i], work[m.lower + i], work[m.upper + i]
         if old == BASIC:
-            if max(lower - z, z - upper) > _ROUNDING * abs(z):
+            if max(lower - z, z - upper) > ROUNDING * abs(z):
                 new = LOWER if z < lower else 2
         elif lower < upper:
             w, size = _output(i, m, memory)
             if form == _REGULAR:
                 w += _PROXIMAL * work[m.unit + i] * (z - work[m.centre + i])
-            if (w < 0.0 if old == LOWER else w > 0.0) and abs(w) > _ROUNDING * size:
+            if (w < 0.0 if old == LOWER else w > 0.0) and abs(w) > ROUNDING * size:
                 new = BASIC
         if new != old:
-            iwork[m.side + i] = -1 - old - 3 * new
+            mark(i, old, new, m, iwork)
             count += 1
             last = i
     return count, last
@@ -281,7 +293,7 @@ def _judge(status, m, options, memory):
         work[m.w + i] = w
         # 1. relative error of the row: the sign of w that goes with z; what clipping has moved
         wrong = max(-w if z < upper else 0.0, w if z > lower else 0.0, 0.0)
-        wrong = max(wrong - work[m.rounding], 0.0) + work[m.unit + i] * (shift if shift > _ROUNDING * abs(z) else 0.0)
+        wrong = max(wrong - work[m.rounding], 0.0) + work[m.unit + i] * (shift if shift > ROUNDING * abs(z) else 0.0)
         if wrong > 0.0:
             merit += (wrong / max(terms, UNDERFLOW)) ** 2
         # 2. natural residual in units of w; NaN is passed on

@@ -52,8 +52,9 @@ def _speed(way, x, w, point, n):
 
 
 @kernel
-def _closing(way, ahead, found, k, x, w, x_b, w_b):
-    """Change of the gap of the k-th contact found by the motion of both bodies in a step."""
+def _closing(way, ahead, found, k, moving):
+    """Change of the gap of the k-th contact found by the motion of both bodies in a step. moving: x, w, x_b, w_b of both."""
+    x, w, x_b, w_b = moving
     n, point, point_b = view(found, FIELDS * k + 2, 3), view(found, FIELDS * k + 5, 3), stack(3)
     for i in range(3):
         point_b[i] = point[i] - found[FIELDS * k + 1] * n[i]
@@ -68,12 +69,13 @@ def _far(c, shape, memory):
 
 
 @kernel
-def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found):
+def _march(c, i, share, follows, slack, ahead, q, moving, memory, found):
     """(share of the step after which two shapes meet, number of contacts there, the one that is met); the number is 0 if they do not meet.
 
     In: i: a contact of theirs; share: after which the forecast closes it; follows: only contacts with a normal like its count, as shapes
-    touch elsewhere; slack: gap that counts as met; q: of all bodies; x, w: positions and velocities of both. Out: found (MOST FIELDS).
+    touch elsewhere; slack: gap that counts as met; q: of all bodies; moving: positions and velocities of both. Out: found (MOST FIELDS).
     """
+    x, w, x_b, w_b = moving
     mem, imem = memory.mem, memory.imem
     a, b, n, saved, normal = imem[c.a + i], imem[c.b + i], c.n_shapes, stack(14), stack(3)
     pose, kind, size, way = view(memory.work, c.pose, 7 * n), view(imem, c.kind, n), view(mem, c.size, 3 * n), 0.0
@@ -103,7 +105,7 @@ def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found)
         for k in range(count):
             if follows and dot(normal, view(found, FIELDS * k + 2, 3)) < _ALIKE:
                 continue
-            gap, closing = found[FIELDS * k + 1], _closing(share * ahead, ahead, found, k, x, w, x_b, w_b)
+            gap, closing = found[FIELDS * k + 1], _closing(share * ahead, ahead, found, k, moving)
             left = 0.0 if gap <= met else (gap - 0.5 * met) / -closing if closing < 0.0 else math.inf
             if left < way or (left == way and left == 0.0 and gap < found[FIELDS * best + 1]):
                 best, way = k, left
@@ -122,16 +124,16 @@ def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, memory, found)
 
 
 @kernel
-def _turn_to(c, i, k, share, ahead, x, w, x_b, w_b, found, memory):
+def _turn_to(c, i, k, share, ahead, moving, found, memory):
     """Move contact i of the record to the k-th contact found where two shapes meet: its gap is the motion from now to there."""
     mem = memory.mem
-    lever, quaternion, turn = stack(3), stack(4), stack(3)
+    (x, w, _, _), lever, quaternion, turn = moving, stack(3), stack(4), stack(3)
     for j in range(3):
         turn[j] = -share * ahead * w[3 + j]
         lever[j] = found[FIELDS * k + 5 + j] - x[j] - share * ahead * w[j]
     exp_quaternion(turn, quaternion)
     rotate(quaternion, lever, lever)
-    mem[c.y + i] = found[FIELDS * k + 1] - share * _closing(share * ahead, ahead, found, k, x, w, x_b, w_b)
+    mem[c.y + i] = found[FIELDS * k + 1] - share * _closing(share * ahead, ahead, found, k, moving)
     for j in range(3):
         mem[c.normal + 3 * i + j], mem[c.point + 3 * i + j] = found[FIELDS * k + 2 + j], x[j] + lever[j]
     for j in range(c.each):
@@ -151,7 +153,7 @@ def _do_touch(c, i, slack, memory):
 
 
 @kernel
-def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
+def _share_of(c, i, slack, ahead, moving, mem):
     """Share of the step after which the forecast closes contact i of the record; above 1 if it stays open, or is closed already."""
     one, gap = stack(FIELDS), mem[c.y + i]
     if gap <= slack:
@@ -159,7 +161,7 @@ def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
     one[1] = gap
     for k in range(3):
         one[2 + k], one[5 + k] = mem[c.normal + 3 * i + k], mem[c.point + 3 * i + k]
-    closing = _closing(0.0, ahead, one, 0, x, w, x_b, w_b)
+    closing = _closing(0.0, ahead, one, 0, moving)
     return min(1.0, gap / -closing) if gap + closing <= slack else 2.0
 
 
@@ -184,28 +186,29 @@ def meet(collisions, number, ahead, first, last, q, w, memory, pair, which):
         kinds = (1 << imem[c.kind + a]) | (1 << imem[c.kind + b])
         x, v = view(q, 7 * body, 3), view(w, 6 * body, 6)
         x_b, v_b = (view(nothing, 0, 3), view(nothing, 0, 6)) if body_b == WORLD else (view(q, 7 * body_b, 3), view(w, 6 * body_b, 6))
+        moving = (x, v, x_b, v_b)
         touches, soonest = _do_touch(c, i, slack, memory), 2.0
         # 3. soonest forecast of the pair, and whether the shapes meet
         for spot in range(at, end if kinds & _ENDLESS == 0 else at):
-            soonest = min(soonest, _share_of(c, which[spot], slack, ahead, x, v, x_b, v_b, mem))
+            soonest = min(soonest, _share_of(c, which[spot], slack, ahead, moving, mem))
         is_checked, share, count, best, used = soonest <= 1.0, soonest, 0, 0, 0
         if is_checked and not touches:
-            share, count, best = _march(c, i, soonest, False, slack, ahead, q, x, v, x_b, v_b, memory, found)
+            share, count, best = _march(c, i, soonest, False, slack, ahead, q, moving, memory, found)
         # 4. contacts that are kept
         for spot in range(at, end):
             i = which[spot]
-            own, is_kept = _share_of(c, i, slack, ahead, x, v, x_b, v_b, mem) if is_checked else 2.0, True
+            own, is_kept = _share_of(c, i, slack, ahead, moving, mem) if is_checked else 2.0, True
             if is_checked and own <= 1.0 and not touches:
                 # a contact of another normal would push aside; it takes the place of one where they meet
                 is_kept = count > 0
                 if is_kept and dot(view(found, FIELDS * best + 2, 3), view(mem, c.normal + 3 * i, 3)) < _ALIKE:
                     is_kept = used < count
                     if is_kept:
-                        _turn_to(c, i, (best + used) % count, share, ahead, x, v, x_b, v_b, found, memory)
+                        _turn_to(c, i, (best + used) % count, share, ahead, moving, found, memory)
                         used += 1
             # meshes touch in several places: each contact on its own
             elif is_checked and own <= 1.0 and kinds & (1 << MESH) != 0:
-                is_kept = _march(c, i, own, True, slack, ahead, q, x, v, x_b, v_b, memory, found)[1] > 0
+                is_kept = _march(c, i, own, True, slack, ahead, q, moving, memory, found)[1] > 0
             if is_kept:
                 pair[2 * kept], pair[2 * kept + 1], which[kept], kept = body, body_b, i, kept + 1
         at = end

@@ -5,6 +5,9 @@ matrix R of the start of the step: ``w = (v_g, R Omega)``.
 """
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths import rotations
@@ -141,13 +144,23 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
     size[1] += norm(view(term, 3, 3))
 
 
+class State(NamedTuple):
+    """Place at which derivatives of the forces on a body are taken, and their weights in its iteration matrix."""
+
+    t: float
+    weight_v: float
+    weight_q: float
+    q: np.ndarray
+    v: np.ndarray
+
+
 @kernel
-def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, memory, inverse, spare):
+def inverse_matrix(at, body, R, turning, is_free, functions, memory, inverse, spare):
     """Inverse of ``M - weight_v D_v F - weight_q D_q F T(q)`` ([Notes], eq. 11.213), in inertial axes; False where it is singular.
 
-    turning (9,): geometric stiffness of joints, in axes of the body, which is subtracted from the 3 × 3 of the rotation as long as that
-    stays positive definite, or, if is_free, far from singular. Out: inverse: of a body that is not coupled 1/m and the 3 × 3 of the
-    rotation; of a coupled one 6 × 6. Work: spare (150,).
+    at: `State`, with the weights. turning (9,): geometric stiffness of joints, in axes of the body, which is subtracted from the 3 × 3 of
+    the rotation as long as that stays positive definite, or, if is_free, far from singular. Out: inverse: of a body that is not coupled
+    1/m and the 3 × 3 of the rotation; of a coupled one 6 × 6. Work: spare (150,).
     """
     mem = memory.mem
     # infinite mass: no velocity changes
@@ -158,10 +171,10 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
     # 1. rotational block; a ball without loads skips it
     J, is_ball, turns = view(spare, 0, 9), body.isotropic and not body.oriented and not body.coupled, False
     if not (is_ball and _is_zero(turning)):
-        rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
+        rotational_matrix(at, body, functions, mem, J)
         turns = subtract_turning(turning, is_free, J)
     if body.coupled:
-        return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
+        return _invert_coupled(at, body, R, functions, mem, J, inverse, spare)
     # 2. translation and rotation apart; a ball has the same inverse in all axes
     inverse[0] = 1.0 / mem[body.q + MASS]
     A = view(inverse, 1, 9)
@@ -218,8 +231,9 @@ def _leading_minor(n, A):
 
 
 @tiny
-def rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
+def rotational_matrix(at, body, functions, mem, J):
     """``I + weight_v dM_gyr/dOmega - weight_q dM_ext/d(rotation)``, 3 × 3 in axes of the body ([Notes], eqs 11.221 and 11.227)."""
+    t, weight_v, weight_q, q, v = at
     # 1. inertia
     I, Omega, momentum = view(mem, body.q + INERTIA, 9), view(v, 3, 3), stack(3)
     for i in range(9):
@@ -267,8 +281,9 @@ def _invert_3(J, A):
 
 
 @kernel
-def _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare):
+def _invert_coupled(at, body, R, functions, mem, J, inverse, spare):
     """The 6 × 6 inverse of a body whose internal wrench depends on q and v. Work: spare (150,), J its first 9."""
+    t, weight_v, weight_q, q, v = at
     # 1. M + weight_v D_v + weight_q D_q T in axes of the body
     A, D_q, D_v, T = view(spare, 9, 36), view(spare, 45, 42), view(spare, 87, 36), stack(42)
     internal_derivatives(t, body, q, v, functions, mem, D_q, D_v)

@@ -7,15 +7,19 @@ from numba import uintp
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import (
     WORLD,
+    Contacts,
+    Shapes,
     address_of_detect,
     address_of_detect_parallel,
     address_of_drop_hidden,
     call_detect,
     call_drop_hidden,
     place,
+    solids_of,
 )
 from nsds.collision import inherit as match
 from nsds.collision.detection import before
+from nsds.collision.frames import frame_in
 from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
@@ -23,7 +27,7 @@ from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.enabled import hide
-from nsds.schemes.rigid.interactions import contact_rows, frame_in
+from nsds.schemes.rigid.interactions import contact_rows
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores detect contacts
@@ -63,9 +67,8 @@ def find(c, ahead, parallel, q, v, memory):
     general = iwork[c.general]
     address = address_of_detect_parallel() if parallel and n >= _MANY and general == 0 else address_of_detect()
     count = call_detect(address, (
-        kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask),
-        view(mem, c.vertices, 3 * c.n_vertices), general, view(iwork, c.new_a, m), view(iwork, c.new_b, m),
-        view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
+        Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask)),
+        view(mem, c.vertices, 3 * c.n_vertices), general, _found(c, m, memory),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
     ))  # fmt: skip
     # 4. hidden contacts at edges, or the user's filter
@@ -74,17 +77,26 @@ def find(c, ahead, parallel, q, v, memory):
     return _drop_hidden(c, count, memory) if iwork[c.hook] == 0 else _hand_over(c, count, memory)
 
 
+@tiny
+def _found(c, n, memory):
+    """Arrays of the first n contacts found."""
+    work, iwork = memory.work, memory.iwork
+    return Contacts(
+        view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n),
+        view(work, c.new_normal, 3 * n), view(work, c.new_point, 3 * n), view(work, c.new_gap, n),
+    )  # fmt: skip
+
+
 @kernel
 def _drop_hidden(c, n, memory):
     """Drop from the n contacts found those that others make redundant, see `nsds.collision.hidden`; returns their number."""
-    work, iwork = memory.work, memory.iwork
-    ns, address = c.n_shapes, address_of_drop_hidden()
-    return n if address == 0 else call_drop_hidden(address, (
-        view(memory.imem, c.kind, ns), view(memory.mem, c.size, 3 * ns), view(work, c.pose, 7 * ns), view(memory.imem, c.body, ns),
-        view(memory.mem, c.vertices, 3 * c.n_vertices), iwork[c.general], view(iwork, c.new_a, n), view(iwork, c.new_b, n),
-        view(iwork, c.new_feature, n), view(work, c.new_normal, 3 * n), view(work, c.new_point, 3 * n), view(work, c.new_gap, n),
-        c.n_bodies, view(iwork, c.links, c.n_links),
+    mem, imem, ns, address = memory.mem, memory.imem, c.n_shapes, address_of_drop_hidden()
+    solids = solids_of((
+        view(imem, c.kind, ns), view(mem, c.size, 3 * ns), view(memory.work, c.pose, 7 * ns), view(imem, c.body, ns),
+        view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general],
     ))  # fmt: skip
+    links = view(memory.iwork, c.links, c.n_links)
+    return n if address == 0 else call_drop_hidden(address, (solids, _found(c, n, memory), c.n_bodies, links))
 
 
 @kernel
@@ -130,14 +142,14 @@ def inherit(with_last, c, n, memory):
     imem, work, iwork = memory.imem, memory.work, memory.iwork
     m, frame, old = imem[c.n], stack(9), stack(9)
     # 1. impulses by (a, b, feature)
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+    known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)
     normal = view(work, c.old_normal, 3 * n)
-    match(*found, *known, c.each, view(memory.mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
+    match(found, known, c.each, view(memory.mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
     if with_last:
-        match(*found, *known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
+        match(found, known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
     # 2. tangential components by the old frame, into the new one, if the normal has turned
-    match(*found, *known, 3, view(memory.mem, c.normal, 3 * m), normal)
+    match(found, known, 3, view(memory.mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
             frame_in(c.planar, view(normal, 3 * i, 3), old)
@@ -149,16 +161,25 @@ def inherit(with_last, c, n, memory):
 
 
 @tiny
-def restitution(c, k, mem):
+def coefficients_of(c, a, b, imem):
+    """Place of the coefficients of shapes a and b in tables over their materials: the first, where all have the same."""
+    return 0 if c.material == ABSENT else c.n_materials * imem[c.material + a] + imem[c.material + b]
+
+
+@tiny
+def restitution(c, k, place_in_table, mem):
     """e of component k of a contact: of the normal, of tangents, none of rolling, or where the law has none."""
     e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
-    return mem[e] if e != ABSENT else 0.0
+    return mem[e + place_in_table] if e != ABSENT else 0.0
 
 
 @tiny
 def rebounds(c, mem):
-    """Whether velocities before an impact count."""
-    return restitution(c, 0, mem) != 0.0 or restitution(c, 1, mem) != 0.0
+    """Whether velocities before an impact count, for some materials."""
+    some = False
+    for at in range(c.n_materials**2):
+        some = some or restitution(c, 0, at, mem) != 0.0 or restitution(c, 1, at, mem) != 0.0
+    return some
 
 
 @kernel
@@ -205,9 +226,9 @@ def inherit_approach(c, n, memory):
     imem, iwork = memory.imem, memory.iwork
     m = imem[c.n]
     if rebounds(c, memory.mem):
-        found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-        known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
-        match(*found, *known, 1, view(memory.work, c.before, m), view(memory.work, c.new_before, n))
+        found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+        known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)
+        match(found, known, 1, view(memory.work, c.before, m), view(memory.work, c.new_before, n))
 
 
 @kernel
@@ -303,8 +324,9 @@ def aim_at_velocities(c, q, w_old, gain, memory):
         a, b = locate(c, i, q, memory, frame, lever)
         relative_velocity(c.each, a, b, frame, lever, w_old, u)
         relative_velocity(c.each, a, b, frame, lever, gain, more)
+        at = coefficients_of(c, memory.imem[c.a + i], memory.imem[c.b + i], memory.imem)
         for k in range(min(c.each, 3)):
-            work[c.aim + c.each * i + k] = restitution(c, k, mem) * (u[k] + work[c.new_before + i] * more[k])
+            work[c.aim + c.each * i + k] = restitution(c, k, at, mem) * (u[k] + work[c.new_before + i] * more[k])
 
 
 @kernel
@@ -320,8 +342,8 @@ def take_back(c, n, q_old, q, memory, lost, turned):
     # 1. which contacts of the record persist
     for i in range(n):
         ones[i] = 1.0
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    match(view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, *found, 1, ones, view(work, c.known, m))
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+    match((view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)), found, 1, ones, view(work, c.known, m))
     # 2. impacts and opened contacts: undone at q_old
     for j in range(m):
         is_impact = work[c.known + j] == 0.0 or not work[c.last + c.each * j] > 0.0
@@ -407,8 +429,8 @@ def recognise(c, n, memory):
     numbers = view(memory.work, c.old_normal, m)
     for i in range(m):
         numbers[i] = i + 1.0
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    match(*found, view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, 1, numbers, view(memory.work, c.known, n))
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
+    match(found, (view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)), 1, numbers, view(memory.work, c.known, n))
 
 
 @kernel
@@ -659,39 +681,40 @@ def state_contact(is_half, c, number, i, p, q, w, memory):
 
     is_half: its law is counted from `aim`, with a share `grip` of its friction.
     """
-    work = memory.work
+    work, imem = memory.work, memory.imem
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(memory.iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, memory, frame, lever)
+    at = coefficients_of(c, imem[c.a + number], imem[c.b + number], imem)
     if is_half:
-        _state_cone(c, i, p, memory)
+        _state_cone(c, at, i, p, memory)
         for k in range(p.d):
             work[p.b + p.d * i + k] = work[c.aim + c.each * number + k] if k < c.each else 0.0
         for k in range(2):
             work[p.mu + 2 * i + k] *= work[c.grip + number]
     else:
-        state_law(c, i, p, body[0], body[1], frame, lever, w, memory)
+        state_law(c, at, i, p, body[0], body[1], frame, lever, w, memory)
     for k in range(p.d):
         work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 
 @kernel
-def state_law(c, i, p, a, b, frame, lever, w, memory):
-    """The law of a contact between bodies a and b that had velocities w. Out: the i-th of disk, mu, b of plan p."""
+def state_law(c, at, i, p, a, b, frame, lever, w, memory):
+    """The law of a contact between bodies a and b that had velocities w; at: `coefficients_of`. Out: the i-th of disk, mu, b of plan p."""
     u = stack(5)
-    _state_cone(c, i, p, memory)
+    _state_cone(c, at, i, p, memory)
     if rebounds(c, memory.mem):
         relative_velocity(c.each, a, b, frame, lever, w, u)
     for k in range(p.d):
-        e = restitution(c, k, memory.mem)
+        e = restitution(c, k, at, memory.mem)
         memory.work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
 
 
 @tiny
-def _state_cone(c, i, p, memory):
-    """Cone of a contact. Out: the i-th of disk and mu of plan p."""
+def _state_cone(c, at, i, p, memory):
+    """Cone of a contact; at: `coefficients_of`. Out: the i-th of disk and mu of plan p."""
     memory.iwork[p.disk + i] = 0 if c.each == 1 else 2
-    memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu]
-    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r] if c.each == 5 else 0.0
+    memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu + at]
+    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r + at] if c.each == 5 else 0.0
 
 
 @kernel

@@ -26,6 +26,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
+from nsds.collision.frames import frame_in
 from nsds.model.layout import table
 from nsds.schemes.lagrangian.generalised_alpha import Options, weights_of
 from nsds.schemes.memory import Allocator, Prepared
@@ -36,7 +37,7 @@ from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, kinetic_energy, move
 from nsds.schemes.rigid.enabled import is_gone, is_unmoved
-from nsds.schemes.rigid.interactions import evaluate, frame_in, keep_angles, restore_angles
+from nsds.schemes.rigid.interactions import evaluate, keep_angles, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
 from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
@@ -75,20 +76,7 @@ def prepare(records, mem, options, h, method):
     )
     theta = gamma * (1 - alpha_f) / (1 - alpha_m)
     # 2. smooth problem as one of Moreau–Jean's, and the projection
-    motion = problem.Options(
-        h,
-        theta,
-        beta / gamma,
-        gamma=0.0,
-        q_star=1.0,
-        tol=tol,
-        max_iter=max_iter,
-        is_explicit=0.0,
-        update=float(EXPONENTIAL),
-        span=0.0,
-        press=1.0,
-        is_half=0.0,
-    )
+    motion = problem.Options(h, theta, beta / gamma, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, press=1.0)
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
     # 3. two problems with memory of their own, as the smooth one is needed after the projection
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
@@ -583,7 +571,8 @@ def _state_contacts(n, collisions, p, q, w_old, memory):
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]
-        contacts.state_law(c, i, p, a, b, frame, lever, w_old, memory)
+        at = contacts.coefficients_of(c, iwork[c.new_a + number], iwork[c.new_b + number], memory.imem)
+        contacts.state_law(c, at, i, p, a, b, frame, lever, w_old, memory)
         known = int(work[c.known + number]) - 1
         for k in range(p.d):
             work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * known + k] if known >= 0 and k < c.each else 0.0

@@ -6,14 +6,15 @@ in the number of contacts, where the matrix costs its square.
 
 import math
 
-from nsds._jit import kernel, view
+from nsds._jit import kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.maths.vectors import norm
 from nsds.schemes.rigid import blocks
 from nsds.schemes.rigid import collisions as contacts
-from nsds.solvers.contact.signature import EQUATION, Cone, law_error, most_hidden
+from nsds.solvers.contact.signature import EQUATION, Cone, law_error
 
 _LEAST = 2.0**-400  # of the sum of squares of q: below it squares of residuals may be subnormal
+_ROUNDING = 4.0 * 2.0**-52  # of each term of a sum
 STEADY = 0.1  # of the tolerance: change of velocity in a step of contacts among which many impulses are solutions
 
 
@@ -26,7 +27,7 @@ def error(aim, n, collisions, p, memory):
     again: those are kept whose change is at most `STEADY` of the tolerance. Out: u, rhs. Work: w_end.
     """
     work, iwork = memory.work, memory.iwork
-    d, m, s, size, scale, change, has_equations = p.d, p.n_bodies, 0.0, 0.0, 0.0, 0.0, False
+    d, m, s, size, hidden, change, has_equations = p.d, p.n_bodies, 0.0, 0.0, 0.0, 0.0, False
     inverse, w_free, w = view(work, p.inverse, p.stride * m), view(work, p.w_free, 6 * m), view(work, p.w_end, 6 * m)
     q, r, u, mu = view(work, p.rhs, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.mu, 2 * n)
     # 1. velocities of the bodies by the guess
@@ -42,7 +43,8 @@ def error(aim, n, collisions, p, memory):
     # 2. residual of each law, at velocities with and without the guess
     for c in range(n):
         each = collisions[iwork[p.which + p.n_contacts + iwork[p.place + c]]].each
-        a, b, disk, at, of_point, of_turn = iwork[p.body + 2 * c], iwork[p.body + 2 * c + 1], iwork[p.disk + c], d * c, 0.0, 0.0
+        a, b, disk, at = iwork[p.body + 2 * c], iwork[p.body + 2 * c + 1], iwork[p.disk + c], d * c
+        of_point = of_turn = terms = 0.0
         frame, lever = view(work, p.frame + 9 * c, 9), view(work, p.lever + 6 * c, 6)
         contacts.relative_velocity(each, a, b, frame, lever, w_free, view(q, at, d))
         contacts.relative_velocity(each, a, b, frame, lever, w, view(u, at, d))
@@ -56,21 +58,35 @@ def error(aim, n, collisions, p, memory):
             u[at + k] = u[at + k] + work[p.b + at + k] if k < each else 0.0
             size += q[at + k] ** 2
             s += 0.0 * u[at + k]
-        # bounds on |W_ij|, which the matrix would give exactly
+        # bounds on |W_ij|, which the matrix would give exactly, and on the velocities by all impulses on both bodies
         for side in range(2):
             body = a if side == 0 else b
             if body != WORLD:
-                A, arm = view(inverse, p.stride * body, p.stride), norm(view(lever, 3 * side, 3))
-                straight = blocks.block_norm(p.stride, A, 0, 0) + blocks.block_norm(p.stride, A, 0, 1) * longest
-                turning = blocks.block_norm(p.stride, A, 1, 0) + blocks.block_norm(p.stride, A, 1, 1) * longest
-                of_point += straight + turning * arm
-                of_turn += turning
+                by_one, turning, by_all = _velocities_of_side(n, body, longest, view(lever, 3 * side, 3), w_free, inverse, p, work)
+                of_point, of_turn, terms = of_point + by_one, of_turn + turning, terms + by_all
         s += law_error(Cone(d, disk, mu[2 * c], mu[2 * c + 1]), at, (of_point, of_point, of_turn), r, u, 1.0)
-        scale = max(scale, of_point, of_turn)
+        for k in range(1, each):  # of r_T and mu r_N, which cancel where a contact slides
+            terms += max(of_point, of_turn) * (abs(r[at + k]) + max(mu[2 * c], mu[2 * c + 1]) * abs(r[at]))
+        hidden += terms * terms
     # 3. equations and tiny velocities need the accurate residual of the matrix
     if has_equations or not size > _LEAST:
         return math.inf, math.inf
     size = math.sqrt(size)
     # a residual that rounding may hide is not trusted
-    is_sound = most_hidden(1.0 / size, mu, scale, q, r) <= aim
+    is_sound = _ROUNDING * math.sqrt(hidden) <= aim * size
     return math.sqrt(s) / size if is_sound else math.inf, math.sqrt(change) / size
+
+
+@tiny
+def _velocities_of_side(n, body, longest, lever, w_free, inverse, p, work):
+    """(velocity of a body at a contact by an impulse at any, its turn likewise, size of the terms of its velocity there, n of each)."""
+    A, arm = view(inverse, p.stride * body, p.stride), norm(lever)
+    a_00, a_01 = blocks.block_norm(p.stride, A, 0, 0), blocks.block_norm(p.stride, A, 0, 1)
+    a_10, a_11 = blocks.block_norm(p.stride, A, 1, 0), blocks.block_norm(p.stride, A, 1, 1)
+    turning, straight, turn = a_10 + a_11 * longest, 0.0, 0.0
+    for k in range(3):
+        straight += abs(w_free[6 * body + k])
+        turn += abs(w_free[6 * body + 3 + k])
+    pushed, turned = work[p.impulses + 2 * body], work[p.impulses + 2 * body + 1]
+    terms = n * ((a_00 + a_10 * arm) * pushed + (a_01 + a_11 * arm) * turned) + straight + turn * arm
+    return a_00 + a_01 * longest + turning * arm, turning, terms

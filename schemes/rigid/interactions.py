@@ -1,47 +1,24 @@
 """Kinematics of interactions of rigid bodies: h, H on velocities in inertial axes, and the rate of h at rest."""
 
-import math
-
 import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.frames import frame_of
 from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
-from nsds.model.functions import call_function, is_finite_at, nan_of
+from nsds.model.functions import call_function
 from nsds.model.joints import ANGLE, COUPLER, GEAR
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory, model_of
 from nsds.model.system_kinds import collisions_of
 from nsds.schemes.derivatives import differences
+from nsds.schemes.problem.blame import blaming
 from nsds.schemes.rigid.joint_rows import joint_row, seen_from
 from nsds.schemes.rigid.tables import EQUALITY, V
 from nsds.status import advice
 
 _DEPENDENT, _CONTRADICTS = 1e-6, 1e-3  # relative singular values that vanish; and the part of the rates without a solution
 _OVERLAP = 1e-6  # of the distance of two bodies: deeper than rounding and the input of a contact allow
-
-
-@tiny
-def frame_of(normal, frame):
-    """``frame = (n, t1, t2)`` by rows, right-handed, depending smoothly on n but at one point (Duff et al. 2017)."""
-    n0, n1, n2 = normal[0], normal[1], normal[2]
-    sign = math.copysign(1.0, n2)
-    a = -1.0 / (sign + n2)
-    b = n0 * n1 * a
-    frame[0], frame[1], frame[2] = n0, n1, n2
-    frame[3], frame[4], frame[5] = 1.0 + sign * n0 * n0 * a, sign * b, -sign * n0
-    frame[6], frame[7], frame[8] = b, sign + n1 * n1 * a, -n1
-
-
-@tiny
-def frame_in(planar, normal, frame):
-    """As `frame_of`; of contacts in the plane z = 0 the last tangent is z, about which these roll."""
-    if not planar:
-        frame_of(normal, frame)
-        return
-    frame[0], frame[1], frame[2] = normal[0], normal[1], 0.0
-    frame[3], frame[4], frame[5] = -normal[1], normal[0], 0.0
-    frame[6], frame[7], frame[8] = 0.0, 0.0, 1.0
 
 
 @tiny
@@ -242,31 +219,26 @@ def _evaluate_relation(t, r, qa, qb, has_b, functions, memory):
                 work[r.H + 12 * i + k] = 0.0
 
 
-def blame(records, prepared, m):
-    """Name of the function that gave NaN or infinity at the state of member m, as text; empty if none does."""
-    lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
-    nothing, t = np.zeros(0), records["t"][m].item()
-
-    def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
-
+def _asked(lists, mem, work):
+    """Functions of bodies and interactions, for `blaming`."""
+    nothing = np.zeros(0)
     # 1. functions of bodies
-    for name, first in lists.part_names:
-        values = records[name].reshape(records.size, -1)
-        for e in range(values.shape[1]):
+    ends = [*(first for _, first in lists.part_names[1:]), lists.bodies.size]
+    for (name, first), end in zip(lists.part_names, ends, strict=True):
+        for e in range(end - first):
             body = lists.bodies[first + e]
             q, v, z = (mem[body[at] + shift :][:size] for at, shift, size in (("q", 0, 7), ("q", V, 6), ("z", 0, body["n_z"])))
             for field, size in {"fext": 3, "mext": 3, "fint": 3, "mint": 3, "jac_q": 42, "jac_v": 36}.items():
                 state = (nothing, nothing) if field in ("fext", "mext") else (q, v)
-                if is_broken(body[f"{field}_function"], *state, z, size):
-                    return nan_of(f"{field} of part '{name}'", values[field][m, e])
+                yield "part", name, e, field, body[f"{field}_function"], *state, z, size
     # 2. functions of interactions
     for name, r in zip(lists.interaction_names, lists.interactions, strict=True):
-        x, z, k = work[r["x"] : r["x"] + (7 if r["b"] == ABSENT else 14)], mem[r["z"] : r["z"] + r["n_z"]], r["m"]
-        for field, size in {"h": k, "jac": k * x.size, "h_t": k, "gap": 7, "velocity": k}.items():
-            if is_broken(r[f"{field}_function"], nothing if field == "velocity" else x, nothing, z, size):
-                return nan_of(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
-    return ""
+        x, z, m = work[r["x"] : r["x"] + (7 if r["b"] == ABSENT else 14)], mem[r["z"] : r["z"] + r["n_z"]], r["m"]
+        for field, size in {"h": m, "jac": m * x.size, "h_t": m, "gap": 7, "velocity": m}.items():
+            yield "interaction", name, 0, field, r[f"{field}_function"], nothing if field == "velocity" else x, nothing, z, size
+
+
+blame = blaming(_asked)
 
 
 def cause_of(records, prepared, m, status):

@@ -31,7 +31,7 @@ from nsds.model.system_kinds import collisions_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, forces, loads, passing, problem
 from nsds.schemes.rigid import collisions as contacts
-from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
+from nsds.schemes.rigid.bodies import LINEAR, State, force, inverse_matrix
 from nsds.schemes.rigid.enabled import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
@@ -86,20 +86,8 @@ def options_of(h, options):
     # with M and F_k alone nothing depends on the end of the step: one problem, nothing to converge
     if is_explicit:
         q_star, tol = 0.0, np.inf
-    return problem.Options(
-        h,
-        theta,
-        a=theta,
-        gamma=gamma,
-        q_star=q_star,
-        tol=tol,
-        max_iter=max_iter,
-        is_explicit=float(is_explicit),
-        update=float(LINEAR if is_linear else EXPONENTIAL),
-        span=0.0,
-        press=max(0.5, theta) * q_star,
-        is_half=0.0,
-    )
+    motion = problem.Options(h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), press=max(0.5, theta) * q_star)
+    return motion._replace(update=float(LINEAR)) if is_linear else motion
 
 
 def grow(records):
@@ -568,7 +556,7 @@ def invert(t_new, is_free, options, bodies, p, q, v, R, functions, memory, inver
     regular = True
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
-            t_new, weight, weight * h * options.a, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
+            State(t_new, weight, weight * h * options.a, view(q, 7 * i, 7), view(v, 6 * i, 6)), bodies[i], view(R, 9 * i, 9),
             view(memory.work, p.turning + 9 * i, 9), is_free, functions, memory, view(inverse, p.stride * i, p.stride),
             view(memory.work, p.spare, 150),
         )  # fmt: skip

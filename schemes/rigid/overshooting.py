@@ -22,8 +22,7 @@ def is_any(span, s, q, memory):
         limit = -contacts.DEEPEST * memory.work[c.thickness + c.n_shapes]
         for i in range(memory.iwork[c.found]):
             if memory.work[c.new_gap + i] < limit:  # of the thinnest shape: ordinary contacts pay for this alone
-                wanted = _wanted(span, c, i, memory)
-                result = result or _is_too_deep(1.0, wanted, c, i, s, q, memory)
+                result = result or _is_deep(1.0, span, c, i, s, q, memory)[0]
     return result
 
 
@@ -42,8 +41,8 @@ def join(span, n_contacts, s, q, w, memory):
         contacts.recognise(c, iwork[c.found], memory)
         for i in range(iwork[c.found]):
             # 2. too deep: insert it, which shifts the numbers of later contacts
-            wanted = _wanted(span, c, i, memory)
-            if not _is_too_deep(_JOINS, wanted, c, i, s, q, memory):
+            is_deep, wanted = _is_deep(_JOINS, span, c, i, s, q, memory)
+            if not is_deep:
                 continue
             number = int(memory.work[c.known + i]) - 1
             if number < 0:
@@ -63,6 +62,15 @@ def join(span, n_contacts, s, q, w, memory):
                 iwork[p.which + n_contacts], iwork[p.which + p.n_contacts + n_contacts] = number, k
                 n_contacts += 1
     return n_contacts
+
+
+@tiny
+def _is_deep(share, span, c, i, s, q, memory):
+    """(whether a contact found is too deep, the gap that the first half intends there), which few contacts ask for."""
+    if not _is_too_deep(share, 0.0, c, i, s, q, memory):
+        return False, 0.0
+    wanted = _wanted(span, c, i, memory)
+    return _is_too_deep(share, wanted, c, i, s, q, memory), wanted
 
 
 @kernel

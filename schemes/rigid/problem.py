@@ -24,7 +24,7 @@ from nsds.schemes.problem.contact import can_go_on
 from nsds.schemes.rigid import blocks, equations, forces, guess, passing
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
-from nsds.schemes.rigid.bodies import move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
@@ -93,17 +93,18 @@ class Options(NamedTuple):
     q_star: float  # fraction of the step at which H is evaluated
     tol: float
     max_iter: float
-    is_explicit: float  # not 0: the semi-explicit form
-    update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
-    span: float  # not 0: equations are imposed on positions, q_k moved by v for this time, s
-    press: float  # fraction of the step at which H of the impulses of equations is evaluated
-    is_half: float  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
+    is_explicit: float = 0.0  # not 0: the semi-explicit form
+    update: float = float(EXPONENTIAL)  # how a configuration is moved: EXPONENTIAL or LINEAR
+    span: float = 0.0  # not 0: equations are imposed on positions, q_k moved by v for this time, s
+    press: float = 0.0  # fraction of the step at which H of the impulses of equations is evaluated
+    is_half: float = 0.0  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
 
 
 _STEPS = 100.0  # of Newton's method on the graph of the bodies, and its work in sweeps over all contacts: where sweeps fail,
 _BUDGET, _BRIEF_BUDGET, _DEARER = 1000.0, 300.0, 4.0  # and after these; and how much more a sweep takes with rolling friction
 _HELD, _HOLDS, _COLD = 1e-6, 1e-3, 0.5  # residuals, relative likewise, of impulses that are kept, that nearly hold, and of none at rest
 _FILL = 64  # blocks of factors on the graph of the bodies, for each body
+_FEWEST = 16  # contacts from whose number on there is room for Newton's method on the graph of the bodies
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
@@ -217,8 +218,8 @@ def _most_fill(n_bodies):
 
 
 def _is_graph_kept(name, stride, n_stated, d, n_bodies, n_members):
-    """Whether there is room for Newton's method on the graph of the bodies, of the default and many contacts."""
-    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEW or n_bodies > block_lu.LARGEST:
+    """Whether there is room for Newton's method on the graph of the bodies, of the default and more than a few contacts."""
+    if name != "auto" or stride != 10 or d not in (3, 5) or n_stated <= _FEWEST or n_bodies > block_lu.LARGEST:
         return False
     return n_members * (newton.work_size(d, n_stated, n_bodies, _most_fill(n_bodies))[0] + 12 * d * n_stated) <= _WORDS
 
@@ -803,7 +804,11 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         memory.work[p.info], memory.work[p.info + 1] = 0.0, left
     if left <= aim and change <= guess.STEADY * aim:
         return CONVERGED
+    # impulses that nearly solve it, to a finer residual, since residuals of contacts at rest add up
     is_near = left <= _NEARBY * aim
+    fine = max(_FINE * aim, _CLOSEST)
+    if is_near and p.n_newton > 0 and _solve_on_graph(n_contacts, fine, aim, _BRIEF_BUDGET, s, memory) == CONVERGED:
+        return CONVERGED
     return _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
 
 

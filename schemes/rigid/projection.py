@@ -18,6 +18,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.collision import WORLD
+from nsds.collision.frames import frame_in
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
 from nsds.model.layout import ABSENT
@@ -25,9 +26,9 @@ from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid.bodies import inverse_matrix
+from nsds.schemes.rigid.bodies import State, inverse_matrix
 from nsds.schemes.rigid.enabled import is_unmoved
-from nsds.schemes.rigid.interactions import evaluate, frame_in, restore_angles
+from nsds.schemes.rigid.interactions import evaluate, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
 from nsds.solvers.contact.signature import EQUATION
@@ -472,8 +473,8 @@ def metric(t, by_mass, bodies, p, q, functions, memory):
         # inverse mass: that of the step without velocities and weights of forces
         if by_mass:
             inverse_matrix(
-                t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), nothing, False, functions, memory, own,
-                view(work, p.spare, 150),
+                State(t, 0.0, 0.0, view(q, 7 * i, 7), still), bodies[i], view(work, p.R + 9 * i, 9), nothing, False, functions, memory,
+                own, view(work, p.spare, 150),
             )  # fmt: skip
         # identity in coordinates: rotations by 4, see above
         else:

@@ -109,20 +109,7 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, iwork)
     tol, max_iter = float(options["newton_tol"].item()), float(options["newton_max_iter"].item())
-    first = problem.Options(
-        0.5 * h,
-        theta=1.0,
-        a=1.0,
-        gamma=2.0,
-        q_star=0.0,
-        tol=tol,
-        max_iter=max_iter,
-        is_explicit=0.0,
-        update=float(EXPONENTIAL),
-        span=h,
-        press=0.0,
-        is_half=1.0,
-    )
+    first = problem.Options(0.5 * h, theta=1.0, a=1.0, gamma=2.0, q_star=0.0, tol=tol, max_iter=max_iter, span=h, is_half=1.0)
     # 2. memory
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     work.place(places, impulse=6 * lists.bodies.size, lam=int(lists.interactions["m"].sum()))

@@ -67,8 +67,8 @@ INTERACTION = table(
 COLLISIONS = table(
     # record: number n of contacts, each of which has its two shapes, feature, normal (3), point (3), gap y, impulse (each)
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam",
-    # record: parameters of the law; margin, m
-    "e_n", "e_t", "mu", "mu_r", "margin",
+    # record: parameters of the law, of all contacts or a table over the materials of two shapes; margin, m
+    "e_n", "e_t", "mu", "mu_r", "material", "n_materials", "margin",
     # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled; work memory: hidden (s), disabled
     "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden",
     # work memory, per shape: pose (7 s), reach (s) of the broad phase, slack (2 s) of forecasts by rounding and forces
@@ -90,6 +90,7 @@ COLLISIONS = table(
     # there; passed (3): by how many times the safe displacement a shape has moved that a user's function lets pass, which one, its speed
     "thickness", "swept", "passed",
 )  # fmt: skip
+_OF_ROWS = ("joined", "pressing", "before", "aim", "grip", "last")  # numbers of each row of an interaction
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
 
@@ -217,26 +218,11 @@ def _interaction(records, line, first, d, functions, work):
     if "velocity" in fields and fields["velocity"][0].base.kind == "f":
         rows["z"] = at["velocity"][:, 0]
     # 7. work memory of each element
-    for column, size in (
-        ("H", 12 * m),
-        ("h", m),
-        ("rate", m),
-        ("slack", 2 * m),
-        ("joined", m),
-        ("pressing", m),
-        ("before", m),
-        ("aim", m),
-        ("grip", m),
-        ("last", m),
-        ("off", 1),
-        ("x", 14),
-        ("spare", 17 * m),
-        ("angle_old", 2 * m),
-        ("force_old", m * is_given),
-        ("force", m * is_given),
-        ("root", m * m * is_given),
-        ("blur", 4 * is_given),
-    ):
+    sizes = {
+        "H": 12 * m, **dict.fromkeys(("h", "rate"), m), "slack": 2 * m, **dict.fromkeys(_OF_ROWS, m), "off": 1, "x": 14, "spare": 17 * m,
+        "angle_old": 2 * m, "force_old": m * is_given, "force": m * is_given, "root": m * m * is_given, "blur": 4 * is_given,
+    }  # fmt: skip
+    for column, size in sizes.items():
         rows[column] = work.reserve(count * size) + size * each
     return rows
 
@@ -266,34 +252,21 @@ def _collisions(records, work, iwork):
             row[column] = at[field]
         for column, field in _restitution(law):
             row[column] = at.get(field, ABSENT)
-        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "margin", "group", "mask", "enabled"):
+        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "material", "margin", "group", "mask", "enabled"):
             row[column] = at.get(column, ABSENT)
+        row["n_materials"] = dtype[LAWS[law].restitution[0]].shape[0] if "material" in at else 1
         row["n_mask"] = dtype["mask"].shape[0]
         # 2. work memory: shapes, contacts found, half steps, projections
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
+        found, impulses = ("new_gap", "before", "new_before", "grip", "taking", "known"), ("aim", "last", "new_last", "new_lam")
         sizes = {
-            "pose": 7 * n_shapes,
-            "reach": n_shapes,
-            "slack": 2 * n_shapes,
-            "hidden": n_shapes,
-            "new_normal": 3 * capacity,
-            "new_point": 3 * capacity,
-            "new_gap": capacity,
-            "old_normal": 3 * capacity,
-            "before": capacity,
-            "new_before": capacity,
-            "grip": capacity,
-            **dict.fromkeys(("aim", "last", "new_last"), int(row["each"]) * capacity),
-            "taking": capacity,
-            "known": capacity,
-            "swept": 7 * n_shapes + MOST * FIELDS,
-            "passed": 3,
-        }
-        for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
-            row[column] = work.reserve(size)
-        for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("found", 1), ("scratch_i", integers)):
-            row[column] = iwork.reserve(size)
+            "pose": 7 * n_shapes, "reach": n_shapes, "slack": 2 * n_shapes, "hidden": n_shapes, "swept": 7 * n_shapes + MOST * FIELDS,
+            **dict.fromkeys(("new_normal", "new_point", "old_normal"), 3 * capacity), **dict.fromkeys(found, capacity),
+            **dict.fromkeys(impulses, int(row["each"]) * capacity), "passed": 3, "scratch": floats,
+        }  # fmt: skip
+        work.place(row, **sizes)
+        iwork.place(row, **dict.fromkeys(("new_a", "new_b", "new_feature"), capacity), found=1, scratch_i=integers)
         # 3. hidden contacts at edges of shapes, planar shapes, hulls
         row["edges"], row["n_bodies"] = has_edges(np.unique(records[name]["shape_kind"])), int(records[name]["shape_body"].max()) + 1
         row["n_links"] = links_size(row["n_bodies"], capacity) if row["edges"] else 0

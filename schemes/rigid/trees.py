@@ -31,7 +31,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.rigid import articulated, forces, loads, problem
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid import tree_contacts as laws
-from nsds.schemes.rigid.bodies import rotational_matrix, subtract_turning, turn_block
+from nsds.schemes.rigid.bodies import State, rotational_matrix, subtract_turning, turn_block
 from nsds.schemes.rigid.enabled import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.status import CONVERGED, INFEASIBLE, NEWTON
@@ -561,7 +561,7 @@ def _find_inertias(t, options, s, tree, functions, memory):
     for at in range(tree.links.size):
         i = tree.links[at].body
         J, q, v = view(work, tree.plan[0].rotary + 9 * i, 9), view(work, p.q_old + 7 * i, 7), view(work, p.v + 6 * i, 6)
-        rotational_matrix(weight, weight * options.h * options.a, s.bodies[i], q, v, functions, t, memory.mem, J)
+        rotational_matrix(State(t, weight, weight * options.h * options.a, q, v), s.bodies[i], functions, memory.mem, J)
         turns = weight > 0.0 and subtract_turning(view(work, p.turning + 9 * i, 9), False, J)
         if not s.bodies[i].isotropic or s.bodies[i].oriented or turns:
             turn_block(view(work, p.R + 9 * i, 9), 3, 3, J, spare)

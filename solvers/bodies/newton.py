@@ -20,7 +20,7 @@ from typing import NamedTuple
 from numba import float64, int64, types
 from numpy.typing import NDArray
 
-from nsds._jit import caller, kernel, on_demand, specialised, stack, tiny, view
+from nsds._jit import caller, kernel, load, on_demand, put, specialised, spread, stack, tiny, view
 from nsds.solvers.box.signature import place_of
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
@@ -31,6 +31,7 @@ from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSU
 _LEAST = 1e-6  # eta relative to the diagonal of a block: less would lose dr, a difference of terms with 1 / eta, to rounding
 _PATIENCE = 3.0  # steps in which the residual must halve to go on, once it is enough
 _LOST = 1e-4 / (16 * 2.0**-52)  # velocities by impulses, of those without, whose rounding may hide that nothing is a solution
+_KEPT = 3  # integers beside the bodies of an analysis
 _FEWEST = 25.0  # steps for which the method is begun
 _PRODUCT, _BLOCK_3, _BLOCK_5 = 2.5, 8.0, 16.0  # work of a product of two blocks of 6 × 6, and of the elimination of one of 3 or 5
 
@@ -78,6 +79,7 @@ class Parts(NamedTuple):
     zero: NDArray  # and zeros: what `block_lu` multiplies the rows by, and adds
     K: NDArray  # blocks of the matrix, and behind them its factors
     movable: NDArray  # (m,): whether impulses change the velocity of a body
+    kept: NDArray  # (_KEPT + 2 n,): n, most and blocks of the last analysis, and its bodies
     bits: NDArray  # of all pairs of bodies
     row: NDArray  # (m + 1,): compressed rows of the graph
     column: NDArray
@@ -100,7 +102,8 @@ def _most_blocks(n, m):
 @tiny
 def _sizes(d, n, m):
     """(floats, integers) of scratch before what depends on the graph, of n blocks and m bodies."""
-    return MEMORY + n * (3 + 4 * d + 2 * d * d) + 120 * m + 36 * _most_blocks(n, m), m * block_lu.words(m) + 2 * m + 1 + _most_blocks(n, m)
+    floats = MEMORY + n * (3 + 4 * d + 2 * d * d) + 120 * m + 36 * _most_blocks(n, m)
+    return floats, _KEPT + 2 * n + m * block_lu.words(m) + 2 * m + 1 + _most_blocks(n, m)
 
 
 def work_size(d, n, m, n_upper):
@@ -117,7 +120,8 @@ def _parts(p, work, iwork):
     A = F + n * d
     step = A + 2 * n * d * d
     M = step + 2 * n * d
-    end, row = M + 120 * m, m + m * block_lu.words(m)
+    end, bits = M + 120 * m, m + _KEPT + 2 * n
+    row = bits + m * block_lu.words(m)
     column = row + m + 1
     return Parts(
         view(work, 0, MEMORY),
@@ -135,7 +139,8 @@ def _parts(p, work, iwork):
         view(work, M + 84 * m, 36 * m),
         view(work, end, work.size - end),
         view(iwork, 0, m),
-        view(iwork, m, row - m),
+        view(iwork, m, _KEPT + 2 * n),
+        view(iwork, bits, row - bits),
         view(iwork, row, m + 1),
         view(iwork, column, _most_blocks(n, m)),
         view(iwork, column + _most_blocks(n, m), iwork.size - column - _most_blocks(n, m)),
@@ -227,13 +232,9 @@ def _apply_inverse(stride, inverse, x, y):
 
 @kernel
 def _matrices(p, l):
-    """M of all bodies, 1 of those that cannot be moved, and constant blocks. Out: movable, M, one, zero. False: singular."""
+    """M of all bodies, 1 of those that cannot be moved, and constant blocks. Out: M, one, zero. False: singular."""
     regular, spare = True, stack(36)
     for i in range(p.inverse.size // p.stride):
-        l.movable[i] = 0
-        for k in range(p.stride * i, p.stride * (i + 1)):
-            if p.inverse[k] != 0.0:
-                l.movable[i] = 1
         for k in range(36):
             l.one[36 * i + k] = 1.0 if k % 7 == 0 else 0.0
             l.zero[36 * i + k] = 0.0
@@ -287,8 +288,7 @@ def _velocities(p, r, l, u):
         for side in range(2):
             i = p.body[2 * c + side]
             for a in range(d * c, d * c + d if i >= 0 else d * c):
-                for k in range(6):
-                    l.p[6 * i + k] += p.H[12 * a + 6 * side + k] * r[a]
+                put(l.p, i, 6, load(l.p, i, 6) + load(p.H, 2 * a + side, 6) * r[a])
     for i in range(m):
         _apply_inverse(p.stride, view(p.inverse, p.stride * i, p.stride), view(l.p, 6 * i, 6), view(l.w, 6 * i, 6))
     for c in range(p.disk.size):
@@ -386,11 +386,11 @@ def _eliminate_block(c, sigma, p, l):
     # 2. S E
     E = view(p.E, 12 * _D * c, 12 * _D)
     for a in range(_D if is_closed else 0):
-        for k in range(12):
-            x = 0.0
+        for half in range(2):
+            x = spread(0.0, 6)
             for b in range(_D):
-                x += T[_D * a + b] * E[12 * b + k]
-            SE[12 * a + k] = x
+                x = x + T[_D * a + b] * load(E, 2 * b + half, 6)
+            put(SE, 2 * a + half, 6, x)
     # 3. H^T f, and H^T S E of all pairs of sides
     H = view(p.H, 12 * _D * c, 12 * _D)
     for side in range(2):
@@ -405,11 +405,10 @@ def _eliminate_block(c, sigma, p, l):
             if j >= 0 and l.movable[j] != 0:
                 K = view(l.K, 36 * place_of(l.row, l.column, i, j), 36)
                 for k in range(6):
-                    for e in range(6):
-                        x = K[6 * k + e]
-                        for a in range(_D):
-                            x += H[12 * a + 6 * side + k] * SE[12 * a + 6 * other + e]
-                        K[6 * k + e] = x
+                    x = load(K, k, 6)
+                    for a in range(_D):
+                        x = x + H[12 * a + 6 * side + k] * load(SE, 2 * a + other, 6)
+                    put(K, k, 6, x)
     return True
 
 
@@ -468,7 +467,8 @@ def newton(p, options, r, u, info, work, iwork):
     nothing is a solution; UNSUITED: some steps would cost more than the budget, or there is no room for factors.
     """
     l, size = _parts(p, work, iwork), norm(p.q, 0, p.q.size)
-    n_upper = _analyse(p, l)
+    most = (options.budget / _FEWEST - _work_of_blocks(p)) / _PRODUCT
+    n_upper = _analyse(most, p, l)
     limit = min(options.max_iter, options.budget / _work_of_step(n_upper, p, l)) if n_upper >= 0 else 0.0
     if limit < _FEWEST:
         return UNSUITED
@@ -511,22 +511,53 @@ def newton(p, options, r, u, info, work, iwork):
 
 
 @kernel
-def _analyse(p, l):
-    """Blocks above the diagonal of the factors; -1 where there is no room. Out: M and constant blocks, row, column, symbols."""
-    m = l.row.size - 1
-    if m > block_lu.LARGEST or not _matrices(p, l):
+def _analyse(most, p, l):
+    """Blocks above the diagonal of the factors; -1 without room for them, or where they take more than so many products of blocks.
+
+    The order, and what is found out, are those of the last problem where its graph was the same. Out: M and constant blocks; in/out:
+    movable, kept, row, column, symbols.
+    """
+    m, at_most = l.row.size - 1, int64(min(most, block_lu.UNLIMITED))
+    if m > block_lu.LARGEST or not most > 0.0:
         return -1
-    _graph(p, l.movable, l.bits, l.row, l.column)
-    n_upper = block_lu.pattern(l.row, view(l.column, 0, l.row[m]), l.symbols)
-    if n_upper < 0 or 36 * l.row[m] + block_lu.float_room(6, m, n_upper) > l.K.size:
+    is_same = _is_graph_kept(p, l)
+    if is_same and (l.kept[2] >= 0 or at_most <= l.kept[1]):
+        n_upper = l.kept[2]
+    else:
+        _graph(p, l.movable, l.bits, l.row, l.column)
+        n_upper = block_lu.pattern(at_most, l.row, view(l.column, 0, l.row[m]), l.symbols)
+        l.kept[0], l.kept[1], l.kept[2] = p.disk.size, at_most, n_upper
+    if n_upper < 0 or 36 * l.row[m] + block_lu.float_room(6, m, n_upper) > l.K.size or not _matrices(p, l):
         return -1
     return n_upper
+
+
+@kernel
+def _is_graph_kept(p, l):
+    """Whether the graph is that of the last problem. Out: movable, and the bodies of kept."""
+    is_same = l.kept[0] == p.disk.size
+    for i in range(l.movable.size):
+        moves = 0
+        for k in range(p.stride * i, p.stride * (i + 1)):
+            moves = 1 if p.inverse[k] != 0.0 else moves
+        is_same = is_same and l.movable[i] == moves
+        l.movable[i] = moves
+    for k in range(p.body.size):
+        is_same = is_same and l.kept[_KEPT + k] == p.body[k]
+        l.kept[_KEPT + k] = p.body[k]
+    return is_same
+
+
+@tiny
+def _work_of_blocks(p):
+    """Work of a step with all contacts, in solutions of one contact by a sweep."""
+    return (_BLOCK_3 if p.d == 3 else _BLOCK_5) * p.disk.size
 
 
 @tiny
 def _work_of_step(n_upper, p, l):
     """Work of one step, in solutions of one contact by a sweep, some 50 ns."""
-    return _PRODUCT * block_lu.n_products(l.row.size - 1, n_upper, l.symbols) + (_BLOCK_3 if p.d == 3 else _BLOCK_5) * p.disk.size
+    return _PRODUCT * block_lu.n_products(l.row.size - 1, n_upper, l.symbols) + _work_of_blocks(p)
 
 
 address_of_newton = on_demand(SIGNATURE, newton)

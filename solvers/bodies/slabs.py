@@ -7,7 +7,7 @@ for all odd s (phase 2). The world, and bodies that cannot be moved, belong to n
 
 import math
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, stack, tiny
 
 PHASES = 4
 NONE = -1
@@ -43,15 +43,17 @@ def _movable(i, inverse):
 @kernel
 def _longest(body, x, inverse):
     """(axis, least, greatest) coordinate of bodies in contact along the axis where they differ most."""
-    axis, least, greatest = 0, 0.0, -1.0
+    axis, low, high = 0, stack(3), stack(3)
     for k in range(3):
-        low, high = math.inf, -math.inf
-        for c in range(body.size):
-            if _movable(body[c], inverse):
-                low, high = min(low, x[3 * body[c] + k]), max(high, x[3 * body[c] + k])
-        if high - low > greatest - least or k == 0:
-            axis, least, greatest = k, low, high
-    return axis, least, greatest
+        low[k], high[k] = math.inf, -math.inf
+    for c in range(body.size):
+        at = 3 * body[c]
+        for k in range(3 if _movable(body[c], inverse) else 0):
+            low[k], high[k] = min(low[k], x[at + k]), max(high[k], x[at + k])
+    for k in range(1, 3):
+        if high[k] - low[k] > high[axis] - low[axis]:
+            axis = k
+    return axis, low[axis], high[axis]
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import kernel, view
+from nsds._jit import kernel, stack, view
 from nsds.solvers.box.signature import affordable, clip, diagonal, judge, look, multiply
 from nsds.status import MAX_ITER, RAY, SINGULAR, STALLED
 
@@ -43,7 +43,8 @@ def cpg(problem, options, z, w, info, work, iwork):
     multiply(row, column, M, q, z, g)
     _restart(lower, upper, z, g, D, p)
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT * n, M.size + 10.0 * n)
-    least, patience, first = math.inf, _PATIENCE, 0.0
+    progress, first = stack(2), 0.0
+    progress[0], progress[1] = math.inf, _PATIENCE
     for n_iter in range(1, limit + 1):
         along, across = _gradients(alpha, lower, upper, z, g, D)
         first = max(first, along + across)
@@ -66,7 +67,7 @@ def cpg(problem, options, z, w, info, work, iwork):
         else:
             _conjugate(curvature, lower, upper, z, g, D, p, Mp)
         if n_iter % _CHECKED == 0 or along + across <= options.tol**2 * first:
-            status, least, patience = look(n_iter, _PATIENCE, least, patience, problem, options, z, w, info)
+            status = look(n_iter, _PATIENCE, progress, problem, options, z, w, info)
             if status != MAX_ITER:
                 return status
             for i in range(n):

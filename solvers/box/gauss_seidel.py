@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import kernel, view
+from nsds._jit import kernel, stack, view
 from nsds.solvers.box import lemke as pivoting
 from nsds.solvers.box.lemke import lemke
 from nsds.solvers.box.signature import N_INFO, Options, affordable, diagonal, judge, largest_in_row, look, problem_of
@@ -63,7 +63,8 @@ def _sweeps(omega, rho, problem, options, z, w, info, divisor):
             return judge(SINGULAR, 0, problem, options, z, w, info)
         z[i] = min(max(z[i], problem.lower[i]), problem.upper[i])
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(MAX_SWEEPS, float(M.size))
-    least, patience = math.inf, _PATIENCE
+    progress = stack(2)
+    progress[0], progress[1] = math.inf, _PATIENCE
     for sweep in range(limit):
         settled = True
         for i in range(n):
@@ -74,7 +75,7 @@ def _sweeps(omega, rho, problem, options, z, w, info, divisor):
             settled &= abs(z_new - z[i]) <= options.tol * abs(z_new)
             z[i] = z_new
         if settled or sweep % _CHECKED == _CHECKED - 1:  # small changes only suggest convergence
-            status, least, patience = look(sweep + 1, _PATIENCE, least, patience, problem, options, z, w, info)
+            status = look(sweep + 1, _PATIENCE, progress, problem, options, z, w, info)
             if status != MAX_ITER:
                 return status
     return judge(MAX_ITER, limit, problem, options, z, w, info)
@@ -100,13 +101,14 @@ def nsgs(problem, options, z, w, info, work, iwork):
         judge(UNSUITED, 0, problem, options, z, w, info)
         return UNSUITED
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(MAX_SWEEPS, problem.M.size + 4.0 * n * size**2)
-    least, patience = math.inf, _PATIENCE
+    progress = stack(2)
+    progress[0], progress[1] = math.inf, _PATIENCE
     for sweep in range(limit):
         for first in range(0, n, size):
             b = min(size, n - first)
             if not _solve_block(first, b, problem, z, w, work, iwork):
                 return judge(SINGULAR, sweep, problem, options, z, w, info)
-        status, least, patience = look(sweep + 1, _BLOCK_PATIENCE, least, patience, problem, options, z, w, info)
+        status = look(sweep + 1, _BLOCK_PATIENCE, progress, problem, options, z, w, info)
         if status != MAX_ITER:
             return status
     return judge(MAX_ITER, limit, problem, options, z, w, info)

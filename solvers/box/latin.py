@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import kernel, view
+from nsds._jit import kernel, stack, view
 from nsds.solvers.box import band
 from nsds.solvers.box.signature import affordable, diagonal, judge, largest_in_row, look
 from nsds.status import MAX_ITER, SINGULAR
@@ -44,7 +44,8 @@ def latin(problem, options, z, w, info, work, iwork):
     for i in range(n):
         a[i] = z[i]
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT, 4.0 * n * (half + 1))
-    least, patience = math.inf, _PATIENCE
+    progress = stack(2)
+    progress[0], progress[1] = math.inf, _PATIENCE
     for n_iter in range(1, limit + 1):
         settled = True
         for i in range(n):
@@ -55,7 +56,7 @@ def latin(problem, options, z, w, info, work, iwork):
             settled &= abs(b[i] - z[i]) <= options.tol * abs(b[i])
             a[i] += _RELAXATION * (b[i] - z[i])
         if n_iter % _CHECKED == 0 or settled:
-            status, least, patience = look(n_iter, _PATIENCE, least, patience, problem, options, z, w, info)
+            status = look(n_iter, _PATIENCE, progress, problem, options, z, w, info)
             if status != MAX_ITER:
                 return status
     return judge(MAX_ITER, limit, problem, options, z, w, info)

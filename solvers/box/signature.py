@@ -32,6 +32,8 @@ from numba import float64, int64, typeof, types
 from nsds._jit import by_reference, caller, inlined, kernel, made, on_demand, tiny
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
+__all__ = ["N_INFO", "Options", "Problem", "conclude"]
+
 N_INFO = 3
 _PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
 _WORK = 4e9  # multiplications that a method may spend where no max_iter is given: a few seconds
@@ -890,15 +892,16 @@ def goes_on(least, options, problem, z, w, info):
 
 
 @tiny
-def look(n_iter, full, least, patience, problem, options, z, w, info):
-    """(status, least merit, patience) of an iteration that goes on while the status is MAX_ITER.
+def look(n_iter, full, progress, problem, options, z, w, info):
+    """Status of an iteration that goes on while it is MAX_ITER. In/out: progress (2,): the least merit, how many looks remain.
 
-    Patience is full where the merit fell by a thousandth, else one less; with none left the iteration has STALLED.
+    These are ``full`` again where the merit fell by a thousandth, else one less; with none left the iteration has STALLED.
     """
     status = judge(MAX_ITER, n_iter, problem, options, z, w, info)
-    if status == CONVERGED and goes_on(least, options, problem, z, w, info):
+    if status == CONVERGED and goes_on(progress[0], options, problem, z, w, info):
         status = MAX_ITER
-    patience = full if info[1] < 0.999 * least else patience - 1
-    if status == MAX_ITER and patience == 0:
+    progress[1] = full if info[1] < 0.999 * progress[0] else progress[1] - 1.0
+    if status == MAX_ITER and progress[1] == 0.0:
         status = CONVERGED if info[1] <= options.tol else STALLED
-    return status, min(info[1], least), patience
+    progress[0] = min(info[1], progress[0])
+    return status

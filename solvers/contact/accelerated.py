@@ -19,7 +19,7 @@ from nsds.solvers.contact.scaled import (
     start,
     step,
 )
-from nsds.solvers.contact.signature import EQUATION, has_stalled
+from nsds.solvers.contact.signature import EQUATION, begin_progress, has_stalled
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 _GROW, _FALL = 1.5, 0.98  # of L where it is too small, and after every iteration
@@ -45,16 +45,16 @@ def accelerated(problem, options, r, u, info, work, iwork):
     rest(CONE, problem, r, u, work)
     follow(disk, q.size, work)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    status, least, patience, n_iter, halved = MAX_ITER, math.inf, PATIENCE, 0, stack(2)
-    halved[0], halved[1] = math.inf, 0.0
+    status, n_iter, progress = MAX_ITER, 0, stack(4)
+    begin_progress(math.inf, PATIENCE, progress)
     while status == MAX_ITER and n_iter < limit:
         residual = advance(CONE, problem, r, u, work)
         follow(disk, q.size, work)
         n_iter += 1
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
-            status, least, patience = look(n_iter, least, patience, problem, options, r, u, info, v.best)
+            status = look(n_iter, progress, problem, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
-            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, halved):
+            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, progress):
                 status = STALLED
     return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
 

@@ -152,7 +152,7 @@ def admm(problem, options, r, u, info, work, iwork):
     disk = problem.disk
     n, size = disk.size, problem.q.size
     d = size // max(n, 1)
-    n_upper = block_lu.pattern(problem.row, problem.column, iwork)
+    n_upper = block_lu.pattern(block_lu.UNLIMITED, problem.row, problem.column, iwork)
     scratch = view(work, 0, 5)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
         judge(UNSUITED, 0, problem, options, r, u, info)

@@ -44,8 +44,9 @@ def split_rho(disk, d, W, k, rho):
 
 
 @inlined
-def _disk_equation(form, mu, b, rho_n, rho_t, d, first, last, r, u, F, A, B):
-    """Rows first..last - 1 of F, A and B."""
+def _disk_equation(form, b, rho_n, disk, d, r, u, F, A, B):
+    """Rows of F, A and B of a disk: (mu, rho_t, first row, row after the last)."""
+    mu, rho_t, first, last = disk
     g, size = mu * b, 0.0
     for i in range(first, last):
         F[i] = r[i] - rho_t * u[i]
@@ -89,5 +90,5 @@ def evaluate(form, cone, rho, r, u, F, A, B):
     else:
         F[0], B[0] = r[0] / rho[0], 1.0 / rho[0]
     b = max(x_n if form == ALART_CURNIER else r[0], 0.0)
-    _disk_equation(form, mu, b, rho[0], rho[1], d, 1, 1 + disk, r, u, F, A, B)
-    _disk_equation(form, mu_r, b, rho[0], rho[2], d, 1 + disk, d, r, u, F, A, B)
+    _disk_equation(form, b, rho[0], (mu, rho[1], 1, 1 + disk), d, r, u, F, A, B)
+    _disk_equation(form, b, rho[0], (mu_r, rho[2], 1 + disk, d), d, r, u, F, A, B)

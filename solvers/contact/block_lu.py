@@ -11,9 +11,10 @@ Rows of zeros (open contacts, where A = 0) are skipped.
 
 import numpy as np
 
-from nsds._jit import kernel, specialised, tiny, view
+from nsds._jit import kernel, load, put, specialised, spread, tiny, view
 
 LARGEST = 8192  # contacts for which the bits of all pairs are kept
+UNLIMITED = 1 << 62  # products of two blocks
 LARGEST_FILL = 1 << 22  # blocks above the diagonal of the factors for which scratch is asked for
 
 
@@ -45,8 +46,11 @@ def count_bits(x):
 
 
 @kernel
-def least_degree_order(row, column, bits, order, degree):
-    """Order of elimination; afterwards the bits of a contact are its neighbours at that moment. Returns the number of those in all."""
+def least_degree_order(most, row, column, bits, order, degree):
+    """Order of elimination; afterwards the bits of a contact are its neighbours at that moment. Returns the number of those in all.
+
+    -1 as soon as the elimination takes more than so many products of two blocks.
+    """
     n = row.size - 1
     m = words(n)
     for i in range(n * m):
@@ -57,7 +61,7 @@ def least_degree_order(row, column, bits, order, degree):
             if j != c:
                 bits[c * m + j // 64] |= np.int64(1) << (j % 64)
         degree[c] = row[c + 1] - row[c] - 1
-    total = least = 0
+    total = least = products = 0
     for step in range(n):
         bound, least, chosen = least - 1, n, 0  # an elimination lowers the least degree by one at most
         for c in range(n):
@@ -67,6 +71,9 @@ def least_degree_order(row, column, bits, order, degree):
                     break
         order[step] = chosen
         total += degree[chosen]
+        products += degree[chosen] ** 2
+        if products > most:
+            return -1
         degree[chosen] = -1
         for w in range(m):
             rest = bits[chosen * m + w]
@@ -93,23 +100,23 @@ def work_size(room, d, row, column):
     if n > LARGEST:
         return 5, 0
     scratch = np.zeros(n * words(n) + 2 * n, np.int64)
-    n_upper = least_degree_order(row, column, scratch[2 * n :], scratch[:n], scratch[n : 2 * n])
+    n_upper = least_degree_order(UNLIMITED, row, column, scratch[2 * n :], scratch[:n], scratch[n : 2 * n])
     return (room(d, n, n_upper), integer_room(n, n_upper)) if n_upper <= LARGEST_FILL else (5, 0)
 
 
 @kernel
-def pattern(row, column, symbols):
+def pattern(most, row, column, symbols):
     """Order of elimination and pattern of the factors. Out: symbols.
 
-    Returns the number of blocks above the diagonal; -1 where symbols is too small.
+    Returns the number of blocks above the diagonal; -1 where symbols is too small, or factors take more than so many products of blocks.
     """
     n = row.size - 1
     m = words(n)
     if n > LARGEST or symbols.size < integer_room(n, 0):
         return -1
     bits, order, work = view(symbols, 5 * n + 2, n * m), view(symbols, 0, n), view(symbols, n, n)
-    total = least_degree_order(row, column, bits, order, work)
-    if symbols.size < integer_room(n, total):
+    total = least_degree_order(most, row, column, bits, order, work)
+    if total < 0 or symbols.size < integer_room(n, total):
         return -1
     _, place, upper, lower, columns, runs = parts(n, total, symbols)
     cursor = view(symbols, 4 * n + 2, n)
@@ -150,7 +157,7 @@ def pattern(row, column, symbols):
 def cost(row, column, symbols):
     """Products of two blocks that `factorise` may have to form; -1 where symbols is too small."""
     n = row.size - 1
-    n_upper = pattern(row, column, symbols)
+    n_upper = pattern(UNLIMITED, row, column, symbols)
     return n_products(n, n_upper, symbols) if n_upper >= 0 else -1
 
 
@@ -272,15 +279,21 @@ def _add_5(L, e, U, u, width, line, to, stride, size):
 
 @tiny
 def _add_6(L, e, U, u, width, line, to, stride, size):
-    """The same for six rows."""
-    for i in range(6):
-        at = e + 6 * i
-        a, b, c, d, f, g = L[at], L[at + 1], L[at + 2], L[at + 3], L[at + 4], L[at + 5]
-        for x in range(size):
-            v = u + x
-            line[to + i * stride + x] += (
-                a * U[v] + b * U[width + v] + c * U[2 * width + v] + d * U[3 * width + v] + f * U[4 * width + v] + g * U[5 * width + v]
-            )
+    """The same for six rows, six columns side by side."""
+    for x in range(0, size, 6):
+        v = u + x
+        U_0, U_1, U_2 = _six(U, v), _six(U, v + width), _six(U, v + 2 * width)
+        U_3, U_4, U_5 = _six(U, v + 3 * width), _six(U, v + 4 * width), _six(U, v + 5 * width)
+        for i in range(6):
+            at, out = e + 6 * i, view(line, to + i * stride + x, 6)
+            total = L[at] * U_0 + L[at + 1] * U_1 + L[at + 2] * U_2 + L[at + 3] * U_3 + L[at + 4] * U_4 + L[at + 5] * U_5
+            put(out, 0, 6, load(out, 0, 6) + total)
+
+
+@tiny
+def _six(x, at):
+    """Six numbers of x."""
+    return load(view(x, at, 6), 0, 6)
 
 
 _add = _add_3  # bound by `specialised`
@@ -293,11 +306,10 @@ def _load(c, problem, eta, A, B, place, line):
     for k in range(row[c], row[c + 1]):
         j = place[problem.column[k]] * _D
         for a in range(_D):
-            for b in range(_D):
-                s = 0.0
-                for i in range(_D):
-                    s += A[c * m + a * _D + i] * problem.W[k * m + i * _D + b]
-                line[a * n * _D + j + b] = s
+            s = spread(0.0, _D)
+            for i in range(_D):
+                s = s + A[c * m + a * _D + i] * load(problem.W, k * _D + i, _D)
+            put(view(line, a * n * _D + j, _D), 0, _D, s)
     for a in range(_D):
         for b in range(_D):
             line[(a * n + place[c]) * _D + b] += B[c * m + a * _D + b] + eta[c] * A[c * m + a * _D + b]
@@ -308,12 +320,11 @@ def _multiplier(n, k, line, inverse, L, e):
     size = 0.0
     for a in range(_D):
         at = (a * n + k) * _D
-        for b in range(_D):
-            size += abs(line[at + b])
-            s = 0.0
-            for i in range(_D):
-                s -= line[at + i] * inverse[(k * _D + i) * _D + b]
-            L[(e * _D + a) * _D + b] = s
+        s = spread(0.0, _D)
+        for i in range(_D):
+            size += abs(line[at + i])
+            s = s - line[at + i] * load(inverse, k * _D + i, _D)
+        put(L, e * _D + a, _D, s)
     return size
 
 

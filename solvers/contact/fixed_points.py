@@ -12,10 +12,11 @@ pairs), of which 100 000 steps are spent if it is not given. STALLED: 400 withou
 
 import math
 
-from nsds._jit import kernel
+from nsds._jit import kernel, stack
 from nsds.solvers.contact import scaled
 from nsds.solvers.contact.accelerated import advance, follow, rest
 from nsds.solvers.contact.scaled import CONE, CYLINDER, NORMAL, PATIENCE, TANGENT, give_up, layout, look, radii, start
+from nsds.solvers.contact.signature import begin_progress
 from nsds.status import CONVERGED, MAX_ITER
 
 MAX_PROBLEMS = 2000
@@ -60,13 +61,15 @@ def _iterate(shape, problem, options, r, u, info, work):
     start(problem, options, r, work)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_PROBLEMS
     n_iter, left = 0, _MAX_STEPS * limit if options.max_iter > 0 else _STEPS_IN_ALL
-    status, least, patience = look(0, math.inf, PATIENCE, problem, options, r, u, info, v.best)
+    progress = stack(4)
+    begin_progress(math.inf, PATIENCE, progress)
+    status = look(0, progress, problem, options, r, u, info, v.best)
     while status == MAX_ITER and n_iter < limit and left > 0:
         left -= _approach(shape, min(_MAX_STEPS, left), problem, r, u, work)
         if shape == NORMAL:
             left -= _approach(TANGENT, _MAX_STEPS, problem, r, u, work)
         n_iter += 1
-        status, least, patience = look(n_iter, least, patience, problem, options, r, u, info, v.best)
+        status = look(n_iter, progress, problem, options, r, u, info, v.best)
     return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
 
 

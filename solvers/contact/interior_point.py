@@ -360,7 +360,7 @@ def interior_point(problem, options, r, u, info, work, iwork):
     """
     n, size = problem.disk.size, problem.q.size
     d = size // max(n, 1)
-    n_upper = block_lu.pattern(problem.row, problem.column, iwork)
+    n_upper = block_lu.pattern(block_lu.UNLIMITED, problem.row, problem.column, iwork)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
         judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED

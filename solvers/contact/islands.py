@@ -69,7 +69,8 @@ def largest(row, column, begin, member, place, row_i, column_i, bits, found):
         found[0], found[1] = max(found[0], n), max(found[1], row_i[n])
         if n <= block_lu.LARGEST:
             rows, m = view(row_i, 0, n + 1), n * block_lu.words(n)
-            n_upper = block_lu.least_degree_order(rows, column_i, view(bits, 2 * n, m), view(bits, 0, n), view(bits, n, n))
+            order, degree, neighbours = view(bits, 0, n), view(bits, n, n), view(bits, 2 * n, m)
+            n_upper = block_lu.least_degree_order(block_lu.UNLIMITED, rows, column_i, neighbours, order, degree)
             found[2] = max(found[2], n_upper)
 
 

@@ -146,7 +146,7 @@ def lemke(problem, options, r, u, info, work, iwork):
     n = problem.disk.size
     n_upper = -1
     if q.size == 2 * n and iwork.size >= n:
-        n_upper = block_lu.pattern(problem.row, problem.column, view(iwork, n, iwork.size - n))
+        n_upper = block_lu.pattern(block_lu.UNLIMITED, problem.row, problem.column, view(iwork, n, iwork.size - n))
     if n_upper < 0 or room(2, n, n_upper) > work.size:
         judge(UNSUITED, 0, problem, options, r, u, info)
         return UNSUITED

@@ -60,7 +60,7 @@ def prepare(form, rho, problem, d, work, iwork):
     n = disk.size
     if form == FISCHER_BURMEISTER and not fischer_burmeister.suits(disk, d):
         return -1
-    n_upper = block_lu.pattern(problem.row, problem.column, iwork)
+    n_upper = block_lu.pattern(block_lu.UNLIMITED, problem.row, problem.column, iwork)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
         return -1
     _, (rhos, D, _), _, _ = parts(d, n, work)

@@ -1,13 +1,16 @@
 """Block Gauss–Seidel over contacts: each contact is solved, the others being held."""
 
 import math
+from typing import NamedTuple
 
-from numba import float64, int64, void
+import numpy as np
+from numba import float64, int64, typeof, void
+from numpy.typing import NDArray
 
-from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
+from nsds._jit import by_reference, caller, each, kernel, made, on_demand, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import PROBLEM, cone_of, diagonal_block, has_stalled, judge, keep_better, problem_of
+from nsds.solvers.contact.signature import PROBLEM, begin_progress, cone_of, diagonal_block, has_stalled, judge, keep_better, problem_of
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
@@ -15,6 +18,30 @@ _CHECKED = 25  # sweeps between two checks of the residual while the changes are
 _PATIENCE = 40  # checks without progress after which sweeps have stalled
 _STILL = 1e-3  # change of a contact, relative to its share of what counts as small, at which it may be left out for a while
 _CHUNKS = 16  # parts that the contacts of one colour are handed out in
+
+
+@by_reference
+class Sweep(NamedTuple):
+    """Options and scratch of sweeps over the contacts of one problem."""
+
+    d: int  # components of a contact
+    local: int  # how a contact is solved
+    diagonal: NDArray  # (n,): places of the diagonal blocks
+    order: NDArray  # (n,): the contacts, one after the other, or colour by colour
+    change: NDArray  # (n,), out: squares of ``trace(W_cc) ||change of r_c||``
+    work: NDArray  # scratch of one contact, or of one in each chunk
+
+
+sweep_of = made(Sweep)
+
+
+class Search(NamedTuple):
+    """Progress that looks at the residual keep between sweeps."""
+
+    limit: int  # sweeps
+    small: float  # squared sum of changes that suggests convergence
+    best: NDArray  # (n d,): the best r that was checked, or the guess
+    progress: NDArray  # (4,), see `nsds.solvers.contact.signature.begin_progress`
 
 
 def work_size(d, row, column):
@@ -52,8 +79,9 @@ def _relax(c, local, d, problem, r, diagonal, scratch):
     return _renew(c, local, cone, problem.W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
 
 
-def _sweep(local, d, problem, r, diagonal, order, asleep, change, work):
-    """One sweep in order, without the contacts that are asleep. Out: change (n,)."""
+def _sweep(asleep, s, problem, r):
+    """One sweep in order, without the contacts that are asleep: these rest for ``asleep[c]`` sweeps. In/out: asleep, r."""
+    d, local, diagonal, order, change, work = s.d, s.local, s.diagonal, s.order, s.change, s.work
     for i in range(order.size):
         c = order[i]
         if asleep[c] > 0:
@@ -63,8 +91,9 @@ def _sweep(local, d, problem, r, diagonal, order, asleep, change, work):
             change[c] = _relax(c, local, d, problem, r, diagonal, work)
 
 
-def _sweep_colours(n_colours, begin, local, d, problem, r, diagonal, order, change, work):
-    """One sweep colour by colour, the contacts of one colour in any order or at the same time. Out: change (n,)."""
+def _sweep_colours(n_colours, begin, s, problem, r):
+    """One sweep colour by colour, the contacts of one colour in any order or at the same time. In/out: r."""
+    d, local, diagonal, order, change, work = s.d, s.local, s.diagonal, s.order, s.change, s.work
     disk, mu, row, column, W, q = problem.disk, problem.mu, problem.row, problem.column, problem.W, problem.q
     for colour in range(n_colours):
         size = begin[colour + 1] - begin[colour]
@@ -82,7 +111,8 @@ def _templates(d):
 
 
 _floats, _integers = float64[::1], int64[::1]
-_SWEEP = void(int64, int64, PROBLEM, _floats, *(_integers,) * 3, _floats, _floats)
+_NO_INTEGERS, _NO_FLOATS = np.zeros(0, np.int64), np.zeros(0)
+_SWEEP = void(_integers, typeof(Sweep(0, 0, _NO_INTEGERS, _NO_INTEGERS, _NO_FLOATS, _NO_FLOATS)), PROBLEM, _floats)
 _call_sweep = caller(_SWEEP)
 _sweep_2, _sweep_colours_2 = _templates(2)
 _sweep_3, _sweep_colours_3 = _templates(3)
@@ -92,21 +122,21 @@ _address_2, _address_3, _address_5 = (on_demand(_SWEEP, one) for one in (_sweep_
 
 
 @kernel
-def sweep(d, local, problem, r, diagonal, order, asleep, change, work):
-    """One sweep over the contacts that are not asleep."""
-    address = _address_2() if d == 2 else _address_3() if d == 3 else _address_5()
-    _call_sweep(address, (local, d, problem, r, diagonal, order, asleep, change, work))
+def sweep(asleep, s, problem, r):
+    """One sweep over the contacts that are not asleep. In/out: asleep, r."""
+    address = _address_2() if s.d == 2 else _address_3() if s.d == 3 else _address_5()
+    _call_sweep(address, (asleep, s, problem, r))
 
 
 @threaded
-def sweep_colours(d, n_colours, begin, local, problem, r, diagonal, order, change, work):
-    """One sweep over all contacts, colour by colour, on all cores."""
-    if d == 2:
-        _sweep_colours_2(n_colours, begin, local, d, problem, r, diagonal, order, change, work)
-    elif d == 3:
-        _sweep_colours_3(n_colours, begin, local, d, problem, r, diagonal, order, change, work)
+def sweep_colours(n_colours, begin, s, problem, r):
+    """One sweep over all contacts, colour by colour, on all cores. In/out: r."""
+    if s.d == 2:
+        _sweep_colours_2(n_colours, begin, s, problem, r)
+    elif s.d == 3:
+        _sweep_colours_3(n_colours, begin, s, problem, r)
     else:
-        _sweep_colours_5(n_colours, begin, local, d, problem, r, diagonal, order, change, work)
+        _sweep_colours_5(n_colours, begin, s, problem, r)
 
 
 @tiny
@@ -137,24 +167,24 @@ def _small_change(tol, q):
 
 
 @tiny
-def _look(k, limit, change, small, least, patience, halved, problem, options, r, u, info, best):
-    """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then.
+def _look(k, change, search, problem, options, r, u, info):
+    """Status after sweep k: a look at the residual where changes are small, and now and then. In/out: search.
 
     At the end r is the best one that was checked, or the guess.
     """
-    status = MAX_ITER
-    if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1 or not change < math.inf:
+    status, progress, is_last = MAX_ITER, search.progress, k == search.limit - 1
+    if change <= search.small or k % _CHECKED == _CHECKED - 1 or is_last or not change < math.inf:
+        least = progress[2]
         status = judge(MAX_ITER, k + 1, problem, options, r, u, info)
-        patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
-        worse = not info[1] <= least
-        least = keep_better(info[1], least, r, best)
-        if status == MAX_ITER and (patience == 0 or has_stalled(k + 1, info[1], options.patience, halved)):
+        progress[2] = keep_better(info[1], least, r, search.best)
+        progress[3] = _PATIENCE if info[1] < 0.999 * least else progress[3] - 1.0
+        if status == MAX_ITER and (progress[3] == 0.0 or has_stalled(k + 1, info[1], options.patience, progress)):
             status = STALLED
-        if worse and (status != MAX_ITER or k == limit - 1):
+        if not info[1] <= least and (status != MAX_ITER or is_last):
             for i in range(r.size):
-                r[i] = best[i]
+                r[i] = search.best[i]
             judge(status, k + 1, problem, options, r, u, info)
-    return status, least, patience
+    return status
 
 
 @kernel
@@ -169,8 +199,9 @@ def nsgs(problem, options, r, u, info, work, iwork):
     n, local, seed, freeze = problem.disk.size, int(options.local), int(options.seed), int(options.freeze)
     d = q.size // max(n, 1)
     room = 10 + one.SCRATCH
-    scratch, change, best = view(work, 0, room), view(work, room, n), view(work, room + n, n * d)
+    change, best = view(work, room, n), view(work, room + n, n * d)
     diagonal, order, asleep = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n)
+    s = sweep_of((d, local, diagonal, order, change, view(work, 0, room)))
     for c in range(n):
         diagonal[c], order[c], asleep[c] = diagonal_block(problem.row, problem.column, c), c, 0
     if judge(MAX_ITER, 0, problem, options, r, u, info) == CONVERGED:
@@ -178,14 +209,13 @@ def nsgs(problem, options, r, u, info, work, iwork):
     for i in range(q.size):
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
-    least = info[1] if math.isfinite(info[1]) else math.inf
-    small, patience, state, halved = _small_change(options.tol, q), _PATIENCE, seed, stack(2)
-    halved[0], halved[1] = least, 0.0
+    search, state = Search(limit, _small_change(options.tol, q), best, stack(4)), seed
+    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, _PATIENCE, search.progress)
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
-        sweep(d, local, problem, r, diagonal, order, asleep, change, scratch)
-        status, least, patience = _look(k, limit, _sum(change), small, least, patience, halved, problem, options, r, u, info, best)
+        sweep(asleep, s, problem, r)
+        status = _look(k, _sum(change), search, problem, options, r, u, info)
         if status != MAX_ITER:
             return status
         if freeze > 0:
@@ -193,7 +223,7 @@ def nsgs(problem, options, r, u, info, work, iwork):
             for c in range(n):
                 if awake:
                     asleep[c] = 0
-                elif asleep[c] == 0 and change[c] <= _STILL * small / n:
+                elif asleep[c] == 0 and change[c] <= _STILL * search.small / n:
                     asleep[c] = freeze
     return MAX_ITER
 
@@ -207,8 +237,9 @@ def nsgs_parallel(problem, options, r, u, info, work, iwork):
     q = problem.q
     n, chunks = problem.disk.size, _CHUNKS * (10 + one.SCRATCH)
     d = q.size // max(n, 1)
-    scratch, change, best = view(work, 0, chunks), view(work, chunks, n), view(work, chunks + n, n * d)
+    change, best = view(work, chunks, n), view(work, chunks + n, n * d)
     diagonal, order, begin = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n + 1)
+    s = sweep_of((d, int(options.local), diagonal, order, change, view(work, 0, chunks)))
     n_colours = colours.paint(problem.row, problem.column, order, begin, view(iwork, 3 * n + 1, n), view(iwork, 4 * n + 1, n + 1))
     for c in range(n):
         diagonal[c] = diagonal_block(problem.row, problem.column, c)
@@ -217,12 +248,11 @@ def nsgs_parallel(problem, options, r, u, info, work, iwork):
     for i in range(q.size):
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
-    least = info[1] if math.isfinite(info[1]) else math.inf
-    small, patience, halved = _small_change(options.tol, q), _PATIENCE, stack(2)
-    halved[0], halved[1] = least, 0.0
+    search = Search(limit, _small_change(options.tol, q), best, stack(4))
+    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, _PATIENCE, search.progress)
     for k in range(limit):
-        sweep_colours(d, n_colours, begin, int(options.local), problem, r, diagonal, order, change, scratch)
-        status, least, patience = _look(k, limit, _sum(change), small, least, patience, halved, problem, options, r, u, info, best)
+        sweep_colours(n_colours, begin, s, problem, r)
+        status = _look(k, _sum(change), search, problem, options, r, u, info)
         if status != MAX_ITER:
             return status
     return MAX_ITER

@@ -36,6 +36,19 @@ class Problem(NamedTuple):
     b: NDArray  # (n d,)
 
 
+class Sweep(NamedTuple):
+    """Options and scratch of sweeps over contacts."""
+
+    d: int  # components of a contact
+    local: int  # how a contact is solved
+    n_colours: int
+    begin: NDArray  # first contact of each colour in the order
+    order: NDArray  # (n,)
+    W: NDArray  # (n d^2,): diagonal blocks
+    change: NDArray  # (n,), out: squares of ``trace(W_cc) ||change of r_c||``
+    work: NDArray  # ``sweep_room()``
+
+
 _D, _renew = 0, one.renew_3  # components of a contact, and what solves one; bound by `specialised`
 
 
@@ -105,9 +118,11 @@ def _relax(c, local, d, p, W, r, v, scratch):
     return moved
 
 
-def _sweep(n_colours, begin, order, local, d, p, W, r, v, change, work):
-    """One sweep, colour by colour. Out: change (n,)."""
-    for colour in range(n_colours):
+def _sweep(s, p, r, v):
+    """One sweep, colour by colour. In/out: r, v."""
+    d, local, W, begin, order = s.d, s.local, s.W, s.begin, s.order
+    change, work = s.change, s.work
+    for colour in range(s.n_colours):
         first, size = begin[colour], begin[colour + 1] - begin[colour]
         chunks = 1 if colour == MOST_COLOURS else _CHUNKS
         for chunk in each(chunks):
@@ -125,14 +140,14 @@ _sweep_2, _sweep_3, _sweep_5 = _template(2), _template(3), _template(5)
 
 
 @threaded
-def sweep(n_colours, begin, order, local, d, p, W, r, v, change, work):
-    """One sweep, colour by colour, on all cores. Out: change (n,). Work: ``sweep_room()``."""
-    if d == 2:
-        _sweep_2(n_colours, begin, order, local, d, p, W, r, v, change, work)
-    elif d == 3:
-        _sweep_3(n_colours, begin, order, local, d, p, W, r, v, change, work)
+def sweep(s, p, r, v):
+    """One sweep, colour by colour, on all cores. In/out: r, v."""
+    if s.d == 2:
+        _sweep_2(s, p, r, v)
+    elif s.d == 3:
+        _sweep_3(s, p, r, v)
     else:
-        _sweep_5(n_colours, begin, order, local, d, p, W, r, v, change, work)
+        _sweep_5(s, p, r, v)
 
 
 @tiny
@@ -141,7 +156,7 @@ def sweep_room():
     return _CHUNKS * (10 + one.SCRATCH)
 
 
-@inlined
+@kernel
 def velocities(d, p, r, v, u):
     """``v = v_free + M^-1 H r``, ``u = H^T v + b``. Out: v, u."""
     panel, unknown, H, G = p.panel, p.unknown, p.H, p.G
@@ -176,23 +191,26 @@ def nsgs_bodies(p, options, r, v, u, info, work, iwork):
     n = p.disk.size
     d = p.b.size // max(n, 1)
     room = sweep_room()
-    scratch, change, W = view(work, 0, room), view(work, room, n), view(work, room + n, n * d * d)
+    change, W = view(work, room, n), view(work, room + n, n * d * d)
     best = view(work, room + n + n * d * d, n * d)
     order, begin, taken = view(iwork, 0, n), view(iwork, n, MOST_COLOURS + 2), view(iwork, 2 * n + MOST_COLOURS + 2, v.size)
     n_colours = paint(p.panel, p.unknown, v.size, view(iwork, n + MOST_COLOURS + 2, n), order, begin, taken)
     blocks(d, p.panel, p.H, p.G, W)
+    s = Sweep(d, int(options.local), n_colours, begin, order, W, change, view(work, 0, room))
     scale = _size_without_reactions(d, p)
-    status = _judge(0, scale, d, p, W, options, r, v, u, info)
+    velocities(d, p, r, v, u)
+    status = _judge(0, scale, options.tol, W, p, r, u, info)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     least, patience, k = keep_better(info[1], math.inf, r, best), _PATIENCE, 0
     while status == MAX_ITER and k < limit:
-        sweep(n_colours, begin, order, int(options.local), d, p, W, r, v, change, scratch)
+        sweep(s, p, r, v)
         k += 1
         squares = 0.0
         for c in range(n):
             squares += change[c]
         if not math.sqrt(squares) > options.tol * scale or k % _CHECKED == 0 or k == limit:
-            status = _judge(k, scale, d, p, W, options, r, v, u, info)
+            velocities(d, p, r, v, u)
+            status = _judge(k, scale, options.tol, W, p, r, u, info)
             patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
             least = keep_better(info[1], least, r, best)
             if patience == 0 and status == MAX_ITER:
@@ -200,19 +218,19 @@ def nsgs_bodies(p, options, r, v, u, info, work, iwork):
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
             r[i] = best[i]
-        _judge(k, scale, d, p, W, options, r, v, u, info)
+        velocities(d, p, r, v, u)
+        _judge(k, scale, options.tol, W, p, r, u, info)
     return status
 
 
 @kernel
-def _judge(k, scale, d, p, W, options, r, v, u, info):
-    """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q. Out: v, u, info."""
-    velocities(d, p, r, v, u)
-    plain, scaled = natural_maps(d, p.disk, p.mu, W, r, u, stack(5))
+def _judge(k, scale, tol, W, p, r, u, info):
+    """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q. Out: info."""
+    plain, scaled = natural_maps(p.b.size // max(p.disk.size, 1), p.disk, p.mu, W, r, u, stack(5))
     info[0], info[1], info[2] = k, plain / scale, scaled / scale
     if not math.isfinite(info[1]):
         return NON_FINITE
-    return CONVERGED if info[1] <= options.tol else MAX_ITER
+    return CONVERGED if info[1] <= tol else MAX_ITER
 
 
 @inlined

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, stack, tiny
 from nsds.solvers.contact import scaled
 from nsds.solvers.contact.scaled import CHECKED, CONE, MAX_ITERATIONS, PATIENCE, give_up, hat, layout, look, scaled_velocity, start, step
-from nsds.solvers.contact.signature import has_stalled
+from nsds.solvers.contact.signature import begin_progress, has_stalled
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 _MOST, _LITTLE = 0.9, 0.3  # of t times the local Lipschitz constant: a longer step is cut, after a shorter one t grows
@@ -48,8 +48,8 @@ def _iterate(twice, problem, options, r, u, info, work):
     small = start(problem, options, r, work)
     _evaluate(problem, v.mu_y, v.S, v.y, r, u, v.F)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    status, least, patience, n_iter, t, halved = MAX_ITER, math.inf, PATIENCE, 0, 1.0, stack(2)
-    halved[0], halved[1] = math.inf, 0.0
+    status, n_iter, t, progress = MAX_ITER, 0, 1.0, stack(4)
+    begin_progress(math.inf, PATIENCE, progress)
     while status == MAX_ITER and n_iter < limit:
         moved = changed = product = ratio = 0.0
         for _ in range(_CUTS):
@@ -71,9 +71,9 @@ def _iterate(twice, problem, options, r, u, info, work):
         t *= _GROW if ratio < _LITTLE else 1.0
         n_iter += 1
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
-            status, least, patience = look(n_iter, least, patience, problem, options, r, u, info, v.best)
+            status = look(n_iter, progress, problem, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
-            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, halved):
+            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, progress):
                 status = STALLED
     return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier
-from nsds.solvers.contact.signature import EQUATION, cone_of, diagonal_block, judge, modify, multiply, norm, project
+from nsds.solvers.contact.signature import EQUATION, cone_of, diagonal_block, judge, keep_better, modify, multiply, norm, project
 from nsds.status import MAX_ITER, STALLED
 
 CONE, CYLINDER, NORMAL, TANGENT = range(4)
@@ -54,21 +54,10 @@ def work_size(d, row, column):
 @tiny
 def layout(n, m, work):
     """The parts of the scratch for n unknowns and m contacts."""
-    return Layout(
-        view(work, 0, n),
-        view(work, n, n),
-        view(work, 2 * n, n),
-        view(work, 3 * n, n),
-        view(work, 4 * n, n),
-        view(work, 5 * n, n),
-        view(work, 6 * n, n),
-        view(work, 7 * n, n),
-        view(work, 8 * n, 2 * m),
-        view(work, 8 * n + 2 * m, 2 * m),
-        view(work, 8 * n + 4 * m, m),
-        view(work, 8 * n + 5 * m, 3),
-        view(work, 8 * n + 5 * m + 3, 5),
-    )
+    S, y, F, y_new, F_new = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n), view(work, 4 * n, n)
+    z, G, best, at = view(work, 5 * n, n), view(work, 6 * n, n), view(work, 7 * n, n), 8 * n
+    mu_y, radius, s = view(work, at, 2 * m), view(work, at + 2 * m, 2 * m), view(work, at + 4 * m, m)
+    return Layout(S, y, F, y_new, F_new, z, G, best, mu_y, radius, s, view(work, at + 5 * m, 3), view(work, at + 5 * m + 3, 5))
 
 
 @kernel
@@ -154,18 +143,15 @@ def step(shape, t, disk, mu_y, radius, y, F, y_new):
 
 
 @kernel
-def look(n_iter, least, patience, problem, options, r, u, info, best):
-    """(status, least res_q, patience) of an iteration that goes on while the status is MAX_ITER. In/out: best (n,).
+def look(n_iter, progress, problem, options, r, u, info, best):
+    """Status of an iteration that goes on while it is MAX_ITER. In/out: best (n,), progress (4,), see `begin_progress`.
 
-    Patience is full where res_q fell by a thousandth, else one less; with none left the iteration has STALLED.
+    The checks that remain are PATIENCE again where the residual fell by a thousandth, else one less; with none left it has STALLED.
     """
     status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
-    patience = PATIENCE if info[1] < 0.999 * least else patience - 1
-    if info[1] < least:
-        least = info[1]
-        for i in range(r.size):
-            best[i] = r[i]
-    return STALLED if status == MAX_ITER and patience == 0 else status, least, patience
+    progress[3] = PATIENCE if info[1] < 0.999 * progress[2] else progress[3] - 1.0
+    progress[2] = keep_better(info[1], progress[2], r, best)
+    return STALLED if status == MAX_ITER and progress[3] == 0.0 else status
 
 
 @kernel

@@ -35,6 +35,8 @@ from nsds._jit import absolute, by_reference, caller, kernel, larger, load, made
 from nsds.solvers.box.signature import place_of
 from nsds.status import CONVERGED, NON_FINITE, STALLED
 
+__all__ = ["EQUATION", "N_INFO", "Options", "Problem", "conclude"]
+
 EQUATION = -1
 LARGEST_BLOCK = 5
 N_INFO = 4
@@ -601,6 +603,15 @@ def has_stalled(n_iter, residual, patience, halved):
     if residual <= 0.5 * halved[0]:
         halved[0], halved[1] = residual, n_iter
     return patience > 0.0 and n_iter - halved[1] >= patience
+
+
+@tiny
+def begin_progress(residual, patience, progress):
+    """Before the first check; residual: of the guess, or infinite.
+
+    Out: progress (4,): the two numbers of `has_stalled`, the least residual, how many checks without progress remain.
+    """
+    progress[0], progress[1], progress[2], progress[3] = residual, 0.0, residual, patience
 
 
 @tiny

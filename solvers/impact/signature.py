@@ -20,6 +20,8 @@ from numba import float64, int64, typeof
 
 from nsds._jit import by_reference, caller, made
 
+__all__ = ["N_INFO", "Impact"]
+
 N_INFO = 2
 
 

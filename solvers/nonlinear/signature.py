@@ -28,6 +28,8 @@ from numba import float64, types
 from nsds._jit import caller, kernel, tiny, view
 from nsds.status import CONVERGED, NON_FINITE
 
+__all__ = ["N_INFO", "Options", "Problem", "judge"]
+
 N_INFO = 3
 _vector = float64[::1]
 CALLBACK = types.void(_vector, _vector, _vector)  # of users' functions: z, parameters, out

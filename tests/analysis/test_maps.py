@@ -417,7 +417,7 @@ def test_ctrl_c_returns_what_is_done(analyse, monkeypatch):
         rows = nsds.sweep(start, vary={"p[0]": [2.9, 3.2, 3.5, 3.9, 3.95]}, direction=(1, -1))
         assert ((rows["status"] == NOT_COMPUTED) == np.array([[0, 0, 0, 1, 1], [1, 1, 0, 0, 0]], bool)).all()
     else:
-        monkeypatch.setattr("nsds.analysis.basins._MEMBERS", 2)
+        monkeypatch.setattr("nsds.analysis.basin_maps._MEMBERS", 2)
         found = nsds.basins(start, grid={"x[0]": np.linspace(0.1, 0.9, 8)})
         assert found.labels.tolist() == [-1] * 6 + [-3] * 2
 

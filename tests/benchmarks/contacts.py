@@ -357,19 +357,19 @@ def sweepers(case):
     floats, integers = nsgs.work_size(3, row, column)
     diagonal, order, asleep, change = np.zeros(n, int), np.arange(n), np.zeros(n, int), np.zeros(n)
     _diagonals(row, column, diagonal)
-    scratch = np.zeros(10 + one.SCRATCH)
+    in_order = nsgs.Sweep(3, local, diagonal, order, change, np.zeros(10 + one.SCRATCH))
 
     def serial():
-        nsgs.sweep(3, local, case.problem, r, diagonal, order, asleep, change, scratch)
+        nsgs.sweep(asleep, in_order, case.problem, r)
 
     memory = blocks + fixed + _READ * (floats + integers)
     read["nsgs"] = serial, [r], fixed + blocks + 3 * n * _READ, memory
     begin, painted, room = np.zeros(n + 1, int), np.zeros(n, int), np.zeros(nsgs.parallel_work_size(3, row, column)[0])
     n_colours = colours.paint(row, column, painted, begin, np.zeros(n, int), np.zeros(n + 1, int))
-    r_painted = np.zeros(q.size)
+    r_painted, by_colour = np.zeros(q.size), nsgs.Sweep(3, local, diagonal, painted, change, room)
 
     def coloured():
-        nsgs.sweep_colours(3, n_colours, begin, local, case.problem, r_painted, diagonal, painted, change, room)
+        nsgs.sweep_colours(n_colours, begin, by_colour, case.problem, r_painted)
 
     memory = blocks + fixed + _READ * sum(nsgs.parallel_work_size(3, row, column))
     read["nsgs_parallel"] = coloured, [r_painted], fixed + blocks + 2 * n * _READ, memory
@@ -379,9 +379,10 @@ def sweepers(case):
     n_painted = bodies.paint(*panels[:2], n_unknowns, np.zeros(n, int), order_b, begin_b, np.zeros(n_unknowns, int))
     bodies.blocks(3, panels.panel, panels.H, panels.G, W_c)
     room_b, stated = np.zeros(bodies.sweep_room()), bodies.Problem(disk, mu, *panels, case.v_free, b)
+    of_bodies = bodies.Sweep(3, local, n_painted, begin_b, order_b, W_c, change, room_b)
 
     def without():
-        bodies.sweep(n_painted, begin_b, order_b, local, 3, stated, W_c, r_bodies, v, change, room_b)
+        bodies.sweep(of_bodies, stated, r_bodies, v)
 
     held = sum(x.nbytes for x in panels) + W_c.nbytes
     memory = held + fixed + 2 * v.nbytes + _READ * sum(bodies.work_size(n, n_unknowns, 3))

@@ -32,8 +32,9 @@ class Cloud:
         ns = len(self.x)
         keys, reals = np.full((3, capacity), -1), [np.full(3 * capacity, -1.0), np.full(3 * capacity, -1.0), np.full(capacity, -1.0)]
         floats, ints = collision.work_size(ns)
-        data = self.kind, self.size.ravel(), self.pose.ravel(), self.body, self.reach, self.group, mask_of(self.meets), np.empty(0), 0
-        n = detect(*data, *keys, *reals, np.full(floats, np.nan), np.full(ints, -7))
+        shapes = self.kind, self.size.ravel(), self.pose.ravel(), self.body, self.reach, self.group, mask_of(self.meets)
+        out = collision.Contacts(*keys, *reals)
+        n = detect(collision.Shapes(*shapes), np.empty(0), 0, out, np.full(floats, np.nan), np.full(ints, -7))
         return n, *keys, *reals
 
     def check(self):
@@ -167,7 +168,7 @@ def test_contacts_inherit_what_the_same_contacts_had(rng, d):
     old, new = rng.normal(size=(len(before), d)), np.full((len(now), d), np.nan)
     known = {tuple(key): value for key, value in zip(before, old, strict=True)}
     columns = [np.ascontiguousarray(k.T) for k in (now, before)]
-    same = collision.inherit(*columns[0], len(now), *columns[1], len(before), d, old.ravel(), new.ravel())
+    same = collision.inherit(*(tuple(keys) for keys in columns), d, old.ravel(), new.ravel())
     expected = np.array([known.get(tuple(key), np.zeros(d)) for key in now]).reshape(-1, d)
     assert np.array_equal(new, expected)
     assert same == sum(tuple(key) in known for key in now)

@@ -79,7 +79,7 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("pair", CONVEX_PAIRS, ids=lambda pair: "-".join(NAMES[k] for k in pair))
-@examples(40)
+@examples(25)
 @given(rng=generators, gap=st.sampled_from([0.1, 1e-3, 0.0, -1e-3]))
 def test_contacts_of_solids_are_those_of_the_twin(pair, rng, gap):
     a, b = beside(tuple(NAMES[k] for k in pair), rng, gap)
@@ -129,6 +129,50 @@ def test_contacts_with_a_mesh_are_those_of_all_its_triangles(kind, rng, gap):
     order, other = (np.lexsort(np.round(x, 6).T) for x in (result.point, points))
     np.testing.assert_allclose(result.point[order], points[other], atol=1e-9)
     np.testing.assert_allclose(result.gap[order], gaps[other], atol=1e-9)
+
+
+def plate(kind, rng, thickness):
+    """A square plate of 1 m, level but for a tilt of 1e-4, as a hull or a closed mesh; turned about the vertical."""
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-thickness, thickness)]) / 2
+    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    triangles = [t for s in sides for t in ([s[0], s[1], s[2]], [s[0], s[2], s[3]])]
+    shape = shapes.convex(corners) if kind == "convex" else shapes.mesh(corners, triangles)
+    turned = np.array([1.0, *rng.normal(size=2) * 5e-5, rng.normal()])
+    return shape | {"pose": np.concatenate([np.zeros(3), turned / np.linalg.norm(turned)])}
+
+
+@pytest.mark.parametrize("kind", ["convex", "mesh"])
+@pytest.mark.parametrize("depth", [2e-5, 5e-5])
+@examples(20)
+@given(rng=generators)
+def test_thin_plates_on_each_other_touch_in_many_places_and_never_deeply(kind, depth, rng):
+    """Of each of two plates of 10 mm half lies on the other: no contact is deeper than they overlap, whatever sides face each other.
+
+    Edges that cross are one contact, on which a plate rocks; the faces have a polygon, which is not a line.
+    """
+    a, b = (plate(kind, rng, 0.01) for _ in range(2))
+    a["pose"][:3] = 0.5 * rng.choice([-1, 1]), 0, 0.01 - depth
+    found = Found([a, b], 0.02)
+    assert len(found) >= 3
+    assert found.gap.min() >= -depth - 2e-3  # the tilt times half a plate, many times
+    np.testing.assert_allclose(found.normal[found.gap < 0, 2], 1, atol=1e-5)
+    upright = found.point[found.normal[:, 2] > 0.5, :2]
+    spread = np.linalg.svd(upright - upright.mean(axis=0))[1]
+    assert spread[-1] > 0.1
+
+
+@examples(20)
+@given(rng=generators)
+def test_a_box_of_triangles_stands_on_flat_tiles_at_its_underside_alone(rng):
+    """Its upright sides would cut the edges of tiles at any height: such contacts jump as it slides."""
+    box, tiles = plate("mesh", rng, 1.0), terrain(6, lambda x, y: 0.0, size=4.0)
+    box["pose"] = np.array([*rng.uniform(-1, 1, size=2), 0.5, *np.array([1.0, 0, 0, rng.normal()])])
+    box["pose"][3:] /= np.linalg.norm(box["pose"][3:])
+    found = Found([box, tiles], 0.6)
+    upright = found.normal[:, 2] > 1e-3  # corners of tiles before its sides are hidden later
+    assert upright.sum() >= 3
+    np.testing.assert_allclose(found.normal[upright, 2], 1, atol=1e-9)
+    np.testing.assert_allclose(found.gap[upright], 0, atol=1e-9)
 
 
 @examples(50)

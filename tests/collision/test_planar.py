@@ -33,7 +33,7 @@ def random_shape(kind, rng):
 
 
 def near(pair, rng, low=0.0, high=0.3):
-    """A random pair whose distance is within [low, high], half of those with edges turned alike, where edges meet."""
+    """A random pair whose distance is within [low, high] but for 1e-6, half of those with edges turned alike, where edges meet."""
     a, b = (random_shape(kind, rng) for kind in pair)
     if set(pair) <= OUTLINES and rng.random() < 0.5:
         angle = (
@@ -45,7 +45,7 @@ def near(pair, rng, low=0.0, high=0.3):
     far, close, x = 8.0, 0.0, b["pose"][:2]
     if pair[1] == "half_plane":
         far, close = 16.0, -16.0
-    for _ in range(60):
+    for _ in range(24):
         middle = (far + close) / 2
         a = a | {"pose": np.concatenate([x + middle * direction, a["pose"][2:]])}
         far, close = (middle, close) if twin.distance(a, b) >= wanted else (far, middle)

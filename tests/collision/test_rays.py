@@ -67,7 +67,7 @@ def gradient(shape, x, step=1e-6):
 
 
 @pytest.mark.parametrize("kind", [name for name in SHAPES if name != "mesh"])
-@examples(40)
+@examples(20)
 @given(rng=generators)
 def test_rays_meet_a_shape_where_its_level_is_zero_and_nowhere_before(kind, rng):
     shape = drawn(kind, rng)

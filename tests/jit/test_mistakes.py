@@ -11,6 +11,7 @@ from scipy.interpolate import interp1d
 
 import nsds
 from nsds import solvers
+from nsds.__main__ import main
 
 TABLE, LIST, CURVE, count = {"a": 1.0}, [1.0, 2.0], interp1d([0, 1], [0, 1]), 0
 
@@ -147,6 +148,19 @@ def by_axis(t, z, out):
     out[:] = np.linalg.norm([1.0, t], axis=0)
 
 
+def measured(t, z, out):
+    out[0] = float(f"{t:.1f}")
+
+
+def by_name(t, z, out):
+    out[0] = getattr(MOTOR, "torque")  # noqa: B009
+
+
+def remembers(t, z, out):
+    TABLE["a"] = t
+    out[0] = t
+
+
 def raises(t, z, out):
     raise ValueError("no")
 
@@ -174,6 +188,11 @@ Z = "pass what changes in z"
         (closure(), ["it reads held, a dict", Z]),
         (formats, ["it formats text", 'print(f"{t:.3f}")']),
         (percent, ["it formats text", "print("]),
+        (measured, ["it formats text", "after the run"]),
+        (by_name, ["MOTOR", Z]),
+        (remembers, ["it reads TABLE, a dict", Z]),
+        (lambda t, z, out: np.cos(t), ["into its last argument", "return nothing"]),
+        (lambda t, z, out: None, ["never does", WRITE]),
         (appends, ["it uses .append", "out.append(t)"]),
         (writes_list, ["it writes a list", "one number", "out[0] = [1.0, 2.0]"]),
         (writes_text, ["it writes text", 'out[0] = "1.0"']),
@@ -228,3 +247,57 @@ def test_what_numba_cannot_compile_runs_in_python_for_single_problems():
         out[0] = z[0] ** 3 - float(f"{2.0:.1f}") + 0.0 * random.Random(0).random()
 
     assert solvers.solve_ncp(residual, z0=np.ones(1)).z[0] == pytest.approx(2 ** (1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: nsds.newton_impct, ["newton_impct", "did you mean 'newton_impact'?"]),
+        (lambda: nsds.analysis.orbits_of, ["orbits_of", "did you mean 'orbit'?"]),
+        (lambda: nsds.moreau_jean(thet=0.5), ["moreau_jean", "'thet'", "did you mean 'theta'?"]),
+        (lambda: nsds.zero_order_hold(theta=0.5), ["zero_order_hold: has no options", "'theta'"]),
+        (lambda: solvers.solver("lemke", max_itr=3), ["'max_itr'", "did you mean 'max_iter'?"]),
+        (lambda: solvers.solve_lcp(np.eye(2), np.ones(2), method="lemk"), ["'lemk'", "did you mean 'lemke'?"]),
+        (lambda: solvers.solve_lcp(np.eye(2), np.ones(2), method="psor", wieght=1.2), ["'wieght'", "did you mean 'weight'?"]),
+        (lambda: nsds.interaction(nsds.scleronomous(returns, m=1), nsds.newton_impact(0.5), on=3), ["on"]),
+        (lambda: nsds.circuit("title\nV1 a 0 SINE(0 1 1)\nR1 a 0 1\n"), ["'SINE'", "did you mean 'SIN'?"]),
+        (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, fields=["bal"]), ["'bal'", "did you mean 'ball'?"]),
+        (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, fields=["floor.lamda"]), ["'lamda'", "did you mean 'lambda'?"]),
+        (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, on_failure="warm"), ["'warm'", "did you mean 'warn'?"]),
+        (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, scheme=nsds.moreau_jean), ["scheme: expected the result of", "nsds.moreau_jean"]),
+        (lambda: nsds.plotting.values(nsds.simulate(ball(), t_end=0.1, h=0.1), "floor.lamda"), ["did you mean 'floor.lambda'?"]),
+        (
+            lambda: nsds.system(
+                ball=nsds.lagrangian_linear(M=[1.0], q=[0.0], v=[0.0]),
+                floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.5), on="bal"),
+            ),
+            ["no part 'bal'", "did you mean 'ball'?"],
+        ),
+    ],
+)
+def test_names(call, words):
+    with pytest.raises((TypeError, ValueError, AttributeError)) as caught:
+        call()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 3
+
+
+def ball():
+    return nsds.examples.bouncing_ball()
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["run", "bouncing_bal"], "did you mean 'bouncing_ball'?"),
+        (["rum", "bouncing_ball"], "did you mean 'run'?"),
+        (["run", "bouncing_ball", "--heigt", "2"], "did you mean '--height'?"),
+        (["run", "bouncing_ball", "--t_end=2"], "did you mean '--t-end'?"),
+    ],
+)
+def test_command_line(words, answer, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    said = capsys.readouterr().err
+    assert answer in said
+    assert len(said.splitlines()) == 1

@@ -700,7 +700,7 @@ REFUSED |= {
     ],
 }
 # Functions that other tests give bad inputs, or that have no arguments.
-ELSEWHERE = {"circuits", "solvers",
+ELSEWHERE = {"circuits", "solvers", "analysis", "io", "laws", "relations", "schemes", "status",
              "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
     "resume", "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
              "higher_order_sweeping"}  # fmt: skip

@@ -112,11 +112,11 @@ def test_a_parameter_that_is_a_function_is_refused_with_what_there_is_for_it(nam
 
 def test_a_limit_that_varies_is_set_between_steps():
     """A block of 1 kg slides under a limit that grows with t: v = 1 - t - t^2 / 2, by steps of h to their order."""
-    part, h = nsds.lagrangian_linear(M=[[1.0]], q=[0.0], v=[1.0]), 1e-3
+    part, h = nsds.lagrangian_linear(M=[[1.0]], q=[0.0], v=[1.0]), 5e-3
     brake = nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.dry_friction(1.0), on="block")
     step = nsds.stepper(nsds.system(block=part, brake=brake), h=h)
     system = nsds.system(block=part, brake=brake)
-    for k in range(500):
+    for k in range(100):
         system["brake"]["limit"] = 1.0 + h * k
         system = step(system)
     assert abs(system["block"]["v"].item() - (1.0 - 0.5 - 0.125)) < h

@@ -16,6 +16,7 @@ from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.impacts import _dies_out
 from nsds.schemes.event_driven.tables import place_flow
 from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.rows import CONSTRAINT
 from nsds.status import CONVERGED
 from tests.memories import memory_with
 
@@ -192,7 +193,7 @@ def test_runs_of_slow_impacts_die_out_as_defined(ratio, shrink, seed):
     speeds /= max(1.0, speeds.max())
     times = np.cumsum(shrink ** np.arange(64) * rng.uniform(0.2, 1.0, 64))
     work, iwork = Allocator(1), Allocator(1)
-    f = place_flow(1, 2, 1, False, work, iwork)[0]
+    f = place_flow(1, 2, np.zeros(1, CONSTRAINT), False, work, iwork)[0]
     memory = memory_with(work.array()[0], iwork.array(np.int64)[0])
     work = memory.work
     work[f["speed"]] = 1.0

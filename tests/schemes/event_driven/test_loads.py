@@ -11,6 +11,7 @@ import nsds
 from nsds.schemes.event_driven import time_dependent_forces
 from nsds.schemes.event_driven.tables import JUMPS, place_flow
 from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.rows import CONSTRAINT
 from tests.memories import memory_with
 
 _STEPS, _STEPS_A_JUMP = 12, 6  # without jumps; up to one, across it, and on
@@ -125,7 +126,7 @@ class Foretelling:
 def test_jumps_are_foretold(gaps, count, unit):
     """As the twin says, and rightly from the third cycle on, unless a part of a cycle seems to be one."""
     work, iwork = Allocator(1), Allocator(1)
-    p, twin, wrong = place_flow(1, 2, 0, False, work, iwork)[0], Foretelling(), 0
+    p, twin, wrong = place_flow(1, 2, np.zeros(0, CONSTRAINT), False, work, iwork)[0], Foretelling(), 0
     memory = memory_with(work.array()[0], iwork.array(np.int64)[0])
     time_dependent_forces.forget_jumps(p, memory)
     now = 0.0

@@ -715,8 +715,34 @@ def lift(t, x, lam, z, out):
 def test_nan_of_a_relation_is_named():
     relation = nsds.first_order_relation(breaks_too, lift, m=1)
     system = nsds.system(p=nsds.first_order_linear([[-1.0]], x=[1.0]), law=nsds.interaction(relation, nsds.relay(-1.0, 0.0), on="p"))
-    with pytest.raises(nsds.SimulationError, match=r"h of part 'law', .*breaks_too, returned NaN"):
+    with pytest.raises(nsds.SimulationError, match=r"h of interaction 'law', .*breaks_too, returned NaN"):
         nsds.simulate(system, t_end=2.0, h=0.1, scheme=nsds.euler_moreau(theta=0.0))
+
+
+def breaks_below(t, x, z, out):
+    out[0] = np.log(x[0] - 0.5)
+
+
+def test_nan_of_one_system_of_an_array_is_named():
+    """The function is evaluated at the state of each element: those before may have no trouble."""
+    system = nsds.system(p=nsds.first_order(breaks_below, x=[[2.0], [0.51]], count=2))
+    with pytest.raises(nsds.SimulationError, match=r"f of part 'p', .*breaks_below, returned NaN"):
+        nsds.simulate(system, t_end=1.0, h=0.1)
+
+
+def twice(t, x, lam, z, out):
+    out[0] = x[0] + 2.0 * lam[0]
+
+
+def no_derivative(t, x, lam, z, out):
+    out[0] = np.nan if x[0] < 0.5 else 2.0
+
+
+def test_nan_of_a_derivative_of_a_relation_is_named():
+    relation = nsds.first_order_relation(twice, lift, m=1, D=no_derivative)
+    system = nsds.system(p=nsds.first_order_linear([[-1.0]], x=[1.0]), law=nsds.interaction(relation, nsds.relay(-1.0, 1.0), on="p"))
+    with pytest.raises(nsds.SimulationError, match=r"D of interaction 'law', .*no_derivative, returned NaN"):
+        nsds.simulate(system, t_end=2.0, h=0.1)
 
 
 def good(t, x, z, out):

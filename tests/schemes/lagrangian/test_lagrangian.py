@@ -307,7 +307,7 @@ def random_case(rng, law, relation, jacobians, controlled):
 
 
 @pytest.mark.parametrize("jacobians", [True, False], ids=["jacobians", "differences"])
-@examples(45)
+@examples(25)
 @given(rng=generators, step=steps(), controlled=st.booleans())
 def test_random_systems_follow_the_twin(jacobians, rng, step, controlled):
     law, relation, theta, q_star = step

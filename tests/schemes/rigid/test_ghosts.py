@@ -5,6 +5,7 @@ import pytest
 
 import nsds
 from nsds.model import shapes
+from tests.collision.test_collision_convex import terrain
 
 G, SPEED = 9.81, 3.0
 LENGTHS, TILE = [0.3, 0.2, 0.1], [0.5, 2.0, 0.2]
@@ -119,6 +120,18 @@ def test_a_mesh_slides_over_a_floor_of_irregular_triangles():
         q = [np.cos(angle / 2), 0, 0, np.sin(angle / 2)]
         v = slide(body("mesh"), floor, [*start, 0.05], SCHEMES["moreau_jean"], 0.6, v=[4, 0.7, 0, 0, 0, 0], q=q, h=2e-3)["v"]
         np.testing.assert_allclose(v, [[4, 0.7, 0, 0, 0, 0]] * len(v), rtol=0, atol=1e-6)
+
+
+def test_a_mesh_slides_down_a_mesh_event_by_event():
+    """Closed form, ``v = g (sin a - mu cos a) t``: contacts at edges of tiles come and go, and none of them moves the box."""
+    lengths, angle, mu, t_end = [0.3, 0.2, 0.1], np.radians(30.0), 0.3, 0.5
+    floor = terrain(12, lambda x, y: 0.0, size=6.0)
+    part = nsds.rigid_bodies(1.0, shapes.inertia(hull(lengths), 1.0), q=[-2, 0.02, 0.05, 1, 0, 0, 0], v=np.zeros(6))
+    contacts = nsds.collisions({"box": as_mesh(hull(lengths))}, nsds.newton_impact_friction(0.0, mu), world=floor)
+    g = np.array([np.sin(angle), 0, -np.cos(angle)]) * 9.81
+    rows = nsds.simulate(nsds.system(gravity=g, box=part, contacts=contacts), t_end=t_end, h=0.05, scheme=nsds.event_driven())
+    np.testing.assert_allclose(rows["box"]["v"][-1], [(g[0] + mu * g[2]) * t_end, 0, 0, 0, 0, 0], atol=1e-9)
+    np.testing.assert_allclose(rows["box"]["q"][:, 2], 0.05, atol=1e-9)
 
 
 def test_a_height_map_that_is_level_is_one_floor():

@@ -84,3 +84,32 @@ def test_what_rests_keeps_its_impulses():
     assert abs(rows["box0"]["v"][100:]).max() < 1e-11
     impulses = rows["contacts"]["lambda"][500:].reshape(1001, -1)
     assert (np.diff(impulses, axis=0) != 0.0).any(axis=1).mean() < 0.05
+
+
+def _tower(n):
+    """n cubes on each other."""
+    cubes = nsds.rigid_bodies(100.0, 100.0 / 24, q=[[0, 0, 0.25 + 0.5 * i, 1, 0, 0, 0] for i in range(n)], v=np.zeros((n, 6)), count=n)
+    contacts = nsds.collisions({"cubes": nsds.shapes.box([0.5, 0.5, 0.5])}, FRICTION, world=nsds.shapes.plane())
+    return nsds.system(gravity=[0, 0, -GRAVITY], cubes=cubes, contacts=contacts)
+
+
+@pytest.mark.parametrize("n", [10, 20])
+def test_towers_keep_their_impulses(n):
+    """Neither their matrix nor that of their bodies is needed in most steps, few contacts or many, and they rest to rounding."""
+    rows = nsds.simulate(_tower(n), t_end=0.5, h=H)
+    assert (rows["status"] == nsds.status.CONVERGED).all()
+    assert rows["residual"].max() < 1e-6
+    assert abs(rows["cubes"]["q"] - rows["cubes"]["q"][0]).max() < 1e-10
+    impulses = rows["contacts"]["lambda"][100:].reshape(401, -1)
+    assert (np.diff(impulses, axis=0) != 0.0).any(axis=1).mean() < 0.2
+
+
+def test_the_rounding_of_a_tower_is_not_that_of_all_its_contacts():
+    """A velocity has the rounding of the impulses on its two bodies, whatever acts on others, so that 1e-10 can be judged."""
+    n, tables, memory = _after_a_step(_tower(12))
+    work, p = memory.work, tables.plan[0]
+    work[p["w_free"] :][: 6 * p["n_bodies"]] = np.tile([0.0, 0.0, -H * GRAVITY, 0.0, 0.0, 0.0], p["n_bodies"])
+    problem.total_impulse(n, 0, p, memory)
+    assert n == 48
+    assert guess.error(1e-10, n, tables.collisions, p, memory)[0] < 1e-10
+    assert guess.error(1e-15, n, tables.collisions, p, memory)[0] == np.inf

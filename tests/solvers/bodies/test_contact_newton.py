@@ -14,8 +14,8 @@ from tests.strategies import examples, generators
 TOL = 1e-10
 
 
-def solve(p, r=None, budget=np.inf, max_iter=100.0):
-    """(status, r, u, info) of a `Rigid`, whose contacts and general blocks are stated by their rows."""
+def solve(p, r=None, budget=np.inf, max_iter=100.0, scratch=None):
+    """(status, r, u, info) of a `Rigid`, whose contacts and general blocks are stated by their rows; scratch: integers."""
     n, m, ends = len(p.disk), len(p.inverse), np.concatenate([p.body, p.panel_body])
     dense = np.concatenate([p.dense()[0].reshape(n, p.d, m, 6), np.zeros((n, p.d, 1, 6))], axis=2)  # the world is the last body
     H = np.concatenate([dense[np.arange(n), :, ends[:, k]] for k in (0, 1)], axis=-1).ravel()
@@ -24,7 +24,9 @@ def solve(p, r=None, budget=np.inf, max_iter=100.0):
     r, u, info = np.zeros(n * p.d) if r is None else r.copy(), np.zeros(n * p.d), np.zeros(4)
     floats, integers = newton.work_size(p.d, n, m, m * (m - 1) // 2)
     options = newton.Options(TOL, TOL, np.inf, max_iter, budget)
-    code = newton.newton(given, options, r, u, info, np.full(floats, np.nan), np.full(integers, -7))
+    scratch = np.full(integers, -7) if scratch is None else scratch
+    assert scratch.size >= integers
+    code = newton.newton(given, options, r, u, info, np.full(floats, np.nan), scratch)
     return code, r, u, info
 
 
@@ -94,3 +96,20 @@ def test_a_problem_without_solution_is_not_called_solved():
     code, _, _, info = solve(p)
     assert code != status.CONVERGED
     assert info[1] > 0.1
+
+
+def test_what_is_kept_of_the_last_graph_changes_nothing():
+    """Neither the order of elimination of the same graph, nor of another one, nor a budget that was too small for it."""
+
+    @examples(15)
+    @given(generators)
+    def check(rng):
+        p, other, scratch = draw(rng, 3, 4, 7, mu=0.3), draw(rng, 3, 4, 9, mu=0.3), np.full(100_000, -7)
+        expected = solve(p)
+        for before in ((p, 1.0), (p, np.inf), (other, np.inf), (other, 1.0)):
+            solve(before[0], budget=before[1], scratch=scratch)
+            found = solve(p, scratch=scratch)
+            assert found[0] == expected[0]
+            assert found[1].tobytes() == expected[1].tobytes()
+
+    check()

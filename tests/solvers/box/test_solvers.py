@@ -104,7 +104,7 @@ def test_zeros_on_the_diagonal_are_no_obstacle(p, method):
     assert_truthful(p, s)
 
 
-@examples(600)
+@examples(300)
 @given(problems(DEFINITE), methods)
 def test_agrees_with_the_twin_that_tries_everything(p, method):
     if promised(method, p.family):

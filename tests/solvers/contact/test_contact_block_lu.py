@@ -28,7 +28,7 @@ def test_elimination_solves_the_matrix(d):
         dense = dense.reshape(n * d, n * d)
         floats, integers = block_lu.work_size(block_lu.float_room, d, row, column)
         symbols, factors = np.zeros(integers, np.int64), np.zeros(floats)
-        n_upper = block_lu.pattern(row, column, symbols)
+        n_upper = block_lu.pattern(block_lu.UNLIMITED, row, column, symbols)
         assert (floats, integers) == (block_lu.float_room(d, n, n_upper), block_lu.integer_room(n, n_upper))
         problem = Problem(np.full(n, d - 1), np.zeros(2 * n), row, column, W.ravel(), np.zeros(n * d))
         x = rng.normal(size=n * d)
@@ -42,8 +42,10 @@ def test_elimination_solves_the_matrix(d):
 
 def test_scratch_that_is_too_small_and_singular_blocks():
     row, column = np.array([0, 2, 4]), np.array([0, 1, 0, 1])
-    assert block_lu.pattern(row, column, np.zeros(3, np.int64)) == -1
+    assert block_lu.pattern(block_lu.UNLIMITED, row, column, np.zeros(3, np.int64)) == -1
     symbols = np.zeros(block_lu.integer_room(2, 1), np.int64)
-    assert block_lu.pattern(row, column, symbols) == 1
+    assert block_lu.pattern(block_lu.UNLIMITED, row, column, symbols) == 1
+    assert block_lu.pattern(1, row, column, symbols) == 1  # one product of two blocks,
+    assert block_lu.pattern(0, row, column, symbols) == -1  # which may be too much
     problem = Problem(np.ones(2, np.int64), np.zeros(4), row, column, np.ones(16), np.zeros(4))
     assert not block_lu.factorise(2, problem, np.zeros(2), np.ones(8), np.zeros(8), 1, symbols, np.zeros(100))

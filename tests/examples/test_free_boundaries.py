@@ -1,0 +1,54 @@
+"""Free-boundary problems of partial differential equations beside trees, closed forms and similarity solutions."""
+
+import numpy as np
+import pytest
+
+import nsds
+from nsds.examples import EXAMPLES
+from nsds.examples.american_put import STRIKE, prices
+from nsds.examples.membrane_obstacle import FREE_BOUNDARY, at_rest
+
+
+def rows_of(name, **parameters):
+    example = EXAMPLES[name]
+    rows = nsds.simulate(example.build(**parameters), **example.run)
+    assert (rows["status"] == 0).all()
+    return rows
+
+
+def by_a_tree(price, rate=0.06, volatility=0.2, steps=1000):
+    """Value of the put by the binomial tree of Cox, Ross and Rubinstein."""
+    up, discount = np.exp(volatility / steps**0.5), np.exp(-rate / steps)
+    p = (1 / discount - 1 / up) / (up - 1 / up)
+    value = np.maximum(STRIKE - price * up ** (steps - 2.0 * np.arange(steps + 1)), 0.0)
+    for m in range(steps - 1, -1, -1):
+        value = np.maximum(discount * (p * value[:-1] + (1 - p) * value[1:]), STRIKE - price * up ** (m - 2.0 * np.arange(m + 1)))
+    return value[0]
+
+
+def test_an_american_put_is_worth_what_trees_say():
+    value = rows_of("american_put", n=479)["option"]["x"][-1]
+    for price, published in ((36, 4.478), (38, 3.250), (40, 2.314), (42, 1.617), (44, 1.110)):  # of Longstaff and Schwartz: 50 dates
+        found = np.interp(price, prices(479), value)
+        assert found == pytest.approx(by_a_tree(price), abs=2e-3)
+        assert published < found < published + 0.01
+
+
+def test_a_membrane_leaves_the_ball_at_the_exact_radius():
+    rows, width = rows_of("membrane_obstacle", n=39), 0.1
+    radius = np.hypot(*np.meshgrid(*(np.linspace(-2, 2, 41)[1:-1],) * 2)).reshape(-1)
+    touches = rows["ball"]["lambda"][-1] > 0
+    assert radius[touches].max() < FREE_BOUNDARY + width
+    assert radius[~touches].min() > FREE_BOUNDARY - width
+    np.testing.assert_allclose(rows["membrane"]["x"][-1], at_rest(radius), rtol=0, atol=3e-3)
+
+
+def test_a_rod_melts_as_neumann_says():
+    """Enthalpy by finite volumes: the front to a part of their width, the temperature by the similarity solution."""
+    rows = rows_of("melting_front", n=399)
+    for k in (40, 100):
+        melted = 0.01 * (0.5 + (1.0 - rows["phases"]["lambda"][k]).sum())
+        assert melted == pytest.approx(nsds.examples.melting_front_exact(rows["t"][k]), abs=2e-3)
+    solid = rows["phases"]["lambda"][1:]
+    assert ((solid >= 0) & (solid <= 1)).all()
+    assert ((solid > 0) & (solid < 1)).sum(axis=1).max() <= 2
