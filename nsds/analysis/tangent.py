@@ -29,10 +29,11 @@ from nsds.schemes.memory import MEMORY, Memory, calls_of, memory_of
 from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 
 FIELD, GUARD, RESET = range(3)  # function that is differentiated
-DONE, STOPPED, STARTED, POINTS = range(4)  # columns of the progress of a member
+DONE, STOPPED, STARTED, POINTS, HALTED = range(5)  # columns of the progress of a member; HALTED: in a row, 2 after an event
+_PAUSES, _EVENTS = 16, 2000  # of a row, or of a call, until the loop is left so that Ctrl-C is heard
 AT_TIMES, AT_IMPACTS, AT_CROSSINGS = range(3)  # where points are recorded
-LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS = range(8)  # columns of the counters of a run
-N_NOTES = 8
+LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS, BEGAN = range(9)  # columns of the counters of a run
+N_NOTES = 9
 _STEP = 2.0**-17  # finite difference, relative to 1 or the variable; 1 for linear systems
 _LONG = 2.0**-12  # of a section: step of the long differences of a reset in time
 _ROUGH = 1e-10  # of a reset: its noise if it has derivatives by finite differences
@@ -118,7 +119,7 @@ class Tangent(NamedTuple):
     columns: np.ndarray  # (members, n, columns) flat; with parameters as many columns as states and parameters
     growth: np.ndarray  # (members, columns): logarithms of the growth of the columns
     notes: np.ndarray  # (members, N_NOTES)
-    reached: np.ndarray  # (members, 4)
+    reached: np.ndarray  # (members, 5)
     scratch: np.ndarray  # (members, entries)
     maps: np.ndarray  # (members, entries): map of each section on its own, from identity columns; empty: columns go on
 
@@ -525,13 +526,13 @@ def _cross_template(t_0, t_1, tangent, m, members, calls, system):
 
 def _tangent_march_template(first, last, until, plan, all_members, tables, functions, solver, solver_options, options, tangent, changes,
                             ones, others):  # fmt: skip
-    """Rows of members first..last up to number ``until``, with their tangent maps if these have columns, and points of a section."""
+    """Rows of members first..last up to ``until``, tangent maps if these have columns, points of a section; in long rows it is HALTED."""
     n = plan.n + plan.n_parameters
     # 1. memory of the member, and copies for derivatives
     for m in range(first, last):
         mem, imem, address = all_members.mem[m], all_members.imem[m], functions[m]
         memory = memory_of((mem, imem, all_members.work[m], all_members.iwork[m]))
-        reached, notes, w, is_after = tangent.reached[m], tangent.notes[m], tangent.scratch[m], False
+        reached, notes, w, is_after, before = tangent.reached[m], tangent.notes[m], tangent.scratch[m], False, tangent.notes[m, EVENTS]
         points, skipped = all_members.points[m], all_members.skipped[m]
         one = memory_of((ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m]))
         other = memory_of((others.mem[m], others.imem[m], others.work[m], others.iwork[m]))
@@ -543,16 +544,22 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
             reached[STARTED] = 1
             reached[STOPPED] = start(mem[T], tables, address, options, memory)  # noqa: F821
         # 3. the motion to the end of the row, or to an event
-        while reached[DONE] < until and reached[STOPPED] == 0:
+        while reached[DONE] < until and reached[STOPPED] == 0 and not (is_after and notes[EVENTS] > before + _EVENTS):
             k, t_0 = imem[STEP] + 1, mem[T]
             t = mem[T0] + k * all_members.h[m]
-            if not is_after:
+            if reached[HALTED] != 0:
+                t_0, is_after, reached[HALTED] = notes[BEGAN], reached[HALTED] == 2, 0
+            elif not is_after:
                 load(x_0, tables, memory)  # noqa: F821
                 if plan.section == AT_CROSSINGS:
                     _keep(memory, one)
-            status = PAUSED
-            while status == PAUSED:
+            status, pauses = PAUSED, 0
+            while status == PAUSED and pauses < _PAUSES:
                 status, _, _ = step_(t, tables, calls, options, memory)  # noqa: F821
+                pauses += 1
+            if status == PAUSED:
+                notes[BEGAN], reached[HALTED] = t_0, 2 if is_after else 1
+                break
             if status != CONVERGED and status != INEXACT and status < EVENT:
                 reached[STOPPED] = status
                 break
@@ -599,6 +606,8 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                     orthonormalise(plan.n, plan.n_columns, tangent.columns[m], tangent.growth[m])
                 if plan.section == AT_TIMES and reached[DONE] > skipped * plan.every:
                     write_point(mem[T], reached, plan.width, plan.n, x_1, x_1, notes, points)
+        if is_after and reached[HALTED] == 0 and reached[STOPPED] == 0:
+            notes[BEGAN], reached[HALTED] = mem[T], 2
 
 
 FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset")

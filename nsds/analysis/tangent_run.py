@@ -17,6 +17,7 @@ from nsds.analysis.tangent import (
     AT_TIMES,
     CROSSINGS,
     DONE,
+    HALTED,
     IMPACTS,
     N_NOTES,
     POINTS,
@@ -126,7 +127,7 @@ class Carried:
         """Allocates the tangent maps, and copies of the memory of the run."""
         n, total, width, p = self.plan.n, self.plan.n + self.plan.n_parameters, self.plan.n_columns, self.run.prepared
         self.columns, self.growth = np.zeros((members, n, width)), np.zeros((members, width))
-        self.notes, self.reached = np.zeros((members, N_NOTES)), np.zeros((members, 4), np.int64)
+        self.notes, self.reached = np.zeros((members, N_NOTES)), np.zeros((members, 5), np.int64)
         scratch, self.maps = np.zeros((members, scratch_size(n, total))), np.zeros((members, sections, n, width))
         self._tangent = Tangent(
             self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch, self.maps.reshape(members, -1)
@@ -224,7 +225,8 @@ class Carried:
                 with interrupts.at_once():
                     in_shares(lambda first, last, march=march, arguments=arguments: march(first, last, *arguments))
                 interrupts.raise_noted()
-                n_before, n = until, next_chunk(until - n_before, time.perf_counter() - began)
+                if not self.reached[:, HALTED].any():
+                    n_before, n = until, next_chunk(until - n_before, time.perf_counter() - began)
 
     def section(self, states, periods, change=()):
         """`restart`, and march over one section. Raises KeyboardInterrupt.
@@ -237,6 +239,9 @@ class Carried:
         if self._section is not None:
             self.n_done = self.plan.every
             self._section()
+            if self.reached[:, HALTED].any():
+                self.n_done = 0
+                self.advance(1)
             return
         began, n, self.n_done = time.perf_counter(), self.run.records.size, 0
         rewind(0, n, *self._of_rewind())

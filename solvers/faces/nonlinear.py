@@ -26,7 +26,7 @@ _ADVICE = {
 
 _NO_CONES = np.zeros(0, np.int64)
 _LEFT = 1e-9  # of F at the start, at a solution
-_SMALL, _LEAST = 2.0**-8, 2.0**-44  # units of unknowns that are not 1; such as may be rounding of 1
+_SMALL, _LEAST, _TINIEST = 2.0**-8, 2.0**-44, 2.0**-512  # units that are not 1; that may be rounding of 1; the least
 _ROUNDS, _REPEATS = 3, 60  # of units that are tried; in search of them
 _SHORTER, _NEAR = 2.0**-20, 2.0  # while a Jacobian by differences is not finite; in powers of two, where the search ends
 
@@ -439,10 +439,10 @@ def _natural_units(problem, start, z, worth):
         if np.isfinite(J.data).all():
             asked = np.full(z.size, np.inf)
             rows = np.repeat(np.arange(z.size), np.diff(J.indptr))
-            told = (worth[rows] != 0.0) & (J.data != 0.0)
+            told = (worth[rows] != 0.0) & np.isfinite(worth[rows]) & (J.data != 0.0)
             np.minimum.at(asked, J.indices[told], worth[rows[told]] / J.data[told])
             found = np.where(np.isfinite(asked[:n]), units * asked[:n], 1.0)
-        found = np.maximum(found, size)
+        found = np.maximum(np.maximum(found, size), _TINIEST)
         found = np.where(found <= _SMALL, found, 1.0)
         is_known = (abs(np.log2(found / units)) <= _NEAR).all()
         units = 2.0 ** np.round(0.5 * np.log2(found * units))  # half the way, as slopes of powers alternate

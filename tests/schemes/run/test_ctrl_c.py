@@ -111,6 +111,7 @@ _KINDS = {
     "contacts": (_OF_SOLVERS, "contacts({})", "6", "2400"),
     "iterated map": (_OF_ANALYSIS, "exponents(image, {})", "2", "10**9"),
     "tangent map": (_OF_ANALYSIS, "exponents(spin, {}, period=1.0)", "2", "10**8"),
+    "one long section": (_OF_ANALYSIS, "nsds.sensitivity(spin, t_end={})['x']", "1.0", "2.0**31"),
     "orbit": (_OF_ANALYSIS, "orbit({})", "0.02", "1e4"),
     "rest": (_OF_ANALYSIS, "equilibrium(*{})", "(1, 1e-9)", "(10**9, 1e-300)"),
     "tangent map of steps": (_OF_ANALYSIS, "exponents(circuit, {}, period=0.02, h=1e-4, scheme=nsds.euler_moreau())", "2", "10**8"),
