@@ -86,7 +86,7 @@ def test_wrong_words_exit_with_two(arguments, words, capsys):
     ("arguments", "words"),
     [
         (["--h", "-1"], "h must be above 0"),
-        (["--e", "1.5"], "e must be a number or a vector in [0, 1]"),
+        (["--e", "1.5"], "e must be a number, a vector or a table over materials in [0, 1]"),
         (["--solver", "simplex"], "method must be one of"),
         (["--save", "ball.h5"], "must end in that, got 'ball.h5'"),
     ],

@@ -42,8 +42,12 @@ _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
 _COMPILED, _OF_NUMBA = "_ZN", "_ZN5numba"  # prefixes of the symbols of compiled code, and of those of numba's own functions
 _CHECKSUM = hashlib.sha256().digest_size
-_LOAD_GLOBAL, _EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
-_FLAGS = int(sys.version_info >= (3, 11))  # bits of an argument of LOAD_GLOBAL that are not of the number of the name
+_LOAD_GLOBAL, _EXTENDED, _CACHE = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG, dis.opmap.get("CACHE")
+# Bits of the argument of an operation that are not of the number of the name.
+_FLAGS = int(sys.version_info >= (3, 11))
+_ATTRIBUTES = {
+    dis.opmap[name]: bits for name, bits in (("LOAD_ATTR", int(sys.version_info >= (3, 12))), ("LOAD_METHOD", 0)) if name in dis.opmap
+}
 _PATIENCE = 600.0  # s; another process that has not compiled a kernel by then may be a stopped one
 _BETWEEN = 0.02  # s, between two looks at a lock
 
@@ -103,10 +107,10 @@ def _own(function):
     _feed_code(digest, called, function.__code__, names, function.__doc__)
     _feed(digest, called, function.__defaults__, names)
     # 3. values of the globals and of the closure that the code reads
-    for name in sorted(_globals(function.__code__)):
+    for name, attributes in sorted(_globals(function.__code__).items()):
         if name in function.__globals__:
             digest.update(name.encode() + b"=")
-            _feed(digest, called, function.__globals__[name], names)
+            _feed(digest, called, function.__globals__[name], sorted(attributes))
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         digest.update(name.encode() + b"=")
         with suppress(ValueError):  # a cell that is still empty
@@ -125,12 +129,19 @@ def _names(code):
 
 
 def _globals(code):
-    """Names that a function and its inner functions look up in their module."""
-    found, beyond = set().union(*map(_globals, _inner(code))), 0
+    """{name: attributes} that a function and its inner functions look up in their module, and on what they find there."""
+    found, attributes, beyond = {}, None, 0
     for operation, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):
         if operation == _LOAD_GLOBAL:
-            found.add(code.co_names[(beyond | argument) >> _FLAGS])
+            attributes = found.setdefault(code.co_names[(beyond | argument) >> _FLAGS], set())
+        elif operation in _ATTRIBUTES and attributes is not None:
+            attributes.add(code.co_names[(beyond | argument) >> _ATTRIBUTES[operation]])
+        elif operation not in (_EXTENDED, _CACHE):
+            attributes = None
         beyond = (beyond | argument) << 8 if operation == _EXTENDED else 0
+    for one in _inner(code):
+        for name, more in _globals(one).items():
+            found.setdefault(name, set()).update(more)
     return found
 
 

@@ -105,7 +105,7 @@ _STEPS = 100.0  # of Newton's method on the graph of the bodies, and its work in
 _BUDGET, _BRIEF_BUDGET, _DEARER = 1000.0, 300.0, 4.0  # and after these; and how much more a sweep takes with rolling friction
 _HELD, _HOLDS, _COLD = 1e-6, 1e-3, 0.5  # residuals, relative likewise, of impulses that are kept, that nearly hold, and of none at rest
 _FILL = 64  # blocks of factors on the graph of the bodies, for each body
-_FEWEST = 16  # contacts from whose number on there is room for Newton's method on the graph of the bodies
+_FEWEST = 16  # contacts and equations above which there is room for Newton's method on the graph of the bodies
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
@@ -809,7 +809,8 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     # impulses that nearly solve it, to a finer residual, since residuals of contacts at rest add up
     is_near = left <= _NEARBY * aim
     fine = max(_FINE * aim, _CLOSEST)
-    if is_near and p.n_newton > 0 and _solve_on_graph(n_contacts, fine, aim, _BRIEF_BUDGET, s, memory) == CONVERGED:
+    is_kept = p.n_newton > 0 and n_contacts > _FEWEST  # bodies that are not there give room, but change no bits
+    if is_near and is_kept and _solve_on_graph(n_contacts, fine, aim, _BRIEF_BUDGET, s, memory) == CONVERGED:
         return CONVERGED
     return _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
 
@@ -846,7 +847,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     # 4. proximal term: methods for contacts want a regular matrix
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
     # 5. many contacts beside equations on the graph of the bodies, where these need not be solved as finely as those
-    if p.n_newton > 0 and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0:
+    if p.n_newton > 0 and n > _FEWEST and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0:
         fine = 2.0 * max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))  # the scheme judges equations by themselves
         own = newton.Options(aim, max(aim, min(options.enough, _SHARE * _HELD)), fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
         if _newton_on_graph(own, stated, q, p, memory) == CONVERGED:

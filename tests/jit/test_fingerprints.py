@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 from nsds._jit import cache
 
@@ -45,6 +46,23 @@ def test_a_field_is_no_function_of_the_same_name():
     assert read({**names, "step": read, "fields": 3}, text) == first
     assert read({**names, "size": 2}, text) != first
     assert read({**names, "n": 3}, text) != first  # of the function within
+
+
+def test_of_a_module_only_what_is_looked_up_on_it_counts():
+    """Also where something else has an attribute of that name."""
+    text = "def function(row):\n    return row.step + tools.size + tools.more.rest(row)"
+    more = types.ModuleType("more")
+    more.rest = 1
+    tools = types.ModuleType("tools")
+    vars(tools).update(size=1, step=1, more=more)
+    first = read({"tools": tools}, text)
+    tools.step = 2
+    assert read({"tools": tools}, text) == first
+    tools.size = 2
+    second = read({"tools": tools}, text)
+    assert second != first
+    more.rest = 2
+    assert read({"tools": tools}, text) != second
 
 
 def test_a_function_may_read_any_number_of_names():

@@ -262,6 +262,8 @@ def test_how_long_a_compilation_took_is_told_the_next_time(tmp_path, monkeypatch
 
 FINGERPRINTS = """
 import sys, nsds, nsds._jit.cache
+from nsds.schemes.lagrangian import consistency, projection
+from nsds.schemes.rigid import generalised_alpha, projection, rattle
 from numba.core.dispatcher import Dispatcher
 modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "nsds"]
 kernels = {id(x): x for module in modules for x in vars(module).values() if isinstance(x, Dispatcher)}
