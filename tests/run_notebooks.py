@@ -1,12 +1,14 @@
 """Run every notebook and compare what it shows with what it showed when it was kept: ``python -m tests.run_notebooks``.
 
-Numbers in texts are compared as numbers, pictures by the mean grey of 24 x 24 tiles; a cell with the tag "varies" shows times, and is not.
+Numbers in texts are compared as numbers, pictures by the mean grey of 24 x 24 tiles; a cell with the tag "varies" shows times or rounding,
+and is not compared.
 ``--keep`` writes the outputs into the notebooks instead, ``--save FOLDER`` also puts them there as executed.
 """
 
 import argparse
 import base64
 import io
+import os
 import re
 import sys
 import time
@@ -29,9 +31,10 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 
 
 def texts(cell):
-    """All that a cell prints, and the reprs of its results."""
+    """All that a cell prints, and the reprs of its results; without what is said where kernels are compiled."""
     parts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])]
-    return "".join(part for part in parts if not part.startswith("<"))
+    text = "".join(part for part in parts if not part.startswith("<"))
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("nsds: compiling"))
 
 
 def pictures(cell):
@@ -88,6 +91,7 @@ def smaller(data):
 def execute(path, folder, is_kept):
     """Execute a notebook. Returns the seconds it took, and lines on what is different; an error raises with its traceback."""
     began = time.perf_counter()
+    os.environ.pop("MPLBACKEND", None)  # one without a screen would keep pictures out of the notebook
     kept = nbformat.read(path, as_version=4)
     made = nbformat.read(path, as_version=4)
     NotebookClient(
