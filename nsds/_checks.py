@@ -215,6 +215,14 @@ def path(owner, field, value):
     return os.fsdecode(name)
 
 
+def path_ending(owner, field, value, form, endings):
+    """A path whose ending, one of these, names the format."""
+    name = path(owner, field, value)
+    if not name.lower().endswith(endings):
+        raise ValueError(f"{owner}: {field} is written as {form}, and its name must end in {' or '.join(endings)}, got {shortened(name)}")
+    return name
+
+
 def require_package(module, packages, need):
     """Raises an ImportError with the command that installs the packages of a module, if it is not installed."""
     if importlib.util.find_spec(module) is None:

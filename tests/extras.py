@@ -82,17 +82,19 @@ def _pip(folder, *arguments):
 
 
 def tried(extra, wheel, begin, folder):
-    """What is wrong with an extra, as text; empty where nothing is. begin: an environment as `bare` makes it."""
+    """(whether something is wrong with an extra, what its programs say). begin: an environment as `bare` makes it."""
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
     shutil.copytree(begin, folder, symlinks=True, copy_function=os.link)
     _pip(folder, "install", "--no-compile", f"{wheel}[{extra}]")
+    said = ""
     for program in PROGRAMS[extra]:
         command = program.split() if program.startswith(("nsds ", "sphinx-")) else ["python", "program.py"]
         (folder / "program.py").write_text(f"import nsds\n{program}")
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        said += done.stdout
         if done.returncode:
-            return done.stdout + done.stderr
-    return ""
+            return True, said + done.stderr
+    return False, said
 
 
 def main():
@@ -107,10 +109,10 @@ def main():
         bare(wheel, begin)
         for extra in arguments.extras:
             began, folder = time.perf_counter(), Path(name) / extra
-            wrong = tried(extra, wheel, begin, folder)
+            is_wrong, said = tried(extra, wheel, begin, folder)
             shutil.rmtree(folder)
-            failed += bool(wrong)
-            print(f"{extra}: {time.perf_counter() - began:.0f} s {'failed' if wrong else ''}\n{wrong}", end="", flush=True)
+            failed += is_wrong
+            print(f"{extra}: {time.perf_counter() - began:.0f} s {'failed' if is_wrong else ''}\n{said}", end="", flush=True)
     return int(failed > 0)
 
 

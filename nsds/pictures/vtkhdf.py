@@ -13,7 +13,7 @@ from nsds.collision.frames import frame_in
 from nsds.collision.kinds import PLANAR
 from nsds.maths.rotations import turned
 from nsds.model.records import model_of
-from nsds.model.system_kinds import collisions_of
+from nsds.model.system_kinds import collisions_of, split
 from nsds.pictures.scenes import limits, mesh, placed_shapes, poses, positions
 from nsds.results.trajectories import require_rows
 
@@ -62,12 +62,14 @@ def to_vtkhdf(system, trajectory, path, *, contacts=None, shapes=None, extent=No
     ['stack.vtkhdf']
     """
     # 1. arguments
-    paths = [_named("path", path), *([] if contacts is None else [_named("contacts", contacts)])]
+    given = {"path": path} | ({} if contacts is None else {"contacts": contacts})
+    paths = [_checks.path_ending(_OWNER, field, each, "VTKHDF", (".vtkhdf",)) for field, each in given.items()]
     rows = require_rows(_OWNER, trajectory, (1,))
     placed = placed_shapes(system, shapes)
     if not placed:
         raise ValueError(f"{_OWNER}: there are no shapes: the system has no collisions; give shapes={{part: shape}}")
-    at = poses(placed, positions(system, rows))
+    q = positions(system, rows)
+    at = poses(placed, q)
     extent = np.ptp(limits(placed, at), axis=0).max() if extent is None else _checks.number(_OWNER, "extent", extent, low=0.0)
     _checks.require_package("h5py", "h5py", f"{_OWNER}: VTKHDF files need h5py")
     for each in paths:
@@ -75,26 +77,18 @@ def to_vtkhdf(system, trajectory, path, *, contacts=None, shapes=None, extent=No
             raise FileExistsError(f"{_OWNER}: the file {each} exists; overwrite=True replaces it")
     names = [] if contacts is None else _collisions(system, rows)
     # 2. surfaces, then contacts
-    _write(paths[0], rows["t"], _surfaces(system, rows, placed, at, extent), "Polygons")
+    _write(paths[0], rows["t"], _surfaces(placed, at, q, _velocities(system, rows), extent), "Polygons")
     if contacts is not None:
         _write(paths[1], rows["t"], _contacts(system, rows, names), "Vertices")
 
 
-def _named(field, path):
-    path = _checks.path(_OWNER, field, path)
-    if not path.lower().endswith(".vtkhdf"):
-        raise ValueError(f"{_OWNER}: {field} is written as VTKHDF, and its name must end in .vtkhdf, got {_checks.shortened(path)}")
-    return path
-
-
-def _surfaces(system, rows, placed, at, extent):
+def _surfaces(placed, at, q, v, extent):
     """(points, data of points, cells, data of cells) of the shapes that are there, row by row; cells that stay are the same object."""
     # 1. surfaces in the axes of their shapes; triangles have one corner twice
     surfaces = [mesh(kind, size, extent, surface) for kind, size, _, surface, _ in placed]
     cells_of = [[face[:3] if face[2] == face[3] else face for face in faces] for _, faces in surfaces]
-    bodies, velocity = np.array([body for *_, body in placed]), _velocities(system, rows)
-    known, cells, cell_data = None, None, None
-    for k in range(rows.size):
+    bodies, known, cells, cell_data = np.array([body for *_, body in placed]), None, None, None
+    for k in range(len(at)):
         # 2. cells, which change with the shapes that are there
         there = [i for i in range(len(placed)) if not np.isnan(at[k, i, 0])]
         if known != there:
@@ -105,8 +99,8 @@ def _surfaces(system, rows, placed, at, extent):
         # 3. points, and velocities of the points of bodies
         points = [at[k, i, :3] + turned(at[k, i, 3:], surfaces[i][0]) for i in there]
         data = {}
-        if velocity is not None:
-            data["velocity"] = _joined([_velocity_of(bodies[i], *velocity, k, x) for i, x in zip(there, points, strict=True)])
+        if v is not None:
+            data["velocity"] = _joined([_velocity_of(bodies[i], q[k], v[k], x) for i, x in zip(there, points, strict=True)])
         yield _joined(points), data, cells, cell_data
 
 
@@ -115,18 +109,18 @@ def _joined(pieces):
 
 
 def _velocities(system, rows):
-    """(q, v) of all bodies at all rows; None where velocities were not recorded."""
-    names = [name for name in system.dtype.names if "q" in (system.dtype[name].base.names or ()) and "v" in system.dtype[name].base.names]
+    """(rows, bodies, 6) velocities of all bodies; None where they were not recorded."""
+    names = [name for name, *_ in split(model_of(system))[0]]
     if any("v" not in rows.dtype[name].base.names for name in names):
         return None
-    return positions(system, rows), np.concatenate([rows[name]["v"].reshape(rows.size, -1, 6) for name in names], axis=1)
+    return np.concatenate([rows[name]["v"].reshape(rows.size, -1, 6) for name in names], axis=1)
 
 
-def _velocity_of(body, q, v, k, x):
-    """Velocities of the points x of a body, at rest in the world, at row k; v has angular velocities in the axes of the body."""
+def _velocity_of(body, q, v, x):
+    """Velocities of the points x of a body, at rest in the world; v has angular velocities in the axes of the bodies."""
     if body < 0:
         return np.zeros_like(x)
-    return v[k, body, :3] + np.cross(turned(q[k, body, 3:], v[k, body, 3:]), x - q[k, body, :3])
+    return v[body, :3] + np.cross(turned(q[body, 3:], v[body, 3:]), x - q[body, :3])
 
 
 def _collisions(system, rows):

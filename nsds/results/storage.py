@@ -559,14 +559,6 @@ def _existing(path):
         yield raw
 
 
-def name_of_hdf5(owner, file):
-    """A path whose ending names the format."""
-    path = _checks.path(owner, "file", file)
-    if not path.lower().endswith((".h5", ".hdf5")):
-        raise ValueError(f"{owner}: file is written as HDF5, and its name must end in .h5 or .hdf5, got {_checks.shortened(path)}")
-    return path
-
-
 def _size(n_bytes):
     return f"{n_bytes / 1e6:.3g} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.3g} GB"
 

@@ -5,7 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import offered
 from nsds.model.records import widened
-from nsds.results.storage import RunFile, name_of_hdf5
+from nsds.results.storage import RunFile
 from nsds.results.trajectories import restart
 from nsds.schemes.run.simulation import pauses_of, run_through
 from nsds.schemes.run.stepping import stepper
@@ -77,7 +77,8 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_
     t_end = _checks.number("stream", "t_end", t_end)
     solver = solvers.solver(solver) if callable(solver) else solver  # a record goes into the file
     pauses = pauses_of("stream", t_eval, save_every, until, callback, callback_every)
-    run_file = RunFile("stream", name_of_hdf5("stream", file), _checks.flag("stream", "overwrite", overwrite))
+    path = _checks.path_ending("stream", "file", file, "HDF5", (".h5", ".hdf5"))
+    run_file = RunFile("stream", path, _checks.flag("stream", "overwrite", overwrite))
     try:
         run, recorder = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file, check,
                                     pauses=pauses)  # fmt: skip
