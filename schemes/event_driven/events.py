@@ -304,7 +304,7 @@ def _settle(s, memory):
     """
     iwork = memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
-    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, s, memory):
+    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, 0.0, s, memory):
         for a in range(iwork[f.count]):
             memory.work[p.total + iwork[p.active + a]] += memory.work[p.z + a]
     _restore(s, memory)
@@ -499,7 +499,7 @@ def _revise(one_by_one, s, memory):
 
 @tiny
 def _note_pull_of_moments(s, memory):
-    """Angular accelerations that cancel between the forces of contacts: what remains of them at rest is rounding, by which nothing rolls."""
+    """Angular accelerations that cancel between forces of contacts: what remains at rest is rounding, by which nothing rolls."""
     work, iwork = memory.work, memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
     for a in range(iwork[f.count]):
