@@ -304,7 +304,7 @@ def _settle(s, memory):
     """
     iwork = memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
-    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, 0.0, s, memory):
+    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, 0.0, 0.0, s, memory):
         for a in range(iwork[f.count]):
             memory.work[p.total + iwork[p.active + a]] += memory.work[p.z + a]
     _restore(s, memory)

@@ -41,7 +41,8 @@ _SHORTEST = 2.0**-50  # relative to the time: shorter steps make no progress
 _ROUNDING = 2.0**-54  # relative to the largest term: smaller ones of a series are rounding
 _OFF = 2.0**-50  # relative to the terms that cancel: smaller deviations are not projected
 _PROJECTIONS = 3
-_STRAY, _OPENED = 1e-6, 1e3  # of the lengths in a gap, and of the largest opening of an equation: no projection moves a row by more
+_STRAY, _OPENED = 1e-6, 1e3  # of the lengths in a gap, and of the largest opening of an equation: no projection moves a row by more,
+_STEPS = 10.0  # but by so many times the error of a step
 _DRIVEN, _LOUD = 1e-3, 1e6  # of the impulses times the speeds: a projection of velocities adds no more energy, but what moves by itself may
 
 
@@ -297,7 +298,7 @@ def put_on_gaps(t, span, s, functions, options, memory):
     # 2. Newton's iteration
     for _ in range(_PROJECTIONS):
         evaluate_operators(t, ACTIVE, s, functions, options, memory)
-        if not (factorise_independent(s, memory) and correct(False, span, s, memory)):
+        if not (factorise_independent(s, memory) and correct(False, options.rtol, span, s, memory)):
             break
         changed = True
     # 3. restore the modes and their operators
@@ -317,12 +318,12 @@ def put_on_constraints(t, s, functions, options, memory):
     changed, is_regular = False, True
     for _ in range(_PROJECTIONS):
         is_regular = _refresh(t, s, functions, options, memory)
-        if not (is_regular and correct(False, 0.0, s, memory)):
+        if not (is_regular and correct(False, options.rtol, 0.0, s, memory)):
             break
         changed = True
     if changed:
         is_regular = _refresh(t, s, functions, options, memory)
-    return (is_regular and correct(True, 0.0, s, memory)) or changed
+    return (is_regular and correct(True, options.rtol, 0.0, s, memory)) or changed
 
 
 @tiny
@@ -335,7 +336,7 @@ def _refresh(t, s, functions, options, memory):
 
 
 @kernel
-def correct(at_velocity, span, s, memory):
+def correct(at_velocity, rtol, span, s, memory):
     """One step of a projection of positions, or of velocities; False if nothing deviates by more than rounding, or bodies would stray."""
     iwork = memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
@@ -357,15 +358,15 @@ def correct(at_velocity, span, s, memory):
         for i in range(p.n_dofs):
             memory.work[p.dv + i] = 0.0
         push(p.dv, s, memory)
-        is_off = not (_drives(s, memory) if at_velocity else _strays(_OPENED * opening, span, s, memory))
+        is_off = not (_drives(s, memory) if at_velocity else _strays(_OPENED * opening, max(_STRAY, _STEPS * rtol), span, s, memory))
     if is_off:
         add(s, memory, p.dv, at_velocity)
     return is_off
 
 
 @tiny
-def _strays(allowed, span, s, memory):
-    """Whether the displacement p.dv moves an active row by more than that, a part of the lengths in its gap, and the way of a time span.
+def _strays(allowed, share, span, s, memory):
+    """Whether the displacement p.dv moves an active row by more than that, a share of the lengths in its gap, and the way of a time span.
 
     Drift is far smaller: a gap that jumps, or rows that nearly depend on each other, would carry bodies off.
     """
@@ -374,7 +375,7 @@ def _strays(allowed, span, s, memory):
         i = memory.iwork[form.plan[0].active + memory.iwork[f.row + e]]
         c = form.constraints[i]
         length = max(memory.work[f.length + i], lengths(c, form.entries, memory))
-        most = allowed + _STRAY * length + span * max(memory.work[f.speed + i], velocity(c, form.entries, memory)[1])
+        most = allowed + share * length + span * max(memory.work[f.speed + i], velocity(c, form.entries, memory)[1])
         result = result or not (rolls(c) or _moved(c, s, memory)[1] <= most)
     return result
 
