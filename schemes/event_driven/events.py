@@ -304,7 +304,7 @@ def _settle(s, memory):
     """
     iwork = memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
-    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, s, memory):
+    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, 0.0, s, memory):
         for a in range(iwork[f.count]):
             memory.work[p.total + iwork[p.active + a]] += memory.work[p.z + a]
     _restore(s, memory)
@@ -481,6 +481,7 @@ def _revise(one_by_one, s, memory):
     for i in range(form.constraints.size):
         _, pull = _acceleration(form.constraints[i], s.newton.plan[0].acc, s, work)
         work[f.pull + i] = max(work[f.pull + i], pull)
+    _note_pull_of_moments(s, memory)
     # 2. rows that may be held, all of them or until the first change
     for i in range(form.constraints.size):
         c = form.constraints[i]
@@ -494,6 +495,22 @@ def _revise(one_by_one, s, memory):
                 continue
             changed |= _revise_row(i, c, _FORCE * work[f.force] * unit_of(c, work), _FORCE * work[f.pull + i], s, memory)
     return changed
+
+
+@tiny
+def _note_pull_of_moments(s, memory):
+    """Angular accelerations that cancel between forces of contacts: what remains at rest is rounding, by which nothing rolls."""
+    work, iwork = memory.work, memory.iwork
+    f, p = s.flow[0], s.newton.plan[0]
+    for a in range(iwork[f.count]):
+        i, pull = iwork[p.active + a], 0.0
+        c = s.newton.constraints[i]
+        if rolls(c):
+            for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+                pull += abs(work[p.W + k] * work[p.z + iwork[p.sub_column + k]])
+            first = first_of_disk(i, c)
+            for k in range(first, first + c.tangents):
+                work[f.pull + k] = max(work[f.pull + k], pull)
 
 
 @kernel

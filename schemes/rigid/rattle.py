@@ -37,6 +37,7 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
+from numba import int64
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
@@ -46,7 +47,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
 from nsds.schemes.problem.smooth_work import of_smooth
-from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, trees
+from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, rolling, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
@@ -147,6 +148,7 @@ def step(t_new, s, calls, options, memory):
         if p.unilateral != 0:
             _note_approach(t, s, first, functions, memory)
             _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, memory)
+            _aim_at_rolling(t, options.h, form, functions, memory)
     # 2. guess, and measures of energy by which the solution is judged
     if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, memory.iwork):
         _anticipate(t, first, form, functions, memory)
@@ -956,6 +958,22 @@ def _aim_at_gaps(nothing, options, s, memory):
             work[it.grip + i] = contacts.grip(span, gap, mem[it.ydot + i], work[it.slack + 2 * i + 1])
     for k in range(form.collisions.size):
         contacts.aim_at_gaps(span, nothing, form.collisions[k], form.bodies, view(work, p.moved, m), q, w, memory)
+
+
+@kernel
+def _aim_at_rolling(t, h, s, functions, memory):
+    """Velocities of sticking contacts in the first half, opposite to those that the second one meets, see `rolling`. In/out: aim."""
+    work, m = memory.work, s.plan[0].n_bodies
+    q, w = view(work, s.plan[0].q_old, 7 * m), view(work, s.plan[0].w, 6 * m)
+    for k in range(s.interactions.size):
+        if rolling.is_turning(h, s.interactions[k], w, memory):
+            rolling.aim_rows(t, h, s.interactions[k], s.plan[0], functions, memory)
+    for k in range(s.collisions.size):
+        # a user's function sees contacts where bodies are, and nowhere else
+        if s.collisions[k].each > 1 and memory.iwork[s.collisions[k].hook] == 0 and rolling.are_some_turning(h, s.collisions[k], w, memory):
+            address = rolling.address_of_aim()
+            if address != 0:
+                rolling.call_aim(address, (s.collisions, int64(k), h, q, w, memory))
 
 
 @tiny
