@@ -22,7 +22,7 @@ from nsds.model.layout import table
 from nsds.schemes.event_driven.collocation import LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
 from nsds.schemes.problem.box import rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
-from nsds.solvers.box.signature import Options, changed
+from nsds.solvers.box.signature import exact
 from nsds.status import CONVERGED, INFEASIBLE
 
 LOWER, UPPER, HELD = range(3)
@@ -151,19 +151,18 @@ def choose_modes(is_afresh, flow, calls, memory):
     Its unknowns are the changes of lambda, so that constants cancel in no row. If rounding of W leaves no solution, a longer step
     amplifies the decisive terms; is_doubtful: a shorter one had no solution.
     """
-    solver_options, work, iwork = calls.solver_options, memory.work, memory.iwork
+    work, iwork = memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
     iwork[p.is_doubtful] = 0
-    # 1. lambda so far, and options; terms of 1e-9 decide, so the tolerance is strict
+    # 1. lambda so far, and options; terms of 1e-9 decide: the tolerance is strict, and no inexact solution has the modes
     _note_multipliers(p, memory)
-    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
-    exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
+    strict = exact(calls.solver_options, _STRICT)
     # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         work[p.ahead] = work[p.lengths + length]
         _state_choice(length, is_afresh, p, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
-        status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact, memory)
+        status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, strict, memory)
         # 3. at the longest step the nearest point of an infeasible problem has ended at once
         if status == INFEASIBLE and iwork[p.n_still] >= longest:
             return status
@@ -173,7 +172,7 @@ def choose_modes(is_afresh, flow, calls, memory):
             status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, strict, memory)
             work[p.rounding] = 0.0
         # 5. a small residual: rounding of W decides between modes, and any of them is tried
-        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
+        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, calls.solver_options.tol):
             status = CONVERGED
         if status == CONVERGED:
             break
@@ -267,7 +266,7 @@ def jump(flow, calls, memory):
     p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
     for k in range(m * m):
         of_D, of_B = max(of_D, abs(work[p.D + k])), max(of_B, abs(_driven(k // m, k % m, p, work)))
-    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    strict = exact(solver_options, _STRICT)
     # 2. three problems, and their extrapolation to h = 0
     for halvings in range(3):
         stiffness = of_B / (_SHORT * of_D) * 2.0**halvings if of_D > 0.0 else 0.0
