@@ -40,15 +40,15 @@ def confirmed(tol, problem, z):
     data = np.where(data > 0.0, data, abs(q))
     of_data = [rounding_of_data(i, least, problem) for i in range(n)]
     of_matrix = [OF_DATA * size_beside(i, least, problem, data) for i in range(n)]
-    enough = np.max([tol * data, np.minimum(_LEFT * _ROUNDING * terms, _AT_MOST * data), of_data, of_matrix], axis=0)
+    enough = np.max([tol * data, of_data, of_matrix], axis=0)
     B = np.flatnonzero(~at_bound)
     rows, columns = 1.0 / np.where(terms > 0.0, terms, 1.0)[B], np.where(z == 0.0, 1.0, abs(z))[B]
     worst = np.inf
     for solve in _solutions_of(whole[B][:, B], rows, columns):
-        rest, exact, before = np.zeros(n), w.copy(), np.inf
+        step, exact, before = np.zeros(n), w.copy(), np.inf
         for _ in range(_REPEATS):
-            rest[B] -= solve(exact[B])
-            exact = w + whole @ rest
+            step[B] = -solve(exact[B])
+            multiply_exactly(problem._replace(q=exact.copy()), step, exact)
             error = np.where(~at_bound, abs(exact), np.where(z == lower, np.maximum(-exact, 0.0), np.maximum(exact, 0.0)))
             error[lower == problem.upper] = 0.0
             missing = np.max(error / np.where(data > 0.0, data, 1.0), initial=0.0, where=data > 0.0)
