@@ -94,6 +94,14 @@ def test_grown_z_confirm_no_contradiction(t):
     assert confirm.confirmed(1e-10, problem, t * along + [-0.6, 0.8, 0.0])[0]
 
 
+def test_a_z_whose_parts_are_all_at_bounds_is_confirmed_as_it_is():
+    """There is nothing to refine: rows of ``(2, 1; 1, 2)`` with z = 0 are met, or missed by what q lacks."""
+    row, column, data, _ = forms.compressed_rows(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    for q, is_solution in (([1.0, 3.0], True), ([-1e-3, 3.0], False)):
+        problem = signature.Problem(row, column, data, np.array(q), np.zeros(2), np.full(2, np.inf))
+        assert confirm.confirmed(1e-10, problem, np.zeros(2))[0] == is_solution
+
+
 @pytest.mark.parametrize("cost", [1.0, -5e-16, 1e-40, -1e30])
 @pytest.mark.parametrize("load", [1.0, 1e9, 1e-30])
 @pytest.mark.parametrize("method", ["auto", "lemke", "interior_sparse", "newton_fb"])
