@@ -35,7 +35,7 @@ from nsds.schemes.linear_algebra import (
     apply_inverses,
     dense,
     inverse_of,
-    invert_in_place,
+    invert_dense,
     is_positive_definite,
     subtract_product,
 )
@@ -753,17 +753,6 @@ def _iteration_matrix(t, factor_q, factor_v, options, part, el, M_hat, p, functi
         add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, memory, M_hat)
 
 
-@tiny
-def _invert_dense(n, M_hat, p, memory):
-    """Invert a matrix in place; False where it is singular."""
-    for i in range(n):
-        s = 0.0
-        for j in range(n):
-            s += abs(memory.work[M_hat + i * n + j])
-        memory.work[p.rhs + i] = s
-    return invert_in_place(n, M_hat, p.rhs, memory, p.pivots)
-
-
 @kernel
 def invert(t, options, parts, elements, bodies, p, functions, memory):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
@@ -775,7 +764,7 @@ def invert(t, options, parts, elements, bodies, p, functions, memory):
         part = parts[el.part]
         if el.mass != ABSENT:
             _iteration_matrix(t, factor_q, factor_v, options, part, el, bodies[k].data, p, functions, memory)
-            regular &= _invert_dense(part.n, bodies[k].data, p, memory)
+            regular &= invert_dense(part.n, bodies[k].data, p.rhs, memory, p.pivots)
         elif el.n_entries > 0:
             regular &= _factorise_sparse(t, factor_q, factor_v, options, part, el, bodies[k], p, functions, memory)
     return regular
@@ -822,7 +811,7 @@ def invert_bent(t, t_new, which, s, options, functions, memory):
     # 3. invert
     for k in range(elements.size):
         if elements[k].mass != ABSENT or elements[k].stiff != ABSENT:
-            regular &= _invert_dense(parts[elements[k].part].n, bent[k].data, p, memory)
+            regular &= invert_dense(parts[elements[k].part].n, bent[k].data, p.rhs, memory, p.pivots)
     return regular
 
 
