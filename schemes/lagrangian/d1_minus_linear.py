@@ -24,11 +24,12 @@ from nsds.schemes.lagrangian.branches import judge, keep_start, press, work_of_p
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import add_jump, evaluate_forces, evaluate_masses, invert, keep_state, old_velocity, state_pull
-from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import acceleration, gap_slack, position, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.active_set import list_row
 from nsds.schemes.problem.box import rounding_of, worse
 from nsds.schemes.problem.impact import restitution
 from nsds.schemes.problem.rows import POSITION
@@ -245,26 +246,14 @@ def _choose(when, tol, a, options, constraints, entries, p, memory):
         elif c.always == 0:
             slack = gap_slack(c, h, entries, memory)
             if at_velocity and memory.imem[c.active] != 0:
-                slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, memory.work))
+                slack = max(slack, h * h * _REST * acceleration(c, a, entries, memory.work)[1])
             closed = when == AT_START or position(c, entries, memory) <= slack
             closed &= when == IMPACT or memory.mem[c.y] <= slack
             # a contact that separates would pull
             if when != IMPACT and not at_velocity:
                 closed &= velocity(c, entries, memory)[0] <= max(left, _speed_rounding(c, h, a, entries, memory))
-        iwork[p.local + i] = n if closed else ABSENT
-        if closed:
-            iwork[p.active + n] = i
-            n += 1
+        n = list_row(i, closed, n, p, iwork)
     return n
-
-
-@tiny
-def _size_of_acceleration(c, a, entries, work):
-    """``|H| |a| + |curvature|``."""
-    s = 0.0 if c.curvature == ABSENT else abs(work[c.curvature])
-    for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
-    return s
 
 
 @tiny

@@ -19,6 +19,18 @@ def velocity(c, entries, memory):
 
 
 @tiny
+def acceleration(c, a, entries, work):
+    """(``H a + curvature`` of the accelerations in work[a:], the sum of the magnitudes that cancel in it)."""
+    w = 0.0 if c.curvature == ABSENT else work[c.curvature]
+    size = abs(w)
+    for k in range(c.entry, c.entry_end):
+        term = work[entries[k].coefficient] * work[a + entries[k].dof]
+        w += term
+        size += abs(term)
+    return w, size
+
+
+@tiny
 def position(c, entries, memory):
     """h of a nonlinear relation, ``H q + b`` of a linear one."""
     work = memory.work
