@@ -3,7 +3,7 @@
 from nsds._jit import kernel
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import make_jump
-from nsds.schemes.lagrangian.outputs import update_outputs
+from nsds.schemes.lagrangian.outputs import add_change, update_outputs
 from nsds.schemes.problem.active_set import list_row
 from nsds.schemes.problem.box import worse
 from nsds.schemes.problem.rows import POSITION
@@ -25,7 +25,7 @@ def make_consistent(t, s, calls, options, memory):
         n = list_row(i, constraints[i].bilateral != 0 and constraints[i].level != POSITION, n, p, memory.iwork)
     # 3. impulses that satisfy them, from the given velocities
     pushed, _ = make_jump(n, 0.0, 1.0, form, s.metrics, calls, memory)
-    newton.add_jump(parts, elements, p, memory)
+    add_change(True, parts, elements, p.dv, memory)
     # 4. no multipliers before the first step, and outputs
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = 0.0

@@ -23,8 +23,8 @@ from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.branches import judge, keep_start, press, work_of_pressed
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import add_jump, evaluate_forces, evaluate_masses, invert, keep_state, old_velocity, state_pull
-from nsds.schemes.lagrangian.outputs import acceleration, gap_slack, position, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.newton import evaluate_forces, evaluate_masses, invert, old_velocity, state_pull
+from nsds.schemes.lagrangian.outputs import acceleration, add_change, gap_slack, keep_state, position, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
@@ -63,7 +63,7 @@ def prepare(records, mem, options, h, method):
 def start(t, s, functions, options, memory):
     """Before the first step: operators at the state, and its outputs."""
     p = s.plan[0]
-    keep_state(s.parts, s.elements, p, memory)
+    keep_state(s.parts, s.elements, p.q_old, p.v_old, memory)
     evaluate_masses(1.0, s.parts, s.elements, p, functions, memory)
     invert(t, options.newton, s.parts, s.elements, s.bodies, p, functions, memory)
     evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
@@ -80,7 +80,7 @@ def step(t_new, s, calls, options, memory):
     functions, work = calls.functions, memory.work
     parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
     # 1. start: accelerations and contact forces
-    keep_state(parts, elements, p, memory)
+    keep_state(parts, elements, p.q_old, p.v_old, memory)
     if p.jointed != 0:
         keep_start(parts, elements, s.entries, p, memory)
     for i in range(constraints.size):
@@ -106,7 +106,7 @@ def step(t_new, s, calls, options, memory):
     finite = end_smooth_motion(h, parts, elements, p, memory)
     # 4. impacts
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, calls, options, memory)
-    add_jump(parts, elements, p, memory)
+    add_change(True, parts, elements, p.dv, memory)
     # 5. multipliers of all three, outputs, status
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]

@@ -26,8 +26,8 @@ from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.branches import gain_of_energy, judge, keep_start
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, make_jump, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import add_jump, evaluate_forces, evaluate_masses, iterate, keep_state
-from nsds.schemes.lagrangian.outputs import acceleration, gap_slack, position, update_outputs
+from nsds.schemes.lagrangian.newton import evaluate_forces, evaluate_masses, iterate
+from nsds.schemes.lagrangian.outputs import acceleration, add_change, gap_slack, keep_state, position, update_outputs
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
@@ -161,7 +161,7 @@ def step(t_new, s, calls, options, memory):
     if status in (CONVERGED, INEXACT) and n > 0:
         pushed, error = make_jump(n, 1.0, h, form, s.positions.metrics, calls, memory)
         status, residual = worse(status, pushed), max(residual, error)
-        add_jump(parts, elements, p, memory)
+        add_change(True, parts, elements, p.dv, memory)
     # 6. multipliers of all problems, and outputs
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
@@ -215,7 +215,7 @@ def _start_accelerations(t, s, calls, options, memory):
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h = form.plan[0], options.h
     # 1. state, inverse masses and forces
-    keep_state(parts, elements, p, memory)
+    keep_state(parts, elements, p.q_old, p.v_old, memory)
     evaluate_masses(1.0, parts, elements, p, functions, memory)
     invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
     evaluate_forces(t, options.positions.motion, parts, elements, p, p.f, functions, memory)

@@ -26,7 +26,7 @@ from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian import compressed, mixed
 from nsds.schemes.lagrangian.branches import are_bent, judge, keep_start, take_impulses, work_of_pressed
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass  # noqa: F401
-from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import keep_state, lengths, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.relations import ACTIVE, EVERY, INACTIVE, KEPT, evaluate_relations, is_active
 from nsds.schemes.lagrangian.tables import PART, RELATION, change
 from nsds.schemes.linear_algebra import (
@@ -313,7 +313,7 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
 def start(t, s, functions, options, memory):
     """Before the first step: force at t, outputs of the state."""
     p = s.plan[0]
-    keep_state(s.parts, s.elements, p, memory)
+    keep_state(s.parts, s.elements, p.q_old, p.v_old, memory)
     evaluate_forces(t, options, s.parts, s.elements, p, p.f_old, functions, memory)
     evaluate_masses(1.0, s.parts, s.elements, p, functions, memory)
     state_pull(options.h, p.f_old, s.elements, s.parts, p, memory.work)
@@ -354,7 +354,7 @@ def step(t_new, s, calls, options, memory):
 @tiny
 def begin(t_new, options, parts, elements, p, functions, memory):
     """Keep q_k and v_k; the force at t_k where a controller has changed it since."""
-    keep_state(parts, elements, p, memory)
+    keep_state(parts, elements, p.q_old, p.v_old, memory)
     if p.controlled != 0 and options.weight < 1.0:
         evaluate_forces(t_new - options.h, options, parts, elements, p, p.f_old, functions, memory)
 
@@ -538,18 +538,6 @@ def _verdict(residual, definite, solved, n_iter, options):
     if solved not in (CONVERGED, INEXACT):
         return solved
     return solved if n_iter > 0 and residual <= max(options.tol, _LEAST_TOL) else NEWTON
-
-
-@tiny
-def keep_state(parts, elements, p, memory):
-    """q_k and v_k into q_old and v_old."""
-    for k in range(elements.size):
-        el = elements[k]
-        part = parts[el.part]
-        q = part.q + el.e * part.stride
-        for i in range(part.n):
-            memory.work[p.q_old + el.dof + i] = memory.mem[q + i]
-            memory.work[p.v_old + el.dof + i] = memory.mem[q + part.n + i]
 
 
 @inlined
@@ -899,16 +887,6 @@ def old_velocity(c, entries, p, work):
     for k in range(c.entry, c.entry_end):
         s += work[entries[k].coefficient] * work[p.v_old + entries[k].dof]
     return s
-
-
-@tiny
-def add_jump(parts, elements, p, memory):
-    """``v += dv``."""
-    for k in range(elements.size):
-        el = elements[k]
-        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
-        for i in range(parts[el.part].n):
-            memory.mem[v + i] += memory.work[p.dv + el.dof + i]
 
 
 @tiny

@@ -7,6 +7,26 @@ from nsds.schemes.problem.rows import POSITION
 
 
 @tiny
+def keep_state(parts, elements, q, v, memory):
+    """The state in mem, by degree of freedom, into work[q:] and work[v:]."""
+    for k in range(elements.size):
+        el = elements[k]
+        at, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
+        for i in range(n):
+            memory.work[q + el.dof + i], memory.work[v + el.dof + i] = memory.mem[at + i], memory.mem[at + n + i]
+
+
+@tiny
+def add_change(of_velocity, parts, elements, change, memory):
+    """``v += change``, or q, by degree of freedom in work[change:]."""
+    for k in range(elements.size):
+        el = elements[k]
+        at = parts[el.part].q + el.e * parts[el.part].stride + (parts[el.part].n if of_velocity else 0)
+        for i in range(parts[el.part].n):
+            memory.mem[at + i] += memory.work[change + el.dof + i]
+
+
+@tiny
 def velocity(c, entries, memory):
     """(``H v + rate``, the sum of the magnitudes that cancel in it)."""
     ydot = 0.0 if c.rate == ABSENT else memory.work[c.rate]
