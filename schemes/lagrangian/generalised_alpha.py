@@ -235,22 +235,26 @@ def _start_accelerations(t, s, calls, options, memory):
     return status
 
 
+@tiny
+def predict(options, A, a):
+    """(known part of A_{k+1}, mean acceleration of the step for its velocity, for its position) from A_k and a_k."""
+    known = (options.alpha_f * a - options.alpha_m * A) / (1.0 - options.alpha_m)
+    return known, (1.0 - options.gamma) * A + options.gamma * known, (0.5 - options.beta) * A + options.beta * known
+
+
 @inlined
 def _known_motion(options, parts, elements, p, memory):
     """Out: v_old, the predictor v_p of the velocity; q_old, the predictor of q less ``h v_p``; a_old, the known part of A_{k+1}."""
     mem, work = memory.mem, memory.work
-    h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
+    h = options.h
     for k in range(elements.size):
         el = elements[k]
         q, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
         for i in range(n):
             dof = el.dof + i
-            A_k = work[p.a_old + dof]
-            known = (alpha_f * work[p.acc + dof] - alpha_m * A_k) / (1.0 - alpha_m)
-            v = mem[q + n + i] + h * ((1.0 - gamma) * A_k + gamma * known)
-            work[p.q_old + dof] = mem[q + i] + h * mem[q + n + i] + h * h * ((0.5 - beta) * A_k + beta * known) - h * v
-            work[p.v_old + dof] = v
-            work[p.a_old + dof] = known
+            work[p.a_old + dof], of_v, of_q = predict(options, work[p.a_old + dof], work[p.acc + dof])
+            work[p.v_old + dof] = v = mem[q + n + i] + h * of_v
+            work[p.q_old + dof] = mem[q + i] + h * mem[q + n + i] + h * h * of_q - h * v
 
 
 @inlined

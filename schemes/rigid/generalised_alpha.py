@@ -28,7 +28,7 @@ from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.collision.frames import frame_in
 from nsds.model.layout import table
-from nsds.schemes.lagrangian.generalised_alpha import options_of
+from nsds.schemes.lagrangian.generalised_alpha import options_of, predict
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
 from nsds.schemes.problem.smooth_work import of_smooth
@@ -241,14 +241,11 @@ def _know_motion(options, p, places, work):
     Out: v_old, the predictor of the velocity; v_mid, the velocity at the start of the position update that gives the predicted
     displacement; A, the known part of A_{k+1}.
     """
-    h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
-    a = beta / gamma
+    a = options.beta / options.gamma
     for i in range(6 * p.n_bodies):
-        v, A_k = work[p.v + i], work[places.A + i]
-        known = (alpha_f * work[places.acc + i] - alpha_m * A_k) / (1.0 - alpha_m)
-        v_p = v + h * ((1.0 - gamma) * A_k + gamma * known)
-        way = v + h * ((0.5 - beta) * A_k + beta * known)
-        work[p.v_old + i], work[p.v_mid + i], work[places.A + i] = v_p, (way - a * v_p) / (1.0 - a), known
+        work[places.A + i], of_v, of_q = predict(options, work[places.A + i], work[places.acc + i])
+        v_p, way = work[p.v + i] + options.h * of_v, work[p.v + i] + options.h * of_q
+        work[p.v_old + i], work[p.v_mid + i] = v_p, (way - a * v_p) / (1.0 - a)
 
 
 @kernel
