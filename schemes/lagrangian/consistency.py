@@ -1,7 +1,7 @@
 """Consistent initial values of Lagrangian systems: positions by their projection, velocities by impulses of bilateral constraints."""
 
 from nsds._jit import kernel
-from nsds.schemes.lagrangian import newton, projection
+from nsds.schemes.lagrangian import projection
 from nsds.schemes.lagrangian.contact_forces import make_jump
 from nsds.schemes.lagrangian.outputs import add_change, update_outputs
 from nsds.schemes.problem.active_set import list_row
@@ -18,8 +18,7 @@ def make_consistent(t, s, calls, options, memory):
     projection.start(t, s, calls.functions, options, memory)
     status, _ = projection.project(t, s, calls, options, memory)
     # 2. inverse masses there, and the bilateral constraints
-    newton.evaluate_masses(1.0, parts, elements, p, calls.functions, memory)
-    projection.invert_metrics(elements, parts, s.metrics, s.plan[0], memory)
+    projection.find_metrics(s, calls.functions, memory)
     n = 0
     for i in range(constraints.size):
         n = list_row(i, constraints[i].bilateral != 0 and constraints[i].level != POSITION, n, p, memory.iwork)

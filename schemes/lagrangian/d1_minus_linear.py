@@ -23,8 +23,8 @@ from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.branches import judge, keep_start, press, work_of_pressed
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import evaluate_forces, evaluate_masses, invert, old_velocity, state_pull
-from nsds.schemes.lagrangian.outputs import acceleration, add_change, gap_slack, keep_state, position, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.newton import evaluate_forces, evaluate_masses, invert, old_velocity
+from nsds.schemes.lagrangian.outputs import acceleration, add_change, gap_slack, keep_state, position, update_outputs, velocity
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
@@ -62,15 +62,8 @@ def prepare(records, mem, options, h, method):
 @kernel
 def start(t, s, functions, options, memory):
     """Before the first step: operators at the state, and its outputs."""
-    p = s.plan[0]
-    keep_state(s.parts, s.elements, p.q_old, p.v_old, memory)
-    evaluate_masses(1.0, s.parts, s.elements, p, functions, memory)
-    invert(t, options.newton, s.parts, s.elements, s.bodies, p, functions, memory)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
-    evaluate_forces(t, options.newton, s.parts, s.elements, p, p.f, functions, memory)
-    state_pull(options.h, p.f, s.elements, s.parts, p, memory.work)
-    state_pulls(p.pull, s.constraints, s.entries, memory.work)
-    update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, memory)
+    newton.start(t, s, functions, options.newton, memory)
+    invert(t, options.newton, s.parts, s.elements, s.bodies, s.plan[0], functions, memory)
     return CONVERGED
 
 

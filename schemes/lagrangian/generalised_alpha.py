@@ -26,9 +26,9 @@ from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.branches import gain_of_energy, judge, keep_start
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, make_jump, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import evaluate_forces, evaluate_masses, iterate
+from nsds.schemes.lagrangian.newton import evaluate_forces, iterate
 from nsds.schemes.lagrangian.outputs import acceleration, add_change, gap_slack, keep_state, position, update_outputs
-from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
+from nsds.schemes.lagrangian.projection import find_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
@@ -149,8 +149,7 @@ def step(t_new, s, calls, options, memory):
             status = worse(status, projected)
         if status not in (CONVERGED, INEXACT) or n == 0:
             break
-        evaluate_masses(1.0, parts, elements, p, functions, memory)
-        invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
+        find_metrics(s.positions, functions, memory)
         if attempt == 1 or not _has_friction(n, constraints, p, iwork):
             break
         shifted = _shift(n, s, calls, options, memory)
@@ -216,8 +215,7 @@ def _start_accelerations(t, s, calls, options, memory):
     p, h = form.plan[0], options.h
     # 1. state, inverse masses and forces
     keep_state(parts, elements, p.q_old, p.v_old, memory)
-    evaluate_masses(1.0, parts, elements, p, functions, memory)
-    invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
+    find_metrics(s.positions, functions, memory)
     evaluate_forces(t, options.positions.motion, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, memory)
     evaluate_curvature(t, h, p.acc, form.relations, p, functions, memory)

@@ -216,7 +216,7 @@ def project(t, s, calls, options, memory):
     Returns (status, whether anything moved).
     """
     work, iwork = memory.work, memory.iwork
-    form, parts, elements, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.entries
+    form, entries = s.newton, s.newton.entries
     p, tol, before = s.plan[0], options.constraint_tol, np.inf
     for done in range(int(options.max_rounds) + 1):
         # 1. active constraints, and the largest violation
@@ -230,8 +230,7 @@ def project(t, s, calls, options, memory):
         transpose_pattern(p, n, iwork)
         row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
         chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-        evaluate_masses(1.0, parts, elements, form.plan[0], calls.functions, memory)
-        invert_metrics(elements, parts, s.metrics, p, memory)
+        find_metrics(s, calls.functions, memory)
         assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, (row, column, transpose), 1.0, 0,
                        work, iwork)  # fmt: skip
         # 3. in units of the largest violation, so that tolerances of solvers apply
@@ -278,9 +277,10 @@ def _choose(options, constraints, entries, p, memory):
 
 
 @kernel
-def invert_metrics(elements, parts, metrics, p, memory):
-    """Inverse masses where these change; evaluate_masses has just put them into the elements' memory."""
-    work = memory.work
+def find_metrics(s, functions, memory):
+    """Inverse masses at the state in mem, where they change."""
+    work, p, parts, elements, metrics = memory.work, s.plan[0], s.newton.parts, s.newton.elements, s.metrics
+    evaluate_masses(1.0, parts, elements, s.newton.plan[0], functions, memory)
     for k in range(elements.size):
         g = metrics[k]
         if parts[elements[k].part].mass_function != ABSENT and g.kind == DENSE:
