@@ -45,7 +45,7 @@ from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import no_blocks, place_blocks
 from nsds.schemes.problem.impact import place_impacts, rebound, restitution, state_impact
-from nsds.schemes.problem.rows import CONSTRAINT, POSITION
+from nsds.schemes.problem.rows import CONSTRAINT, POSITION, coordinate, number_of, width
 from nsds.schemes.problem.tables import BODY, has_friction, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.solvers.box.signature import UNDERFLOW
 from nsds.solvers.box.signature import Options as BoxOptions
@@ -636,7 +636,7 @@ def _add_nonlinear_input(h, r, p, work):
         s = h * work[r.g + j]
         for i in range(r.m):
             s -= work[r.B + j * r.m + i] * h * work[r.lam + i]
-        dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+        dof = number_of(r, j)
         work[p.residual + dof] += s
         work[p.impulse + dof] += abs(h * work[r.g + j])
 
@@ -824,10 +824,10 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
     if r.level != POSITION:
         s = reach * _SMALL
         for j in range(n):
-            work[r.x + j] += s * mem[_velocity_of(r, j)]
+            work[r.x + j] += s * mem[coordinate(r, j) + width(r, j)]
         derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
         for j in range(n):
-            work[r.x + j] -= s * mem[_velocity_of(r, j)]
+            work[r.x + j] -= s * mem[coordinate(r, j) + width(r, j)]
         for i in range(m * n):
             work[r.H + p.shift + i] += (work[p.H_moved + i] - work[r.H + i]) / _SMALL
     # 3. d(H^T lambda)/dq, column by column, of bodies that have a matrix of their own
@@ -858,12 +858,6 @@ def _reach(r, options, work):
     if options.paoli != 0.0:
         return options.h * options.a / (1.0 + restitution(r, work))
     return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
-
-
-@tiny
-def _velocity_of(r, j):
-    """Place of the velocity of coordinate j of a relation, whose parts may differ in size."""
-    return r.q_first + r.n_first + j if j < r.n_first else r.q_second + r.n + j - 2 * r.n_first
 
 
 @kernel
