@@ -1,6 +1,7 @@
 """Rows of one-step problems of mechanical systems: the table of constraints, and on which level each is stated."""
 
 from nsds.model.layout import RANGES, table
+from nsds.solvers import impact
 
 # One row per scalar unknown of the one-step problem.
 CONSTRAINT = table(
@@ -23,4 +24,4 @@ CONSTRAINT = table(
     *RANGES,
 )  # fmt: skip
 POSITION, VELOCITY, DRIVEN = range(3)
-IMPACTS = ("", "multiple_impact", "poisson")  # forms of laws of impacts, by their number in constraints and plans
+IMPACTS = ("", *impact.LAWS)  # laws of impacts, by their number in constraints and plans
