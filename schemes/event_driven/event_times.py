@@ -9,6 +9,7 @@ import math
 from nsds._jit import tiny
 from nsds.maths.times import ROUNDED, is_later, is_same
 from nsds.status import (
+    ACCUMULATION,
     AFTER_JAM,
     AFTER_MANY_EVENTS,
     AFTER_NO_MODES,
@@ -112,6 +113,15 @@ def count_event(t, h, p, memory):
 
 
 @tiny
+def end_accumulation(t, p, work):
+    """ACCUMULATION where one has come to its end at t, which then is over; else 0."""
+    if -math.inf < work[p.tail] <= t:
+        work[p.tail] = -math.inf
+        return ACCUMULATION
+    return 0
+
+
+@tiny
 def are_too_many(t, options, p, memory):
     """Whether there are more events than max_events between two rows, or too many at one time."""
     return memory.iwork[p.n_events] > options.max_events / fewer(t, options.h, p, memory.work) or memory.iwork[p.n_still] > MOST_STILL
@@ -121,12 +131,6 @@ def are_too_many(t, options, p, memory):
 def fewer(t, h, p, work):
     """Divisor of the allowed numbers of events and steps: fewer soon after an interval of time stepping."""
     return _FEWER if t - work[p.handed_to] <= h else 1.0
-
-
-@tiny
-def why_it_crawls(p, iwork):
-    """The status of a motion that does not get on."""
-    return TOO_MANY_EVENTS if iwork[p.n_events] > 0 else STEP_COLLAPSED
 
 
 @tiny

@@ -22,6 +22,7 @@ from nsds.schemes.event_driven.event_times import (
     NEVER,
     are_too_many,
     count_event,
+    end_accumulation,
     is_handed_over,
     next_stop,
     reason,
@@ -51,7 +52,6 @@ from nsds.schemes.problem.disks import rolls, state_coefficients
 from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.sides import open_window
 from nsds.status import (
-    ACCUMULATION,
     CAPACITY,
     CONVERGED,
     EVENT,
@@ -269,9 +269,7 @@ def _settle(t, s, calls, options, memory):
     if strikes(t, options.h, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
         open_window(t, options.h, s.times, f, memory)
-    if work[f.tail] <= t and work[f.tail] > -np.inf:
-        bits |= ACCUMULATION
-        work[f.tail] = -np.inf
+    bits |= end_accumulation(t, f, work)
     # 2. counts, the row to blame, and gaps that have jumped
     if not is_start:
         count_event(t, options.h, f, memory)
