@@ -2,14 +2,16 @@
 
 Contacts that come to rest have a test of their own, see `nsds.schemes.event_driven.impacts`.
 
-p is a row of a table with the columns n, m, x, x_last, last, flight, flight_before, longest, tail of the work memory, and mode, fired,
-near, frozen, culprit of the integer one.
+p is a row of a table with the columns n, m, x, tail and `HISTORY` of the work memory, and mode, fired, near, frozen, culprit of the
+integer one.
 """
 
 import numpy as np
 
 from nsds._jit import kernel, tiny
 
+# By row and mode that it left, of m rows and n states: last event, two times of flight, the longest one, s; the state then.
+HISTORY = {"last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn"}
 _SAME_RATIO = 1e-3  # relative to 1 - q: by how much two ratios q of an accumulation may differ
 _STEEPEST = 1e-3  # ratio of two flights: less is the end of a pause, not a flight of a falling sequence
 _ROUNDING = 2.0**-50  # of a difference of times

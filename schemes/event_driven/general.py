@@ -18,20 +18,18 @@ from nsds.schemes.event_driven.circuit_sources import are_circuits
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.event_times import (
     ALWAYS,
-    AT_START,
     NEVER,
     SUBSTEPS,
     USUAL,
     are_too_many,
+    begin_event,
     count_event,
-    end_accumulation,
     end_of_interval,
     is_handed_over,
     lengthen,
     next_stop,
     note_length,
     reason,
-    strikes,
     wind_up,
 )
 from nsds.schemes.event_driven.general_flow import move, put_on_outputs, stays
@@ -171,14 +169,13 @@ def _goes_on(status, options, s, iwork):
 def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
-    f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
-    iwork[f.pending], iwork[f.fresh] = 0, 1
+    f = s.flow[0]
     # 1. known times, and the end of an accumulation
-    if strikes(t, options.h, s.times, f, iwork):
-        bits, work[f.step] = TIME_EVENT, 0.0
+    is_start, bits = begin_event(t, options.h, s.times, f, memory)
+    if (bits & TIME_EVENT) != 0:
+        work[f.step] = 0.0
         open_window(t, options.h, s.times, f, memory)
-    bits |= end_accumulation(t, f, work)
-    iwork[f.frozen] = 1 if work[f.tail] > -np.inf else 0
+    iwork[f.fresh], iwork[f.frozen] = 1, 1 if work[f.tail] > -np.inf else 0
     # 2. counts, and accumulations that begin
     if not is_start:
         count_event(t, options.h, f, memory)

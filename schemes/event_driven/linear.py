@@ -24,10 +24,9 @@ from nsds.schemes.event_driven.event_times import (
     MOST_STILL,
     are_too_many,
     at_row,
+    begin_event,
     count_event,
-    end_accumulation,
     next_stop,
-    strikes,
     wind_up,
 )
 from nsds.schemes.event_driven.linear_modes import (
@@ -254,13 +253,9 @@ def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
     work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
-    is_start, is_afresh, bits = iwork[p.pending] == AT_START, iwork[p.pending] == AT_START, 0
-    iwork[p.pending] = 0
     # 1. known times, and the end of an accumulation
-    if strikes(t, options.h, s.times, p, iwork):
-        bits = TIME_EVENT
-    bits |= end_accumulation(t, p, work)
-    iwork[p.frozen] = 1 if work[p.tail] > -np.inf else 0
+    is_start, bits = begin_event(t, options.h, s.times, p, memory)
+    is_afresh, iwork[p.frozen] = is_start, 1 if work[p.tail] > -np.inf else 0
     # 2. corner of a source: its step may move held rows off zero
     if not is_start and not is_later(work[p.corner], t, options.h):
         bits |= TIME_EVENT

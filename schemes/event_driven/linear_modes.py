@@ -18,7 +18,9 @@ import numpy as np
 from nsds._jit import by_reference, kernel, tiny
 from nsds.maths.polynomials import NO_ROOT, first_root
 from nsds.model.layout import table
+from nsds.schemes.event_driven.accumulation import HISTORY
 from nsds.schemes.event_driven.collocation import LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
+from nsds.schemes.event_driven.event_times import CLOCK, COUNTS
 from nsds.schemes.event_driven.switched_rows import (
     HELD,
     LOWER,
@@ -49,22 +51,19 @@ _ARRAYS = {
     # 4. mode. lambda = L x + l, y = Y x + y0, x' = rate x + constant; x_size: largest |x| so far; c_size: sizes of the terms of each
     # coefficient of the series, the scale of rounding
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
-    # 5. accumulations, by row and mode that it left: last event, two times of flight, the longest one, the state then
-    "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
-    # 6. clock, s: next step, end of an accumulation, last event, count of steps, rest: rounding error of t; hand-over to time stepping
-    "step": "", "tail": "", "event": "",
-    "mark": "", "counted": "", "reached": "", "stride": "", "rest": "", "handed": "", "handed_to": "", "corner": "",
-    # 7. lengths: steps by which modes may be chosen, s; ahead: the one that was; chosen: lambda of the last choice; hidden: held rows
+    # 5. accumulations, and the clock; step: the next one, rest: rounding error of t, corner: the next one of a source, s
+    **HISTORY, **dict.fromkeys((*CLOCK, "step", "rest", "corner"), ""),
+    # 6. lengths: steps by which modes may be chosen, s; ahead: the one that was; chosen: lambda of the last choice; hidden: held rows
     # without lambda, which x obeys
     "lengths": "", "ahead": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
-    # 8. long steps by collocation: length, length whose matrix is inverted, matrix of the stages
+    # 7. long steps by collocation: length, length whose matrix is inverted, matrix of the stages
     "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
 }  # fmt: skip
 # Integers of each row: mode, mode before the event; direct: y depends on lambda at once (D); fired: its guard came to zero; near: y is
 # nearly zero between events; row, column: pivots of the elimination.
 _ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
-# Integers: pending: an event is due; frozen: an accumulation is waited for; counts of events and steps; culprit: row to blame.
-_WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden", "is_doubtful")
+# Integers: frozen: an accumulation is waited for; culprit: row to blame.
+_WHOLE = (*COUNTS, "n_short", "frozen", "culprit", "is_off", "n_hidden", "is_doubtful")
 # The problem of modes and its solver.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(
