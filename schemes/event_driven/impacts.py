@@ -2,6 +2,7 @@
 
 from nsds._jit import kernel, tiny, view
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.accumulation import note_flight
 from nsds.schemes.event_driven.forces import assemble_rows
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.outputs import add_change, keep_state, position, velocity
@@ -122,8 +123,7 @@ def _count_flights(t, s, options, memory):
     # 1. flights of each contact that struck
     for i in range(form.constraints.size):
         if work[p.total + i] > 0.0 and form.constraints[i].component == 0 and form.constraints[i].always == 0:
-            d, before, earlier = t - work[f.last + i], work[f.flight + i], work[f.flight_before + i]
-            work[f.last + i], work[f.flight + i], work[f.flight_before + i] = t, d, before
+            d, before, earlier = note_flight(t, i, f, work)
             shrinks = 0.0 < d < before < earlier and abs(before * before - d * earlier) <= _ALIKE * before * before
             if shrinks and work[f.approach + i] <= options.accumulation * work[f.speed + i]:
                 iwork[f.keep + i] = 2

@@ -31,6 +31,7 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
     relation_values,
 )
 from nsds.schemes.first_order.linear import inverse_of_part
+from nsds.schemes.first_order.states import gather
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
@@ -228,7 +229,8 @@ def start(t, s, functions, options, memory):
     work = memory.work
     constraints, p = s.constraints, s.plan[0]
     memory.iwork[p.open] = -1
-    _keep_state(s.parts, s.elements, p, memory)
+    gather(s.parts, p.x_old, 0, memory)
+    gather(s.parts, p.r_old, 1, memory)
     _evaluate(t, t, 1.0, 1.0, s, p, functions, memory)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
@@ -250,7 +252,8 @@ def step(t_new, s, calls, options, memory):
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     # 1. start: state, bounds, and f there if a controller has changed it
-    _keep_state(parts, elements, p, memory)
+    gather(parts, p.x_old, 0, memory)
+    gather(parts, p.r_old, 1, memory)
     if p.driven != 0:
         evaluate_bounds(t_new, relations, constraints, p, functions, memory)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:
@@ -300,18 +303,6 @@ def step(t_new, s, calls, options, memory):
     if solved == INEXACT:
         residual = max(residual, work[p.info + 1])
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * calls.solver_options.inexact else status, n_iter, residual
-
-
-@tiny
-def _keep_state(parts, elements, p, memory):
-    """x_k and r_k into x_old and r_old."""
-    for k in range(elements.size):
-        el = elements[k]
-        part = parts[el.part]
-        q = part.q + el.e * part.stride
-        for i in range(part.n):
-            memory.work[p.x_old + el.dof + i] = memory.mem[q + i]
-            memory.work[p.r_old + el.dof + i] = memory.mem[q + part.n + i]
 
 
 @inlined

@@ -2,6 +2,7 @@
 
 from nsds._jit import tiny
 from nsds.model.layout import RANGES, table
+from nsds.solvers import impact
 
 # One row per scalar unknown of the one-step problem.
 CONSTRAINT = table(
@@ -24,7 +25,7 @@ CONSTRAINT = table(
     *RANGES,
 )  # fmt: skip
 POSITION, VELOCITY, DRIVEN = range(3)
-IMPACTS = ("", "multiple_impact", "poisson")  # forms of laws of impacts, by their number in constraints and plans
+IMPACTS = ("", *impact.LAWS)  # laws of impacts, by their number in constraints and plans
 
 
 @tiny

@@ -17,6 +17,7 @@ from nsds.collision import WORLD
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
+from nsds.model.laws import ANY
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import memory_of
 from nsds.schemes.problem import friction, redundancy
@@ -27,7 +28,7 @@ from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
-from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
+from nsds.schemes.rigid.tables import COLLISIONS, EQUALITY, FORCE, MASS, OTHER
 from nsds.solvers.bodies import newton, rigid, slabs
 from nsds.solvers.contact import block_lu
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
@@ -157,7 +158,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, solver=floats)
     plan["v_mid"], plan["E"] = plan["v_old"], plan["H"]
     # 3. equations: elimination needs m^2 floats, or bit sets of n_words entries for the sparse one, so its size is limited
-    n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
+    n_rows = int(interactions["m"][_may_be_equations(interactions)].sum())
     n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
     work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, weight=few, own=d * limit if n_rows else 0)
@@ -191,11 +192,16 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()
-    plan["bounded"], plan["forces"] = (interactions["law"] == BOUNDED).any(), (interactions["law"] == FORCE).any()
+    plan["bounded"], plan["forces"] = (interactions["bounds"] == ANY).any(), (interactions["law"] == FORCE).any()
     # 6. sizes and flags
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     plan["placed"] = interactions.size > 0 or bool((bodies["oriented"] | bodies["coupled"]).any())
     return plan
+
+
+def _may_be_equations(interactions):
+    """Which interactions have rows without a sign: equations, forces, and bounds that are infinite."""
+    return (interactions["law"] != OTHER) | (interactions["bounds"] == ANY)
 
 
 def follow_turns(lists, options, plan, work):
@@ -231,7 +237,7 @@ def _is_linear(lists, options):
     bodies, interactions = lists.bodies, lists.interactions
     moving = ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT)).any() and options.q_star > 0
     simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["oriented"] == 0)) | bodies["fixed"]
-    repeated = np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE)).any()
+    repeated = _may_be_equations(interactions).any()
     return options.is_explicit != 0 or (bool(simple.all()) and not moving and not repeated)
 
 
@@ -577,7 +583,7 @@ def know_origins(h, interactions, p, memory):
     for i in range(2 * p.n_bodies):
         size[i] = 0.0
     for k in range(interactions.size):
-        if interactions[k].law == BOUNDED and memory.iwork[p.begin + k] >= 0:
+        if interactions[k].bounds == ANY and memory.iwork[p.begin + k] >= 0:
             blocks.add_origins(h, interactions[k], work, known, size)
 
 

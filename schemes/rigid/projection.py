@@ -31,7 +31,7 @@ from nsds.schemes.rigid.bodies import State, inverse_matrix
 from nsds.schemes.rigid.enabled import is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
+from nsds.schemes.rigid.tables import EQUALITY, tables
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 
@@ -230,7 +230,7 @@ def note_pressing(n_contacts, n_blocks, s, p, memory):
 @tiny
 def stride(interaction):
     """From one row with a gap to the next."""
-    return 1 if interaction.law == EQUALITY or interaction.law == IMPACT else interaction.each
+    return interaction.each
 
 
 @tiny
