@@ -18,7 +18,7 @@ from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, fre
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.time_dependent_forces import forget_jumps
-from nsds.schemes.lagrangian.newton import keep_state
+from nsds.schemes.lagrangian.outputs import keep_state
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.mechanics.tables import FREE, HELD
 from nsds.schemes.sides import open_window
@@ -131,7 +131,7 @@ def _drift(h, s, memory):
     """``q += h v``. Returns 0, or NaN where velocities are not finite."""
     work = memory.work
     form, p, zero = s.newton, s.newton.plan[0], 0.0
-    keep_state(form.parts, form.elements, p, memory)
+    keep_state(form.parts, form.elements, p.q_old, p.v_old, memory)
     for i in range(p.n_dofs):
         work[p.dv + i] = h * work[p.v_old + i]
         zero += 0.0 * work[p.dv + i]

@@ -22,6 +22,7 @@ from nsds.collision.frames import frame_in
 from nsds.maths import rotations
 from nsds.maths.vectors import norm, times_transposed
 from nsds.model.layout import ABSENT
+from nsds.schemes.lagrangian.projection import options_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, passing, problem
 from nsds.schemes.rigid import collisions as contacts
@@ -30,7 +31,7 @@ from nsds.schemes.rigid.bodies import State, inverse_matrix
 from nsds.schemes.rigid.enabled import is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
+from nsds.schemes.rigid.tables import EQUALITY, tables
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 
@@ -47,30 +48,13 @@ class Tables(NamedTuple):
     positions: plain.Tables  # the same, but for a plan of its own: impulses of the projection must not overwrite those of the step
 
 
-@by_reference
-class Options(NamedTuple):
-    """Parameters of a step with its projection."""
-
-    h: float
-    motion: problem.Options
-    constraint_tol: float
-    max_rounds: float
-    by_mass: float  # not 0: the metric is the mass, else the identity
-    every_contact: float  # 0: only contacts that take part in the step
-    combined: float
-
-
 def prepare(records, mem, options, h, method):
     """Tables of the step and of the problem of positions."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists, words = tables(records, work, iwork), plain.options_of(h, options)
-    tol, max_rounds = float(options["constraint_tol"].item()), float(options["max_rounds"].item())
-    combined = options["scheme"].item().endswith(b"combined_projection")
-    every = float(combined or options["contacts"] == b"all")
-    own = Options(h, words, tol, max_rounds, float(options["metric"] == b"mass"), every, float(combined))
     s = Tables(*(plain.tables_of(lists, words, method, work, iwork, records.size) for _ in range(2)))
     problem.follow_turns(lists, words, s.motion.plan, work)
-    return Prepared(s, lists.functions, own, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+    return Prepared(s, lists.functions, options_of(h, options, words), work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
 @kernel
@@ -165,7 +149,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
             number = int(work[c.known + i]) - 1
             is_new = number < 0 and imem[c.n] < c.capacity
             if is_new:
-                number = _enter(k, i, n_contacts, s.motion, q, memory)
+                number = enter(k, i, n_contacts, s.motion, q, memory)
             if is_new or (of_all and number >= 0 and work[c.taking + number] == 0.0):
                 iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
                 iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
@@ -188,7 +172,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
 
 
 @kernel
-def _enter(k, i, n_contacts, s, q, memory):
+def enter(k, i, n_contacts, s, q, memory):
     """Enter the i-th contact found of collisions k, of which n_contacts are active, into the record. Returns its number. In/out: which."""
     iwork = memory.iwork
     c, own = s.collisions[k], s.plan[0]
@@ -221,9 +205,7 @@ def restart(t, interactions, p, functions, memory):
     work = memory.work
     m = p.n_bodies
     q_old, R = view(work, p.q_old, 7 * m), view(work, p.R, 9 * m)
-    for i in range(6 * m):
-        work[p.v + i] = work[p.v_old + i]
-    plain.to_inertial(m, R, view(work, p.v_old, 6 * m), view(work, p.w, 6 * m))
+    plain.restore_velocities(p, work)
     restore_angles(interactions, memory)
     for k in range(interactions.size):
         if interactions[k].gap_function != ABSENT or interactions[k].row != ABSENT:
@@ -248,7 +230,7 @@ def note_pressing(n_contacts, n_blocks, s, p, memory):
 @tiny
 def stride(interaction):
     """From one row with a gap to the next."""
-    return 1 if interaction.law == EQUALITY or interaction.law == IMPACT else interaction.each
+    return interaction.each
 
 
 @tiny
