@@ -13,6 +13,7 @@ from nsds.maths.times import is_later
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
+from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.circuit_sources import are_circuits
 from nsds.schemes.event_driven.driver import driven
@@ -32,7 +33,7 @@ from nsds.schemes.event_driven.event_times import (
     reason,
     wind_up,
 )
-from nsds.schemes.event_driven.general_flow import move, put_on_outputs, stays
+from nsds.schemes.event_driven.general_flow import LIMITED, begin_flow, move, put_on_outputs, stays
 from nsds.schemes.event_driven.general_modes import catch_up, choose_modes, jump, note_direct
 from nsds.schemes.event_driven.general_outputs import (
     evaluate_output_rates,
@@ -72,6 +73,7 @@ _NEAR_IT = 1e-11  # relative to the largest w so far: when events follow each ot
 _SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of finite differences, and of the time: after an event, when equal bounds may differ
 _SMALLEST = 5e-324  # y of a row of a circuit at a bound whose y is 0
 _REST = 1e-3  # relative to the rate of w at an accumulation: smaller values at its limit are zero
+_STIFF = "the motion is stiff: stability, not accuracy, limits its explicit steps; flow='radau' follows it, or nsds.euler_moreau"
 _FAST = "an explicit flow follows the fastest part of a circuit, as an amplifier of large gain; flow='auto' moves circuits exactly"
 
 
@@ -89,8 +91,7 @@ def prepare(records, layout, options, h, method, work, iwork):
     set_windows(records, AT_ONCE, AT_ONCE)
     prepared = newton.prepare(records, layout, newton.Options(1.0), method, work, iwork)
     form = prepared.tables
-    is_stiff = options["flow"].item() == b"radau"
-    flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, is_stiff, method, work, iwork)
+    flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, options["flow"].item(), method, work, iwork)
     more, imore = work.array(), iwork.array(np.int64)
     more[:, : prepared.work.shape[1]], imore[:, : prepared.iwork.shape[1]] = prepared.work, prepared.iwork
     # 3. flags: what varies has to be evaluated in each stage
@@ -113,12 +114,25 @@ def cause_of(records, prepared, m, status):
     """Reason for a failure of member m, as text; empty if the status says all."""
     if status == STEP_COLLAPSED and are_circuits(records):
         return f"{advice(status)}: {_FAST}"
+    if status == STEP_COLLAPSED:
+        is_limited = prepared.iwork[m, prepared.tables.flow["n_limited"][0]] >= LIMITED
+        return f"{_fastest_part(prepared, m)}: {_STIFF if is_limited else advice(status)}"
     if status != TOO_MANY_EVENTS or not prepared.layout.relation_names:
         return ""
     c = prepared.tables.newton.constraints[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]
     relations = prepared.layout.relations
     owner = int(np.argmax((relations["h"] <= c["h"]) & (c["h"] < relations["h"] + relations["m"]))) if c["h"] != ABSENT else 0
     return f"interaction '{prepared.layout.relation_names[owner]}': {advice(status)}"
+
+
+def _fastest_part(prepared, m):
+    """The part whose states change fastest between the last two stages of an explicit step, as text."""
+    parts, f = prepared.layout.parts, prepared.tables.flow[0]
+    n, work = int(f["n"]), prepared.work[m]
+    rates = work[f["k"] : f["k"] + dopri5.STAGES * n].reshape(-1, n)
+    sizes = np.maximum(work[f["x_size"] : f["x_size"] + n], dopri5.TINY)
+    state = int(np.argmax(abs(rates[dopri5.LAST] - rates[dopri5.LAST - 1]) / sizes))
+    return f"part '{np.repeat(prepared.layout.part_names, parts['count'] * parts['n'])[state]}'"
 
 
 @kernel
@@ -170,6 +184,7 @@ def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
     f = s.flow[0]
+    begin_flow(f, memory)
     # 1. known times, and the end of an accumulation
     is_start, bits = begin_event(t, options.h, s.times, f, memory)
     if (bits & TIME_EVENT) != 0:
@@ -220,6 +235,7 @@ def _hand_over(t_new, why, s, calls, options, memory):
         t = memory.mem[T] = work[f.handed_to] = end
         iwork[f.n_events], iwork[f.n_still], iwork[f.n_steps], iwork[f.fresh], work[f.mark] = 0, 0, 0, 1, end
         work[f.step], work[f.error] = 0.0, 1.0
+        begin_flow(f, memory)
         forget_accumulations(f, memory)
         for i in range(f.m):
             iwork[f.fired + i] = 0

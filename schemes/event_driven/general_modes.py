@@ -20,8 +20,8 @@ from nsds.schemes.event_driven.switched_rows import HELD, bounds_away_from_zero,
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.schemes.sides import clamped
-from nsds.solvers.box.signature import changed
-from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE
+from nsds.solvers.box.signature import changed, exact
+from nsds.status import CONVERGED, INEXACT, INFEASIBLE, NEWTON, NON_FINITE
 
 _ON_IT = 2.0**-48  # relative to the largest w so far: smaller values are zero
 _NO_RATE = 1e-9  # relative to the terms of w': smaller values are zero
@@ -39,18 +39,20 @@ def choose_modes(t, is_start, s, calls, memory):
 
     The unknowns are the changes of lambda since the last guess, so that constants cancel in no row.
     """
-    functions, solver_options = calls.functions, calls.solver_options
-    mem, work, iwork = memory.mem, memory.work, memory.iwork
+    functions, mem, work, iwork = calls.functions, memory.mem, memory.work, memory.iwork
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, status = f.m, NEWTON
     # 1. rows that start from zero
     _find_zeros(t, is_start, s, functions, memory)
-    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    strict = changed(calls.solver_options, min(_STRICT, calls.solver_options.tol), calls.solver_options.max_iter)
     # 2. Newton's iteration on the linearised rows
     for k in range(_MAX_ITER):
         _state_problem(t, k == 0, s, functions, memory)
         note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
-        solved = solve_near(m, s.row, s.column, r, calls.solver, strict, memory)
+        solved = solve_near(m, s.row, s.column, r, calls.solver, exact(strict, _STRICT), memory)
+        # inexact, unless there is none, as rounding of the matrix may decide between modes: wrong ones end at once
+        if solved not in (CONVERGED, INEXACT, INFEASIBLE):
+            solved = solve_near(m, s.row, s.column, r, calls.solver, strict, memory)
         change, largest, zero = 0.0, 1e-300, 0.0
         # a row at a bound gets the bound itself, so that its mode is found by comparison
         for i in range(m):
@@ -198,13 +200,13 @@ def jump(t, s, calls, memory):
         return CONVERGED, False
     # 3. impulses, and the state after them
     work[r.rounding], memory.iwork[r.isolver] = 0.0, 0
-    status = solve(m, s.row, s.column, r.W, r, calls.solver, calls.solver_options, False, memory)
+    status = solve(m, s.row, s.column, r.W, r, calls.solver, exact(calls.solver_options, 1.0), False, memory)
     for j in range(m):
         for a in range(f.n):
             work[f.x + a] += work[f.MB + j * f.n + a] * work[r.z + j]
     for a in range(f.n):
         work[f.x_size + a] = max(work[f.x_size + a], abs(work[f.x + a]))
-    return (CONVERGED if status == INEXACT else status), True
+    return status, True
 
 
 @kernel

@@ -13,6 +13,7 @@ from nsds.schemes.derivatives import BEGIN_FIRST, FIRST, side_of
 from nsds.schemes.event_driven.switched_rows import HELD, LOWER, Rows, pivot, subtract
 from nsds.schemes.first_order.functions import evaluate_bounds, rate, relation_jacobians, relation_values
 from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.problem.rows import number_of
 from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
@@ -58,7 +59,7 @@ def evaluate_outputs(t, x, s, functions, memory):
     for k in range(form.relations.size):
         r = form.relations[k]
         for j in range(r.n):
-            work[r.x + j] = work[x + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)]
+            work[r.x + j] = work[x + number_of(r, j)]
         relation_values(t, r, functions, memory)
     # 2. rows: base and value, with couplings of multipliers
     for i in range(f.m):
@@ -81,7 +82,7 @@ def evaluate_rates(t, x, out, s, functions, memory):
     for k in range(form.relations.size):
         r = form.relations[k]
         for j in range(r.n):
-            memory.work[f.rhs + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)] += memory.work[r.g + j]
+            memory.work[f.rhs + number_of(r, j)] += memory.work[r.g + j]
     _accelerate(out, s, memory)
 
 

@@ -39,8 +39,7 @@ from nsds.schemes.event_driven.tables import Options, Tables, numbers_of, place_
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import keep_state
-from nsds.schemes.lagrangian.outputs import position, update_outputs
+from nsds.schemes.lagrangian.outputs import keep_state, position, update_outputs
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
@@ -196,7 +195,7 @@ def start(t, s, functions, options, memory):
         return CAPACITY
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     # 1. scales, and no history of events
-    keep_state(form.parts, form.elements, p, memory)
+    keep_state(form.parts, form.elements, p.q_old, p.v_old, memory)
     for i in range(form.constraints.size):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
     for i in range(f.n):

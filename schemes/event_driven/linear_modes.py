@@ -34,7 +34,7 @@ from nsds.schemes.event_driven.switched_rows import (
 )
 from nsds.schemes.problem.box import rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
-from nsds.solvers.box.signature import Options, changed
+from nsds.solvers.box.signature import changed, exact
 from nsds.status import CONVERGED, INFEASIBLE
 
 LEAVES = 2  # of is_off: held rows are at 0 now, and sources move them off it
@@ -56,8 +56,8 @@ _ARRAYS = {
     # 6. lengths: steps by which modes may be chosen, s; ahead: the one that was; chosen: lambda of the last choice; hidden: held rows
     # without lambda, which x obeys
     "lengths": "", "ahead": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
-    # 7. long steps by collocation: length, length whose matrix is inverted, matrix of the stages
-    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
+    # 7. long steps by collocation: length, length whose matrix is inverted, matrix of the stages; stage_rest: what they do not solve
+    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t", "stage_rest": "t",
 }  # fmt: skip
 # Integers of each row: mode, mode before the event; direct: y depends on lambda at once (D); fired: its guard came to zero; near: y is
 # nearly zero between events; row, column: pivots of the elimination.
@@ -79,7 +79,7 @@ _NEAR_IT = 16.0 * _ON_IT  # nearly zero, when events follow each other closely
 _NO_VALUE = 1e-13  # relative to the terms of a guard: smaller values start from zero
 _ROUNDED = 1e-10  # likewise: smaller negative values are rounding of a choice of modes, and start from zero, too
 _AHEAD = 4.0  # steps of a choice in which a guard may be below zero
-_NO_SLOPE = 1e-9  # relative to the terms of its derivatives
+_NO_SLOPE, _NO_LATER_SLOPE = 1e-9, 1e-13  # relative to the terms of its derivatives: in the first step after an event, and later
 _NO_CHANGE, _MOST_CHANGE = 1e-14, 1e-9  # of its terms, where nothing moves: what it changes by less in a step; ten times as much each time
 _ENOUGH = 1e-8  # residual at which modes are tried if rounding of W decides between them; wrong ones end at once, and others are tried
 _SHORT = 1e-4  # relative to the time in which B changes what D gives at once: the first step whose limit is a jump
@@ -159,29 +159,31 @@ def choose_modes(is_afresh, flow, calls, memory):
     Its unknowns are the changes of lambda, so that constants cancel in no row. If rounding of W leaves no solution, a longer step
     amplifies the decisive terms; is_doubtful: a shorter one had no solution.
     """
-    solver_options, work, iwork = calls.solver_options, memory.work, memory.iwork
+    work, iwork = memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
     iwork[p.is_doubtful] = 0
     # 1. lambda so far, and options; terms of 1e-9 decide, so the tolerance is strict
     _note_multipliers(p, memory)
-    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
-    exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
+    usual = calls.solver_options
+    strict = changed(usual, min(_STRICT, usual.tol), usual.max_iter)
     # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         work[p.ahead] = work[p.lengths + length]
         _state_choice(length, is_afresh, p, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
-        status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact, memory)
+        status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact(strict, _STRICT), memory)
         # 3. at the longest step the nearest point of an infeasible problem has ended at once
         if status == INFEASIBLE and iwork[p.n_still] >= longest:
             return status
-        # 4. from the guess of all at their bounds: switches may have moved lambda so far that rounding of its terms decides
+        # 4. from the guess of all at their bounds: switches may have moved lambda so far that rounding of its terms decides; an inexact
+        # solution may have the modes, but not where there is none
         if status != CONVERGED:
             work[p.rounding] = _start_again(p, work)
-            status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, strict, memory)
+            own = exact(strict, _STRICT) if status == INFEASIBLE else strict
+            status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, own, memory)
             work[p.rounding] = 0.0
         # 5. a small residual: rounding of W decides between modes, and any of them is tried
-        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
+        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, usual.tol):
             status = CONVERGED
         if status == CONVERGED:
             break
@@ -727,6 +729,7 @@ def _root(row, sign, constant, bound, end, no_change, h, p, memory):
     A guard that has just fired is zero by rounding only: its leading coefficients are dropped, so that it does not fire again.
     """
     work, zeros, is_start, size = memory.work, 0, True, 0.0
+    no_slope = _NO_SLOPE if memory.iwork[p.n_short] == 1 else _NO_LATER_SLOPE
     for j in range(SERIES_DEGREE + 1):
         g = constant - bound if j == 0 else 0.0
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
@@ -742,7 +745,7 @@ def _root(row, sign, constant, bound, end, no_change, h, p, memory):
         if j == 0:
             is_start, size = -_ROUNDED * terms <= g <= max(_NO_VALUE, no_change) * terms, terms
         else:
-            is_start &= abs(g) <= max(_NO_SLOPE * terms, NOISE * reach, no_change * size)
+            is_start &= abs(g) <= max(no_slope * terms, NOISE * reach, no_change * size)
         zeros += 1 if is_start else 0
         work[p.guard + j] = g
     return first_root(SERIES_DEGREE, p.guard, _without_dips(row, zeros, size, h, p, memory), 0.0, end, work)

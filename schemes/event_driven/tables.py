@@ -71,15 +71,16 @@ _WHOLE_ROWS = (
     # turned: its slip is reversed at the end of a step; left_out: linearly dependent equation; block: first row of its block of equations;
     # changes: its gap is that of different contacts of two shapes within the step
     "turned", "left_out", "block", "changes",
-    # component: equations that may be linearly dependent, by number
-    "component",
+    # component: equations that may be linearly dependent, by number; stuck: places of sticking tangents in the list of rows; disks: of the
+    # first tangent of each sticking disk
+    "component", "stuck", "disks",
 )  # fmt: skip
 # Integers.
 _WHOLE = (
     *COUNTS,
-    # numbers of active rows, of HELD ones, of shifts; degree of poly; fresh: the state is not that of the last step; has_forces: forces
-    # depend on time; first_event: the step ends at one
-    "count", "n_equations", "n_shifts", "degree", "fresh", "has_forces", "first_event",
+    # numbers of active rows, of HELD ones, of shifts, of sticking tangents and disks; degree of poly; fresh: the state is not that of the
+    # last step; has_forces: forces depend on time; first_event: the step ends at one
+    "count", "n_equations", "n_shifts", "n_stuck", "n_disks", "degree", "fresh", "has_forces", "first_event",
     # culprit: row that an event is due to; n_jumps: times in jumped_at; foretold: the one that recurs next; force_degree: of force_poly
     "culprit", "n_jumps", "foretold", "force_degree",
     # depends: number of linearly dependent equations at the last factorisation, ABSENT before; swept: first slot of the shapes that meet at

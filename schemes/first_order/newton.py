@@ -37,6 +37,7 @@ from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
+from nsds.schemes.problem.rows import coordinate, number_of, width
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.solvers.box.signature import UNDERFLOW
 from nsds.solvers.table import find
@@ -316,10 +317,7 @@ def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, memory):
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
-            is_first = j < r.n_first
-            q = r.q_first + j if is_first else r.q_second + j - r.n_first
-            dof = r.dof_first + j if is_first else r.dof_second + j - r.n_first
-            work[r.x + j] = y_at * memory.mem[q] + (1.0 - y_at) * work[p.x_old + dof]
+            work[r.x + j] = y_at * memory.mem[coordinate(r, j)] + (1.0 - y_at) * work[p.x_old + number_of(r, j)]
         relation_values(t_y, r, functions, memory)
 
 
@@ -368,7 +366,7 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
-            dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+            dof = number_of(r, j)
             work[size + dof] += abs(input_weight * work[r.g + j])
             work[p.residual + dof] += input_weight * work[r.g + j]
     return _largest_residual(check_y, constraints, p, memory)
@@ -455,10 +453,9 @@ def _add_worth(f_weight, input_weight, s, p, memory):
     for k in range(s.relations.size):
         r = s.relations[k]
         for i in range(r.n if r.K != ABSENT else 0):
-            to = r.dof_first + i if i < r.n_first else r.dof_second + i - r.n_first
+            to = number_of(r, i)
             for j in range(r.n):
-                at = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
-                work[p.size + to] += abs(input_weight * work[r.K + i * r.n + j] * work[p.dx + at])
+                work[p.size + to] += abs(input_weight * work[r.K + i * r.n + j] * work[p.dx + number_of(r, j)])
 
 
 @tiny
@@ -657,8 +654,7 @@ def collect_input(parts, elements, relations, memory):
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
-            q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-            n = r.n_first if j < r.n_first else r.n - r.n_first
-            mem[q + n] += memory.work[r.g + j]
-            zero += 0.0 * mem[q + n]
+            q = coordinate(r, j) + width(r, j)
+            mem[q] += memory.work[r.g + j]
+            zero += 0.0 * mem[q]
     return zero

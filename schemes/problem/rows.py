@@ -1,5 +1,6 @@
-"""Rows of one-step problems of mechanical systems: the table of constraints, and on which level each is stated."""
+"""Rows of one-step problems of mechanical systems: constraints, on which level each is stated; coordinates of relations of all families."""
 
+from nsds._jit import tiny
 from nsds.model.layout import RANGES, table
 from nsds.solvers import impact
 
@@ -25,3 +26,21 @@ CONSTRAINT = table(
 )  # fmt: skip
 POSITION, VELOCITY, DRIVEN = range(3)
 IMPACTS = ("", *impact.LAWS)  # laws of impacts, by their number in constraints and plans
+
+
+@tiny
+def coordinate(r, j):
+    """Place of coordinate j of a relation; its velocity is `width` behind it."""
+    return r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+
+
+@tiny
+def width(r, j):
+    """Coordinates of the body that coordinate j of a relation belongs to."""
+    return r.n_first if j < r.n_first else r.n - r.n_first
+
+
+@tiny
+def number_of(r, j):
+    """Number of coordinate j of a relation among all."""
+    return r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first

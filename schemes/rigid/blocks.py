@@ -470,6 +470,21 @@ def velocities(d, stated, w, q):
             q[a] = velocity(stated.b[a], a, stated.body[2 * k], stated.body[2 * k + 1], stated.E, w)
 
 
+@kernel
+def largest_velocity(d, stated, w):
+    """(largest ``|H w + b|`` of the equations, largest sum of the sizes of its terms)."""
+    worst, most = 0.0, 0.0
+    for i in range(stated.b.size):
+        s = stated.b[i] if stated.diagonal[i] < 0.0 else 0.0
+        size = abs(s)
+        for l in range(12 if stated.diagonal[i] < 0.0 else 0):
+            body = stated.body[2 * (i // d) + l // 6]
+            term = stated.H[12 * i + l] * w[6 * body + l % 6] if body >= 0 else 0.0
+            s, size = s + term, size + abs(term)
+        worst, most = max(worst, abs(s)) + 0.0 * s, max(most, size)
+    return worst, most
+
+
 @tiny
 def subtract_velocities(d, first, interaction, w, stated):
     """``b -= E w`` of the rows of equations, whose first block is given."""

@@ -324,6 +324,17 @@ def list_blocks(what, interactions, p, memory):
     return n
 
 
+@kernel
+def state_rows(t, n_contacts, n_blocks, q, h, interactions, p, functions, memory):
+    """Blocks of the listed interactions, with H at q, and without any forecast."""
+    stated = stated_blocks(n_contacts, n_blocks, p, memory)
+    for k in range(interactions.size):
+        it, first = interactions[k], memory.iwork[p.begin + k]
+        if first >= 0:
+            evaluate(t, it, q, view(memory.work, p.R, 9 * p.n_bodies), functions, memory)
+            blocks.state_block(h, -1.0, False, True, it, first, p.d, memory, stated)
+
+
 @tiny
 def way_of_forces(h, bodies, p, memory):
     """Displacement from forces, a fraction of ``h^2 |F_k| / m`` of each body: a gap below it closes within a step without impulse.
@@ -411,18 +422,23 @@ def has_matrix(n_contacts, n_blocks, p):
 
 @tiny
 def stated_blocks(n_contacts, n_blocks, p, memory):
-    """Blocks of interactions, which follow the contacts in the arrays."""
-    work = memory.work
-    d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
+    """Blocks of interactions, which follow the contacts in the arrays; of these there are rows where a matrix wants them."""
+    return _blocks_at(n_contacts, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0, n_blocks, p, memory)
+
+
+@tiny
+def _blocks_at(first, first_row, n, p, memory):
+    """n blocks from the first on, whose rows begin with those of another one."""
+    work, d, row = memory.work, p.d, p.d * first_row
     return blocks.Blocks(
-        view(work, p.H + 12 * d * shift, 12 * d * n_blocks),
-        view(work, p.E + 12 * d * shift, 12 * d * n_blocks),
-        view(work, p.diagonal + d * shift, d * n_blocks),
-        view(memory.iwork, p.body + 2 * n_contacts, 2 * n_blocks),
-        view(memory.iwork, p.disk + n_contacts, n_blocks),
-        view(work, p.mu + 2 * n_contacts, 2 * n_blocks),
-        view(work, p.b + d * n_contacts, d * n_blocks),
-        view(work, p.r + d * n_contacts, d * n_blocks),
+        view(work, p.H + 12 * row, 12 * d * n),
+        view(work, p.E + 12 * row, 12 * d * n),
+        view(work, p.diagonal + row, d * n),
+        view(memory.iwork, p.body + 2 * first, 2 * n),
+        view(memory.iwork, p.disk + first, n),
+        view(work, p.mu + 2 * first, 2 * n),
+        view(work, p.b + d * first, d * n),
+        view(work, p.r + d * first, d * n),
     )
 
 
@@ -828,7 +844,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
-    stated = _stated_rows(n, p, memory)
+    stated = _blocks_at(0, 0, n, p, memory)
     disk, mu, r = stated.disk, stated.mu, stated.r
     # 1. rows of detected contacts, which the sweeps do without
     _rows_of_contacts(n_contacts, s.collisions, p, stated, memory)
@@ -902,22 +918,6 @@ def _rows_of_contacts(n, collisions, p, stated, memory):
         blocks.copy_rows(p, i, 1, stated)
 
 
-@tiny
-def _stated_rows(n, p, memory):
-    """The n contacts and blocks of a problem with rows of all."""
-    work, d = memory.work, p.d
-    return blocks.Blocks(
-        view(work, p.H, 12 * d * n),
-        view(work, p.E, 12 * d * n),
-        view(work, p.diagonal, d * n),
-        view(memory.iwork, p.body, 2 * n),
-        view(memory.iwork, p.disk, n),
-        view(work, p.mu, 2 * n),
-        view(work, p.b, d * n),
-        view(work, p.r, d * n),
-    )
-
-
 @kernel
 def _solve_on_graph(n, tol, enough, budget, s, memory):
     """`solve` of n contacts by Newton's method on the graph of the bodies, to tol, or to enough where steps get no closer. In/out: r.
@@ -925,7 +925,7 @@ def _solve_on_graph(n, tol, enough, budget, s, memory):
     Returns its status: UNSUITED where the graph is too dense. Out: p, u, info.
     """
     work, p = memory.work, s.plan[0]
-    stated, q = _stated_rows(n, p, memory), view(work, p.rhs, p.d * n)
+    stated, q = _blocks_at(0, 0, n, p, memory), view(work, p.rhs, p.d * n)
     _rows_of_contacts(n, s.collisions, p, stated, memory)
     for i in range(p.d * n):
         stated.diagonal[i] = 0.0  # padding of contacts is 0 by their law
@@ -1090,19 +1090,19 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 
 
 @tiny
-def keep_impulses(n_contacts, n_blocks, options, s, memory):
-    """lambda of everything into the record, 0 of inactive rows."""
+def keep_impulses(n_contacts, is_at_end, options, s, memory):
+    """lambda of everything into the record, 0 of inactive rows. is_at_end: without forecasts; forces are those of the end of the step."""
     mem, work = memory.mem, memory.work
     p = s.plan[0]
-    r = stated_blocks(n_contacts, n_blocks, p, memory).r
+    r, ahead = view(work, p.r + p.d * n_contacts, p.d * p.n_blocks), -1.0 if is_at_end else options.gamma * options.h
     for k in range(s.interactions.size):
         it, first = s.interactions[k], memory.iwork[p.begin + k]
-        at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
+        at_end = 0.0 if options.is_explicit != 0.0 else options.h if is_at_end else options.h * options.theta
         takes_part = False
         # the record's flag is that of the first row of a contact
         for i in range(it.m):
             if blocks.first_row(it, i) == i:
-                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, memory)
+                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, ahead, memory)
             memory.imem[it.active + i] = takes_part
             # impulse of a force law: both ends of the step by their weights
             if it.law == FORCE:
