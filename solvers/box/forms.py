@@ -227,7 +227,7 @@ def wants_common_units(status, tol, problem, z):
 
 @kernel
 def missing(tol, problem, z):
-    """What z lacks in a problem in common units: NOTHING, ROUNDING of the terms of its rows, or MORE.
+    """The lack of z in a problem in common units: NOTHING, ROUNDING of the terms of its rows, or MORE.
 
     A row has what it asks for to within tol of its q_i, or of the terms of z that carry alone what some other row asks for. So a q_i is
     what rounding left of a sum that should be 0, or less than what is asked, if others say that z are so much larger. Rows whose q are

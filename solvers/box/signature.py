@@ -97,6 +97,12 @@ def changed(options, tol, max_iter):
     return Options(tol, max_iter, options.weight, options.block, options.rounding, options.inexact)
 
 
+@tiny
+def exact(options, tol):
+    """The options with that tolerance at most, and no inexact solution."""
+    return Options(min(tol, options.tol), options.max_iter, options.weight, options.block, options.rounding, 0.0)
+
+
 @kernel
 def solve_repeatedly(count, keep, solver, z0, problem, options, z, w, info, work, iwork):
     """The same problem ``count`` times from the same guess; with ``keep``, what the solver knows of the matrix is kept between calls.
