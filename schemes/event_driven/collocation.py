@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.schemes.linear_algebra import invert_in_place
+from nsds.schemes.linear_algebra import invert_dense
 
 STAGES = 7
 LARGEST = 48  # states: beyond, the matrix of all stages is as large as what it saves
@@ -117,11 +117,7 @@ def _invert(h, p, memory):
                 work[row + i * n + b] = -h * work[p.rate + a * n + b]
             for j in range(STAGES):
                 work[row + j * n + a] += _SLOPES[i, j]
-            size = 0.0
-            for k in range(m):
-                size += abs(work[row + k])
-            work[p.stage_size + i * n + a] = size
-    work[p.inverted] = h if invert_in_place(m, p.stages, p.stage_size, memory, p.stage_pivots) else 0.0
+    work[p.inverted] = h if invert_dense(m, p.stages, p.stage_size, memory, p.stage_pivots) else 0.0
     return work[p.inverted] == h
 
 

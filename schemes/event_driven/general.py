@@ -19,11 +19,11 @@ from nsds.schemes.event_driven.circuit_sources import are_circuits
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.event_times import (
     ALWAYS,
-    AT_START,
     NEVER,
     SUBSTEPS,
     USUAL,
     are_too_many,
+    begin_event,
     count_event,
     end_of_interval,
     is_handed_over,
@@ -31,7 +31,6 @@ from nsds.schemes.event_driven.event_times import (
     next_stop,
     note_length,
     reason,
-    strikes,
     wind_up,
 )
 from nsds.schemes.event_driven.general_flow import LIMITED, begin_flow, move, put_on_outputs, stays
@@ -45,24 +44,22 @@ from nsds.schemes.event_driven.general_outputs import (
     set_difference,
 )
 from nsds.schemes.event_driven.general_tables import Options, Tables, are_plain, place
-from nsds.schemes.event_driven.linear_modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.switched_rows import HELD, LOWER, UPPER, changes
 from nsds.schemes.event_driven.tables import numbers_of
 from nsds.schemes.first_order import newton
 from nsds.schemes.first_order.functions import AT_ONCE, blame, evaluate_bounds, set_windows  # noqa: F401
 from nsds.schemes.first_order.newton import collect_input, invert_groups
+from nsds.schemes.first_order.states import gather, scatter
 from nsds.schemes.sides import clamped, open_window
 from nsds.status import (
     ACCUMULATION,
-    CLOSED,
     CONVERGED,
     EVENT,
     INFEASIBLE,
     JUMP,
     NON_FINITE,
-    OPENED,
     SINGULAR_STEP,
     STEP_COLLAPSED,
-    SWITCHED,
     TIME_EVENT,
     TIME_STEPPED,
     TOO_MANY_EVENTS,
@@ -144,7 +141,7 @@ def start(t, s, functions, options, memory):
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     # 1. modes by the bounds; they are chosen again at the first event, at the start
-    _load(s, memory)
+    gather(form.parts, f.x, 0, memory)
     if p.driven != 0:
         evaluate_bounds(t, form.relations, form.constraints, p, functions, memory)
     for i in range(f.m):
@@ -186,16 +183,14 @@ def _goes_on(status, options, s, iwork):
 def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
-    f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
-    iwork[f.pending], iwork[f.fresh] = 0, 1
+    f = s.flow[0]
     begin_flow(f, memory)
     # 1. known times, and the end of an accumulation
-    if strikes(t, options.h, s.times, f, iwork):
-        bits, work[f.step] = TIME_EVENT, 0.0
+    is_start, bits = begin_event(t, options.h, s.times, f, memory)
+    if (bits & TIME_EVENT) != 0:
+        work[f.step] = 0.0
         open_window(t, options.h, s.times, f, memory)
-    if iwork[f.frozen] != 0 and t >= work[f.tail]:
-        bits |= ACCUMULATION
-        work[f.tail], iwork[f.frozen] = -np.inf, 0
+    iwork[f.fresh], iwork[f.frozen] = 1, 1 if work[f.tail] > -np.inf else 0
     # 2. counts, and accumulations that begin
     if not is_start:
         count_event(t, options.h, f, memory)
@@ -227,7 +222,7 @@ def _hand_over(t_new, why, s, calls, options, memory):
     work[f.tail], iwork[f.frozen] = -np.inf, 0
     until = next_stop(t, t_new, options.h, s.times, f, memory)
     note_length(t, why, options.h, f, work)
-    _load(s, memory)
+    gather(s.newton.parts, f.x, 0, memory)
     # 2. intervals of increasing length, until modes are found at the end of one
     for _ in range(_INTERVALS):
         end = end_of_interval(t, until, f, work)
@@ -291,13 +286,9 @@ def _switch(t, may_jump, s, calls, memory):
             status = choose_modes(at, is_new, s, calls, memory)
     # 3. multipliers of rows at bounds, and bits
     for i in range(f.m):
-        mode, before = iwork[f.mode + i], iwork[f.before + i]
-        if mode != HELD:
-            memory.mem[constraints[i].lam] = work[p.lower + i] if mode == LOWER else work[p.upper + i]
-        if mode != before:
-            bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
-            iwork[f.culprit] = i
-    return status, bits
+        if iwork[f.mode + i] != HELD:
+            memory.mem[constraints[i].lam] = work[p.lower + i] if iwork[f.mode + i] == LOWER else work[p.upper + i]
+    return status, bits | changes(f, iwork)
 
 
 @kernel
@@ -307,12 +298,9 @@ def _update(t, s, functions, options, memory):
     form, f, zero = s.newton, s.flow[0], 0.0
     # multipliers at the state, then x, y, lambda and r; 0 times each finds NaN and infinity
     status = hold(clamped(t, f, work), f.x, s, functions, memory)
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        part = form.parts[el.part]
-        for i in range(part.n):
-            mem[part.q + el.e * part.stride + i] = work[f.x + el.dof + i]
-            zero += 0.0 * work[f.x + el.dof + i]
+    scatter(form.parts, f.x, 0, memory)
+    for a in range(f.n):
+        zero += 0.0 * work[f.x + a]
     for i in range(f.m):
         c = form.constraints[i]
         if c.y != ABSENT:
@@ -323,17 +311,6 @@ def _update(t, s, functions, options, memory):
             zero += 0.0 * mem[c.y] + 0.0 * mem[c.lam]
     zero += collect_input(form.parts, form.elements, form.relations, memory)
     return status if zero == 0.0 else NON_FINITE
-
-
-@kernel
-def _load(s, memory):
-    """The state of all bodies from mem."""
-    form, f = s.newton, s.flow[0]
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        part = form.parts[el.part]
-        for i in range(part.n):
-            memory.work[f.x + el.dof + i] = memory.mem[part.q + el.e * part.stride + i]
 
 
 @kernel

@@ -10,7 +10,7 @@ from nsds.maths.polynomials import GUARD_DEGREE, GUARD_NODES, NO_ROOT, evaluate,
 from nsds.schemes.event_driven import dopri5, radau5
 from nsds.schemes.event_driven.general_outputs import evaluate_outputs, follow_bounds, hold, linearise, set_difference
 from nsds.schemes.event_driven.general_tables import EITHER, STIFF
-from nsds.schemes.event_driven.linear_modes import HELD, LOWER
+from nsds.schemes.event_driven.switched_rows import HELD, LOWER
 from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, STEP_COLLAPSED
 

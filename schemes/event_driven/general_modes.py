@@ -1,6 +1,6 @@
 """Choice of modes of rows of a first-order system: one problem with bounds for all of them, and jumps of inconsistent states.
 
-Rows are LOWER, UPPER or HELD as in `nsds.schemes.event_driven.linear_modes`. For rows whose w is zero and does not depend on lambda the
+Rows are LOWER, UPPER or HELD, see `nsds.schemes.event_driven.switched_rows`. For rows whose w is zero and does not depend on lambda the
 law holds for w' (Filippov), or for w'' if lambda is not in w' either; for the others for w. Nonlinear in lambda: Newton's method, with a
 problem of the linearised rows in each iteration.
 """
@@ -16,7 +16,7 @@ from nsds.schemes.event_driven.general_outputs import (
     follow_bounds,
     linearise,
 )
-from nsds.schemes.event_driven.linear_modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.switched_rows import HELD, bounds_away_from_zero, bounds_of_impulse, mode_at
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.schemes.sides import clamped
@@ -74,9 +74,7 @@ def choose_modes(t, is_start, s, calls, memory):
     # 3. modes by the bounds; equal bounds leave the sign of w
     for i in range(m):
         z, lower, upper = mem[constraints[i].lam], work[p.lower + i], work[p.upper + i]
-        iwork[f.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
-        if lower == upper:
-            iwork[f.mode + i] = LOWER if work[r.w + i] > 0.0 else UPPER
+        iwork[f.mode + i] = mode_at(z, lower, upper, work[r.w + i])
         iwork[f.zero + i] = 0 if iwork[f.mode + i] == HELD else iwork[f.zero + i]
     return status
 
@@ -131,10 +129,7 @@ def _state_problem(t, is_first, s, functions, memory):
                 w, slopes = work[f.wtt + i], f.second
         # away from zero a row without lambda keeps its sign, which fixes lambda at the other bound
         elif iwork[f.direct + i] == 0:
-            if work[f.w + i] > 0.0 and lower > -math.inf:
-                upper = lower
-            elif work[f.w + i] < 0.0 and upper < math.inf:
-                lower = upper
+            lower, upper = bounds_away_from_zero(work[f.w + i], lower, upper)
         # lambda has reached a bound: it stays there
         if iwork[f.before + i] == HELD and iwork[f.fired + i] != 0:
             size = _LEAVES * work[f.lam_size + i] * abs(share * work[slopes + i * m + i] + work[f.D + i * m + i])
@@ -196,7 +191,7 @@ def jump(t, s, calls, memory):
         off = 0.0 if low and high else min(work[f.w + i], 0.0) if low else max(work[f.w + i], 0.0) if high else work[f.w + i]
         is_off |= not is_direct and abs(off) > _VIOLATED * terms
         work[r.q + i], work[r.z + i] = work[f.w + i], 0.0
-        work[r.lower + i], work[r.upper + i] = 0.0 if low else -math.inf, 0.0 if high else math.inf
+        work[r.lower + i], work[r.upper + i] = bounds_of_impulse(work[p.lower + i], work[p.upper + i])
         if is_direct:
             work[r.lower + i] = work[r.upper + i] = 0.0
         for j in range(m):
