@@ -39,7 +39,7 @@ _ARRAYS = {
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
     # 4. mode. lambda = L x + l, y = Y x + y0, x' = rate x + constant; x_size: largest |x| so far; c_size: sizes of the terms of each
     # coefficient of the series, the scale of rounding
-    "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
+    "best": "m", "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
     # 5. accumulations, by row and mode that it left: last event, two times of flight, the longest one, the state then
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
     # 6. clock, s: next step, end of an accumulation, last event, count of steps, rest: rounding error of t; hand-over to time stepping
@@ -52,8 +52,8 @@ _ARRAYS = {
     "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
 }  # fmt: skip
 # Integers of each row: mode, mode before the event; direct: y depends on lambda at once (D); fired: its guard came to zero; near: y is
-# nearly zero between events; row, column: pivots of the elimination.
-_ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
+# nearly zero between events; row, column: pivots of the elimination; best_column: of the largest entry of a row there, which is best.
+_ROWS = ("mode", "before", "direct", "fired", "near", "row", "column", "best_column")
 # Integers: pending: an event is due; frozen: an accumulation is waited for; counts of events and steps; culprit: row to blame.
 _WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden", "is_doubtful")
 # The problem of modes and its solver.
@@ -63,8 +63,8 @@ PLAN = table(
     "n", "m", "n_stages", "n_own", "is_driven", "is_controlled",
     # arrays, see above
     *_ARRAYS, *_ROWS, *_WHOLE, *_PROBLEM, *COLUMNS,
-    # collocation; bounds of lambda, and bounds while switches are open
-    "stage_pivots", "bounds_lower", "bounds_upper", "open_lower", "open_upper",
+    # collocation; compressed rows of rate; columns of the entries of one row; bounds of lambda, and bounds while switches are open
+    "stage_pivots", "rate_row", "rate_column", "nonzero", "bounds_lower", "bounds_upper", "open_lower", "open_upper",
 )  # fmt: skip
 _ON_IT = 1e-12  # relative to the largest terms of y: smaller values are zero
 _NEAR_IT = 16.0 * _ON_IT  # nearly zero, when events follow each other closely
@@ -93,7 +93,7 @@ class Flow(NamedTuple):
     """Tables of the motion."""
 
     plan: np.ndarray  # PLAN, one row
-    W_row: np.ndarray  # all of W, by rows
+    W_row: np.ndarray  # compressed rows of W
     W_column: np.ndarray
 
 
@@ -103,6 +103,7 @@ def place_arrays(p, n, m, work, iwork):
     sizes = {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3, "t": int(p["n_stages"][0])}
     work.place(p, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items() if name not in STORED})
     iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1), stage_pivots=sizes["t"])
+    iwork.place(p, rate_row=n + 1, rate_column=n * n, nonzero=n)
 
 
 STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s", "near_lam", "lengths")
@@ -161,7 +162,7 @@ def choose_modes(is_afresh, flow, calls, memory):
     # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         work[p.ahead] = work[p.lengths + length]
-        _state_choice(length, is_afresh, p, memory)
+        _state_choice(length, is_afresh, flow, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
         status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact, memory)
         # 3. at the longest step the nearest point of an infeasible problem has ended at once
@@ -169,7 +170,7 @@ def choose_modes(is_afresh, flow, calls, memory):
             return status
         # 4. from the guess of all at their bounds: switches may have moved lambda so far that rounding of its terms decides
         if status != CONVERGED:
-            work[p.rounding] = _start_again(p, work)
+            work[p.rounding] = _start_again(flow, work)
             status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, strict, memory)
             work[p.rounding] = 0.0
         # 5. a small residual: rounding of W decides between modes, and any of them is tried
@@ -205,14 +206,15 @@ def _note_multipliers(p, memory):
 
 
 @kernel
-def _state_choice(length, is_afresh, p, memory):
+def _state_choice(length, is_afresh, flow, memory):
     """W, q, bounds and first guess of the problem whose step has the length ``LENGTHS[length]``."""
     work, iwork = memory.work, memory.iwork
-    m, n = p.m, p.n
+    p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
     near_x, near_s, near_lam = p.near_x + length * m * n, p.near_s + length * m * n, p.near_lam + length * m * m
     # 1. W
-    for k in range(m * m):
-        work[p.W + k] = work[p.D + k] + work[near_lam + k]
+    for i in range(m):
+        for k in range(flow.W_row[i], flow.W_row[i + 1]):
+            work[p.W + k] = work[p.D + i * m + flow.W_column[k]] + work[near_lam + i * m + flow.W_column[k]]
     iwork[p.isolver] = 0  # another matrix
     # 2. q by row, with the sizes of its terms
     for i in range(m):
@@ -265,8 +267,10 @@ def jump(flow, calls, memory):
     solver_options, work = calls.solver_options, memory.work
     # 1. scale of h: the time in which B changes y as much as D
     p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
-    for k in range(m * m):
-        of_D, of_B = max(of_D, abs(work[p.D + k])), max(of_B, abs(_driven(k // m, k % m, p, work)))
+    for i in range(m):
+        for k in range(flow.W_row[i], flow.W_row[i + 1]):
+            of_D = max(of_D, abs(work[p.D + i * m + flow.W_column[k]]))
+            of_B = max(of_B, abs(_driven(i, flow.W_column[k], p, work)))
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     # 2. three problems, and their extrapolation to h = 0
     for halvings in range(3):
@@ -275,8 +279,9 @@ def jump(flow, calls, memory):
             low, high = work[p.bounds_lower + i] > -math.inf, work[p.bounds_upper + i] < math.inf
             work[p.q + i], _ = output(i, p, work)
             work[p.z + i], work[p.lower + i], work[p.upper + i] = 0.0, 0.0 if low else -math.inf, 0.0 if high else math.inf
-            for k in range(m):
-                work[p.W + i * m + k] = _driven(i, k, p, work) + stiffness * work[p.D + i * m + k]
+            for k in range(flow.W_row[i], flow.W_row[i + 1]):
+                j = flow.W_column[k]
+                work[p.W + k] = _driven(i, j, p, work) + stiffness * work[p.D + i * m + j]
         status = solve(m, flow.W_row, flow.W_column, p.W, p, calls.solver, strict, False, memory)
         if status != CONVERGED and not work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
             return False
@@ -311,15 +316,15 @@ def _driven(i, k, p, work):
 
 
 @kernel
-def _start_again(p, work):
+def _start_again(flow, work):
     """Put z at the point of its box that is nearest to 0. Returns rounding of the largest terms that w has there."""
-    largest = 0.0
+    p, largest = flow.plan[0], 0.0
     for i in range(p.m):
         work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
     for i in range(p.m):
         terms = abs(work[p.q + i])
-        for k in range(p.m):
-            terms += abs(work[p.W + i * p.m + k] * work[p.z + k])
+        for k in range(flow.W_row[i], flow.W_row[i + 1]):
+            terms += abs(work[p.W + k] * work[p.z + flow.W_column[k]])
         largest = max(largest, terms)
     return rounding_of(largest)
 
@@ -357,7 +362,24 @@ def solve_modes(flow, memory):
     if p.is_driven != 0:
         _without_rounding(p.y0, p.Y, p, work)
     _substitute(n, p.s, p.A, p.B, p.constant, p.rate, p, work)
+    # 5. compressed rows of the motion, which its series takes
+    end = 0
+    for a in range(n):
+        iwork[p.rate_row + a] = end
+        end += _nonzero(p.rate + a * n, p.rate_column + end, n, memory)
+    iwork[p.rate_row + n] = end
     forget_long_steps(p, memory)
+
+
+@tiny
+def _nonzero(row, columns, n, memory):
+    """Columns of the entries of a row of n that are not zero, into iwork[columns:]; returns their number."""
+    count = 0
+    for j in range(n):
+        if memory.work[row + j] != 0.0:
+            memory.iwork[columns + count] = j
+            count += 1
+    return count
 
 
 @kernel
@@ -407,15 +429,20 @@ def _breaks_law(i, share, p, memory):
 @kernel
 def _without_rounding(constant, matrix, p, work):
     """Entries of a column that are rounding of its largest, or of that of C or e, become 0: y and lambda of circuits have one unit."""
-    n, m = p.n, p.m
-    for j in range(n + 1):
-        largest = 0.0
-        for i in range(m):
-            given, found = (p.C + i * n + j, matrix + i * n + j) if j < n else (p.e + i, constant + i)
-            largest = max(largest, abs(work[given]), abs(work[found]))
-        for i in range(m):
-            at = matrix + i * n + j if j < n else constant + i
-            work[at] = work[at] if abs(work[at]) > _NOTHING * largest else 0.0
+    n, m, largest = p.n, p.m, 0.0
+    # 1. the largest of each column
+    for j in range(n):
+        work[p.spare + j] = 0.0
+    for i in range(m):
+        largest = max(largest, abs(work[p.e + i]), abs(work[constant + i]))
+        for j in range(n):
+            work[p.spare + j] = max(work[p.spare + j], abs(work[p.C + i * n + j]), abs(work[matrix + i * n + j]))
+    # 2. entries beside it
+    for i in range(m):
+        work[constant + i] = work[constant + i] if abs(work[constant + i]) > _NOTHING * largest else 0.0
+        for j in range(n):
+            at = matrix + i * n + j
+            work[at] = work[at] if abs(work[at]) > _NOTHING * work[p.spare + j] else 0.0
 
 
 @tiny
@@ -463,13 +490,18 @@ def _substitute(count, known, state, gain, constant, matrix, p, work):
             s += work[gain + i * m + k] * work[p.l + k]
             terms += abs(work[gain + i * m + k] * work[p.l + k])
         work[constant + i] = s if p.is_driven == 0 or abs(s) > _NOTHING * terms else 0.0
+        row = matrix + i * n
         for j in range(n):
-            s = work[state + i * n + j]
-            terms = abs(s)
-            for k in range(m):
-                s += work[gain + i * m + k] * work[p.L + k * n + j]
-                terms += abs(work[gain + i * m + k] * work[p.L + k * n + j])
-            work[matrix + i * n + j] = s if p.is_driven == 0 or abs(s) > _NOTHING * terms else 0.0
+            work[row + j] = work[state + i * n + j]
+            work[p.spare + j] = abs(work[row + j])
+        for k in range(m):
+            factor = work[gain + i * m + k]
+            for j in range(n if factor != 0.0 else 0):
+                term = factor * work[p.L + k * n + j]
+                work[row + j] += term
+                work[p.spare + j] += abs(term)
+        for j in range(n if p.is_driven != 0 else 0):
+            work[row + j] = work[row + j] if abs(work[row + j]) > _NOTHING * work[p.spare + j] else 0.0
 
 
 @kernel
@@ -578,19 +610,22 @@ def _note_what_leaves(done, count, p, memory):
 @kernel
 def _differentiate(a, done, count, p, memory):
     """Replace row a, which has no lambda, by its derivative, minus its part along the solved rows."""
-    work = memory.work
+    work, iwork = memory.work, memory.iwork
     n, m = p.n, p.m
-    constant, size = 0.0, 0.0
+    constant, size, n_entries = 0.0, 0.0, _nonzero(p.X + a * n, p.nonzero, n, memory)
     # 1. X x' = X (A x + input)
     for j in range(n):
         work[p.spare + j] = 0.0
-        constant += work[p.X + a * n + j] * work[p.input + j]
-        for k in range(n):
+    for l in range(n_entries):
+        k = iwork[p.nonzero + l]
+        constant += work[p.X + a * n + k] * work[p.input + k]
+        for j in range(n):
             work[p.spare + j] += work[p.X + a * n + k] * work[p.A + k * n + j]
     # 2. coefficients X B of lambda, with rounding set to 0: a pivot must not be rounding
     for b in range(count):
         entry, terms = 0.0, 0.0
-        for k in range(n):
+        for l in range(n_entries):
+            k = iwork[p.nonzero + l]
             term = work[p.X + a * n + k] * work[p.B + k * m + memory.iwork[p.column + b]]
             entry += term
             terms += abs(term)
@@ -630,14 +665,14 @@ def _pivot(done, count, p, memory):
     """Gauss–Jordan elimination with full pivoting, up to the last pivot. Returns the number of solved rows."""
     work, iwork = memory.work, memory.iwork
     n, m = p.n, p.m
+    for a in range(done, count):
+        _find_best(a, done, count, p, memory)
     while done < count:
         # 1. pivot: largest entry relative to the size of its row, so that rows of any scale compete
         best, row, column = 0.0, done, done
         for a in range(done, count):
-            for b in range(done, count):
-                entry = abs(work[p.P + a * m + b])
-                if entry > best * work[p.size + a]:
-                    best, row, column = entry / work[p.size + a], a, b
+            if work[p.best + a] > best * work[p.size + a]:
+                best, row, column = work[p.best + a] / work[p.size + a], a, iwork[p.best_column + a]
         if best == 0.0:
             break
         # 2. exchange rows and columns
@@ -645,9 +680,10 @@ def _pivot(done, count, p, memory):
             work[p.P + row * m + b], work[p.P + done * m + b] = work[p.P + done * m + b], work[p.P + row * m + b]
         for j in range(n):
             work[p.X + row * n + j], work[p.X + done * n + j] = work[p.X + done * n + j], work[p.X + row * n + j]
-        for at in (p.K, p.size):
+        for at in (p.K, p.size, p.best):
             work[at + row], work[at + done] = work[at + done], work[at + row]
-        iwork[p.row + row], iwork[p.row + done] = iwork[p.row + done], iwork[p.row + row]
+        for at in (p.row, p.best_column):
+            iwork[at + row], iwork[at + done] = iwork[at + done], iwork[at + row]
         for a in range(count):
             work[p.P + a * m + column], work[p.P + a * m + done] = work[p.P + a * m + done], work[p.P + a * m + column]
         iwork[p.column + column], iwork[p.column + done] = iwork[p.column + done], iwork[p.column + column]
@@ -660,10 +696,24 @@ def _pivot(done, count, p, memory):
         work[p.K + done] *= reciprocal
         work[p.size + done] *= abs(reciprocal)
         for a in range(count):
+            is_touched = work[p.P + a * m + done] != 0.0 or work[p.P + a * m + column] != 0.0
             if a != done:
                 _subtract(a, done, count, p, work)
+            if a > done and is_touched:
+                _find_best(a, done + 1, count, p, memory)
         done += 1
     return done
+
+
+@tiny
+def _find_best(a, done, count, p, memory):
+    """The first of the largest entries of a row from the column ``done`` on."""
+    work = memory.work
+    work[p.best + a], memory.iwork[p.best_column + a] = 0.0, done
+    for b in range(done, count):
+        entry = abs(work[p.P + a * p.m + b])
+        if entry > work[p.best + a]:
+            work[p.best + a], memory.iwork[p.best_column + a] = entry, b
 
 
 @kernel
@@ -679,7 +729,7 @@ def move(h_most, flow, memory):
     h = take_long_step(h_most, SERIES_DEGREE, p, memory)
     is_long = h > 0.0
     if not is_long:
-        h = _short_step(h_most, p, work)
+        h = _short_step(h_most, p, memory)
     # 2. first root of the guards
     end = min(h_most / h, 1.0) if is_long else 1.0
     theta = _first_event(end, h, p, memory)
@@ -699,11 +749,12 @@ def move(h_most, flow, memory):
 
 
 @kernel
-def _short_step(h_most, p, work):
+def _short_step(h_most, p, memory):
     """Coefficients of the motion over a step of its series, whose length is returned."""
+    work = memory.work
     h, growth = h_most if work[p.step] <= 0.0 else min(h_most, work[p.step]), 1.0
     for _ in range(_ATTEMPTS):
-        growth = _series(h, p, work)
+        growth = _series(h, p, memory)
         if growth >= 1.0:
             break
         h *= max(0.9 * growth, 0.02)
@@ -712,8 +763,9 @@ def _short_step(h_most, p, work):
 
 
 @kernel
-def _series(h, p, work):
+def _series(h, p, memory):
     """Coefficients of the motion over h. Returns the factor by which h may grow; below 1 the last terms still count."""
+    work, iwork = memory.work, memory.iwork
     n, growth = p.n, 1e3
     for a in range(n):
         work[p.poly + a] = work[p.x + a]
@@ -723,7 +775,8 @@ def _series(h, p, work):
         for a in range(n):
             c = work[p.constant + a] if j == 0 else 0.0
             size = abs(c)
-            for b in range(n):
+            for k in range(iwork[p.rate_row + a], iwork[p.rate_row + a + 1]):
+                b = iwork[p.rate_column + k]
                 c += work[p.rate + a * n + b] * work[p.poly + j * n + b]
                 size += abs(work[p.rate + a * n + b]) * work[p.c_size + j * n + b]
             work[p.poly + (j + 1) * n + a] = c * h / (j + 1)
@@ -777,12 +830,14 @@ def _root(row, sign, constant, bound, end, no_change, h, p, memory):
 
     A guard that has just fired is zero by rounding only: its leading coefficients are dropped, so that it does not fire again.
     """
-    work, zeros, is_start, size = memory.work, 0, True, 0.0
+    work, iwork, zeros, is_start, size = memory.work, memory.iwork, 0, True, 0.0
+    n_entries = _nonzero(row, p.nonzero, p.n, memory)
     for j in range(SERIES_DEGREE + 1):
         g = constant - bound if j == 0 else 0.0
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
         reach = 0.0
-        for a in range(p.n):
+        for l in range(n_entries):
+            a = iwork[p.nonzero + l]
             # coefficient of order j, the size of its terms, and the largest size that these can have
             c = work[p.poly + j * p.n + a]
             g += work[row + a] * c
