@@ -44,6 +44,7 @@ from nsds.schemes.event_driven.linear_modes import (
     multiplier,
     note_near,
     note_size,
+    number_of_entries,
     output,
     place_arrays,
     put_on_outputs,
@@ -54,7 +55,7 @@ from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
-from nsds.schemes.memory import Allocator, Prepared
+from nsds.schemes.memory import Allocator, Prepared, require_affordable
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 from nsds.status import (
@@ -84,6 +85,7 @@ _SMALLEST = 5e-324
 _MANY = 256  # states from which on operators are sparse at set-up
 _VANISHED = 1e-100  # of the largest influence in a choice of modes: smaller ones are none
 _NO_TIME = 2.0**-60  # of a step: the time in which B reaches what D gives at once, if less, is none
+_INSTEAD = "nsds.euler_moreau keeps them sparse where A, C, B and D are stated so"
 _BELOW_ZERO = (
     "y is negative, and no lambda makes it 0, which changes its derivatives alone: the state would have to jump, and no jump along B "
     "was found; begin where y is not negative"
@@ -119,7 +121,8 @@ def prepare(records, mem, options, h, method):
     if not _is_exact(records, options, layout):
         return general.prepare(records, layout, options, h, method, work, iwork)
     # 2. operators by member
-    constants, c = work.array(), layout.constraints
+    constants, c, n = work.array(), layout.constraints, int((layout.parts["count"] * layout.parts["n"]).sum())
+    require_affordable(f"{_OWNER}: the operators of {n} states and {c.size} rows", number_of_entries(n, c.size), _INSTEAD)
     members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
     n, m = members[0]["A"].shape[0], c.size
     p = np.zeros(1, PLAN)

@@ -97,10 +97,22 @@ class Flow(NamedTuple):
     W_column: np.ndarray
 
 
+def _sizes(n, m):
+    """Extents by the letters of `_ARRAYS`."""
+    return {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3, "t": STAGES * n if n <= LARGEST else 0}
+
+
+def number_of_entries(n, m):
+    """Entries of all arrays of one member."""
+    sizes = _sizes(n, m)
+    entries = {name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items()}
+    return sum(len(LENGTHS) * size if name.startswith("near_") else size for name, size in entries.items()) + n * n
+
+
 def place_arrays(p, n, m, work, iwork):
     """Reserve the arrays that are not stored in advance."""
-    p["n_stages"] = STAGES * n if n <= LARGEST else 0
-    sizes = {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3, "t": int(p["n_stages"][0])}
+    sizes = _sizes(n, m)
+    p["n_stages"] = sizes["t"]
     work.place(p, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items() if name not in STORED})
     iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1), stage_pivots=sizes["t"])
     iwork.place(p, rate_row=n + 1, rate_column=n * n, nonzero=n)

@@ -124,6 +124,11 @@ def test_events_with_sparse_operators_are_those_with_full_ones(monkeypatch, buil
         np.testing.assert_allclose(*values, rtol=0, atol=1e-12 * abs(values[0]).max())
 
 
+def test_events_of_models_whose_operators_fill_a_gigabyte_are_refused_with_what_to_take():
+    with pytest.raises(ValueError, match=r"2500 states and 2500 rows would be dense, 1\.\d+ GB; nsds\.euler_moreau"):
+        nsds.simulate(nsds.circuit(ladder(2500)), t_end=5e-6, h=5e-6, scheme=nsds.event_driven(), progress=False)
+
+
 def test_a_ladder_of_300_sections_moves_event_by_event_as_a_short_one():
     """Where its end cannot be felt yet."""
     runs = [nsds.simulate(nsds.circuit(ladder(n)), t_end=3e-5, h=5e-6, scheme=nsds.event_driven(), progress=False) for n in (60, 300)]
