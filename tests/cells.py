@@ -14,7 +14,6 @@ import numpy as np
 import nsds
 from nsds.model.laws import LAWS
 from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
-from nsds.schemes.problem.rows import IMPACTS
 from nsds.schemes.table import DEFAULTS, SCHEMES
 from nsds.status import is_event
 from tests.pairs import PAIRS, scene
@@ -57,7 +56,7 @@ class Law(NamedTuple):
 
     def rebound(self, before):
         """What the law adds to the velocity after a step, of the one before: ``e u-``; of laws of impacts only where contacts close."""
-        return self.restitution * (np.minimum(before, 0.0) if LAWS[self.made["law"]].form in IMPACTS else before)
+        return self.restitution * (np.minimum(before, 0.0) if LAWS[self.made["law"]].treatment.impact else before)
 
     def nearest(self, x, u, h):
         """The multiplier allowed by the law that is nearest to x, where it is stated for the velocity u."""

@@ -8,7 +8,6 @@ import pytest
 import nsds
 from nsds.model.laws import LAWS
 from nsds.model.system_kinds import FIRST_ORDER, NEWTON_EULER, RELATIONS
-from nsds.schemes.problem.rows import IMPACTS
 from nsds.schemes.table import SCHEMES
 from tests import cells
 
@@ -54,7 +53,7 @@ def velocities_break(law, rows):
             u = after[k] + law.rebound(after[k - 1])
             if (
                 law.made["law"].endswith("_impact_friction")
-                and LAWS[law.made["law"]].form in IMPACTS
+                and LAWS[law.made["law"]].treatment.impact
                 and law.disk == 2
                 and after[k - 1][0] < -1e-9
             ):

@@ -39,7 +39,6 @@ _NEWTON_TOL, _CLOSED = 1e-12, 1e-11  # of the steps; of the lengths of a system,
 _KEPT = 8  # lengths of steps that stay prepared
 _FIRST = -100, 30  # powers of 2 between which the first step is
 # Forms of laws that constrain a velocity, for contacts the normal one.
-_HELD = "equality", "unilateral", "friction", "rolling", "multiple_impact", "poisson"
 
 
 def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_failure="raise", functions=None):
@@ -211,7 +210,7 @@ class _Search:
     def require_still(self, row):
         """Refuses moving constraints: equations, and contacts along their normals; tangential velocities of the support are allowed."""
         for name, _, law, *_ in self.interactions:
-            if LAWS[law].form in _HELD:
+            if LAWS[law].treatment.is_equation or LAWS[law].is_one_sided:
                 speed = abs(row[name]["ydot"].reshape(-1)[:: rows_of_contact(law, self.given.dtype[name].base)]).max()
                 if speed > 0.0:
                     raise ValueError(f"{self.owner}: '{name}' has ydot = {speed:.6g} where all parts are at rest: there is no equilibrium")

@@ -17,6 +17,7 @@ from nsds.collision import WORLD
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
+from nsds.model.laws import ANY
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import memory_of
 from nsds.schemes.problem import friction, redundancy
@@ -27,7 +28,7 @@ from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
-from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
+from nsds.schemes.rigid.tables import COLLISIONS, EQUALITY, FORCE, MASS, OTHER
 from nsds.solvers.bodies import newton, rigid, slabs
 from nsds.solvers.contact import block_lu
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
@@ -157,7 +158,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, solver=floats)
     plan["v_mid"], plan["E"] = plan["v_old"], plan["H"]
     # 3. equations: elimination needs m^2 floats, or bit sets of n_words entries for the sparse one, so its size is limited
-    n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
+    n_rows = int(interactions["m"][_may_be_equations(interactions)].sum())
     n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
     work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, weight=few, own=d * limit if n_rows else 0)
@@ -191,11 +192,16 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()
-    plan["bounded"], plan["forces"] = (interactions["law"] == BOUNDED).any(), (interactions["law"] == FORCE).any()
+    plan["bounded"], plan["forces"] = (interactions["bounds"] == ANY).any(), (interactions["law"] == FORCE).any()
     # 6. sizes and flags
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     plan["placed"] = interactions.size > 0 or bool((bodies["oriented"] | bodies["coupled"]).any())
     return plan
+
+
+def _may_be_equations(interactions):
+    """Which interactions have rows without a sign: equations, forces, and bounds that are infinite."""
+    return (interactions["law"] != OTHER) | (interactions["bounds"] == ANY)
 
 
 def follow_turns(lists, options, plan, work):
@@ -231,7 +237,7 @@ def _is_linear(lists, options):
     bodies, interactions = lists.bodies, lists.interactions
     moving = ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT)).any() and options.q_star > 0
     simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["oriented"] == 0)) | bodies["fixed"]
-    repeated = np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE)).any()
+    repeated = _may_be_equations(interactions).any()
     return options.is_explicit != 0 or (bool(simple.all()) and not moving and not repeated)
 
 
@@ -316,6 +322,17 @@ def list_blocks(what, interactions, p, memory):
         memory.iwork[p.begin + k] = n if chosen else -1
         n += it.n_blocks if chosen else 0
     return n
+
+
+@kernel
+def state_rows(t, n_contacts, n_blocks, q, h, interactions, p, functions, memory):
+    """Blocks of the listed interactions, with H at q, and without any forecast."""
+    stated = stated_blocks(n_contacts, n_blocks, p, memory)
+    for k in range(interactions.size):
+        it, first = interactions[k], memory.iwork[p.begin + k]
+        if first >= 0:
+            evaluate(t, it, q, view(memory.work, p.R, 9 * p.n_bodies), functions, memory)
+            blocks.state_block(h, -1.0, False, True, it, first, p.d, memory, stated)
 
 
 @tiny
@@ -405,18 +422,23 @@ def has_matrix(n_contacts, n_blocks, p):
 
 @tiny
 def stated_blocks(n_contacts, n_blocks, p, memory):
-    """Blocks of interactions, which follow the contacts in the arrays."""
-    work = memory.work
-    d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
+    """Blocks of interactions, which follow the contacts in the arrays; of these there are rows where a matrix wants them."""
+    return _blocks_at(n_contacts, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0, n_blocks, p, memory)
+
+
+@tiny
+def _blocks_at(first, first_row, n, p, memory):
+    """n blocks from the first on, whose rows begin with those of another one."""
+    work, d, row = memory.work, p.d, p.d * first_row
     return blocks.Blocks(
-        view(work, p.H + 12 * d * shift, 12 * d * n_blocks),
-        view(work, p.E + 12 * d * shift, 12 * d * n_blocks),
-        view(work, p.diagonal + d * shift, d * n_blocks),
-        view(memory.iwork, p.body + 2 * n_contacts, 2 * n_blocks),
-        view(memory.iwork, p.disk + n_contacts, n_blocks),
-        view(work, p.mu + 2 * n_contacts, 2 * n_blocks),
-        view(work, p.b + d * n_contacts, d * n_blocks),
-        view(work, p.r + d * n_contacts, d * n_blocks),
+        view(work, p.H + 12 * row, 12 * d * n),
+        view(work, p.E + 12 * row, 12 * d * n),
+        view(work, p.diagonal + row, d * n),
+        view(memory.iwork, p.body + 2 * first, 2 * n),
+        view(memory.iwork, p.disk + first, n),
+        view(work, p.mu + 2 * first, 2 * n),
+        view(work, p.b + d * first, d * n),
+        view(work, p.r + d * first, d * n),
     )
 
 
@@ -561,7 +583,7 @@ def know_origins(h, interactions, p, memory):
     for i in range(2 * p.n_bodies):
         size[i] = 0.0
     for k in range(interactions.size):
-        if interactions[k].law == BOUNDED and memory.iwork[p.begin + k] >= 0:
+        if interactions[k].bounds == ANY and memory.iwork[p.begin + k] >= 0:
             blocks.add_origins(h, interactions[k], work, known, size)
 
 
@@ -822,7 +844,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
-    stated = _stated_rows(n, p, memory)
+    stated = _blocks_at(0, 0, n, p, memory)
     disk, mu, r = stated.disk, stated.mu, stated.r
     # 1. rows of detected contacts, which the sweeps do without
     _rows_of_contacts(n_contacts, s.collisions, p, stated, memory)
@@ -896,22 +918,6 @@ def _rows_of_contacts(n, collisions, p, stated, memory):
         blocks.copy_rows(p, i, 1, stated)
 
 
-@tiny
-def _stated_rows(n, p, memory):
-    """The n contacts and blocks of a problem with rows of all."""
-    work, d = memory.work, p.d
-    return blocks.Blocks(
-        view(work, p.H, 12 * d * n),
-        view(work, p.E, 12 * d * n),
-        view(work, p.diagonal, d * n),
-        view(memory.iwork, p.body, 2 * n),
-        view(memory.iwork, p.disk, n),
-        view(work, p.mu, 2 * n),
-        view(work, p.b, d * n),
-        view(work, p.r, d * n),
-    )
-
-
 @kernel
 def _solve_on_graph(n, tol, enough, budget, s, memory):
     """`solve` of n contacts by Newton's method on the graph of the bodies, to tol, or to enough where steps get no closer. In/out: r.
@@ -919,7 +925,7 @@ def _solve_on_graph(n, tol, enough, budget, s, memory):
     Returns its status: UNSUITED where the graph is too dense. Out: p, u, info.
     """
     work, p = memory.work, s.plan[0]
-    stated, q = _stated_rows(n, p, memory), view(work, p.rhs, p.d * n)
+    stated, q = _blocks_at(0, 0, n, p, memory), view(work, p.rhs, p.d * n)
     _rows_of_contacts(n, s.collisions, p, stated, memory)
     for i in range(p.d * n):
         stated.diagonal[i] = 0.0  # padding of contacts is 0 by their law
@@ -1084,19 +1090,19 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 
 
 @tiny
-def keep_impulses(n_contacts, n_blocks, options, s, memory):
-    """lambda of everything into the record, 0 of inactive rows."""
+def keep_impulses(n_contacts, is_at_end, options, s, memory):
+    """lambda of everything into the record, 0 of inactive rows. is_at_end: without forecasts; forces are those of the end of the step."""
     mem, work = memory.mem, memory.work
     p = s.plan[0]
-    r = stated_blocks(n_contacts, n_blocks, p, memory).r
+    r, ahead = view(work, p.r + p.d * n_contacts, p.d * p.n_blocks), -1.0 if is_at_end else options.gamma * options.h
     for k in range(s.interactions.size):
         it, first = s.interactions[k], memory.iwork[p.begin + k]
-        at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
+        at_end = 0.0 if options.is_explicit != 0.0 else options.h if is_at_end else options.h * options.theta
         takes_part = False
         # the record's flag is that of the first row of a contact
         for i in range(it.m):
             if blocks.first_row(it, i) == i:
-                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, memory)
+                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, ahead, memory)
             memory.imem[it.active + i] = takes_part
             # impulse of a force law: both ends of the step by their weights
             if it.law == FORCE:
