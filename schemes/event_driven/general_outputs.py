@@ -297,4 +297,4 @@ def _differentiate(t, x, done, count, is_second, s, functions, memory):
 @tiny
 def _rows(count, f):
     """The rows of the elimination; T are their combinations."""
-    return Rows(f.m, f.P, f.T, count, f.m, f.R, f.size, ABSENT, f.column, _NO_PIVOT, 0.0)
+    return Rows(f.m, f.P, f.T, count, f.m, f.R, f.size, f.best, ABSENT, f.column, f.best_column, _NO_PIVOT, 0.0)

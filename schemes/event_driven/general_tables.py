@@ -27,7 +27,7 @@ _ARRAYS = {
     # 3. rows. w, its first two rates, off: its deviation from 0 at an event; MB: M^-1 B by columns; CMB: C M^-1 B; second: dw''/dlambda
     "x_size": "n", "xdot_size": "n", "w": "m", "wt": "m", "wtt": "m", "off": "m", "MB": "mn", "CMB": "mm", "D": "mm", "second": "mm",
     # 4. elimination: P, combinations T of rows, right-hand side R, sizes; largest |w| and |lambda|, terms of w; still: rate that is rest
-    "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
+    "P": "mm", "T": "mm", "R": "m", "size": "m", "best": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
     # 5. bounds low and high; guards: samples and polynomial, first root in the step and in a section of it, theta
     "low": "m", "high": "m", "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
     # 6. accumulations, and the clock; step: the next one, its error; delta: step of finite differences; t_low, t_high: times between which
@@ -35,8 +35,8 @@ _ARRAYS = {
     **HISTORY, **dict.fromkeys((*CLOCK, "step", "error", "delta", "t_low", "t_high"), ""),
 }  # fmt: skip
 # Integers of each row: mode, mode before the event; direct: w depends on lambda; fired: its guard came to zero; near: w is nearly zero
-# between events; zero: it starts from zero; order of the rate that determines lambda; held rows, their places, pivot columns.
-_ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "place", "column")
+# between events; zero: it starts from zero; order of the rate that determines lambda; held rows, their places, pivot columns, best columns.
+_ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "place", "column", "best_column")
 # Integers: fresh: the next step restarts; frozen: an accumulation is waited for; culprit: row to blame; numbers of held rows and of rows
 # with sampled guards; effort: the last step counts for so many; stiff: the motion is that of `nsds.schemes.event_driven.radau5`; steps that
 # stability has limited, and others since.

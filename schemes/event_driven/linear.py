@@ -41,6 +41,7 @@ from nsds.schemes.event_driven.linear_modes import (
     multiplier,
     note_near,
     note_size,
+    number_of_entries,
     output,
     place_arrays,
     put_on_outputs,
@@ -52,8 +53,8 @@ from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
-from nsds.schemes.memory import Allocator, Prepared
-from nsds.schemes.problem.branches import place_branches
+from nsds.schemes.memory import Allocator, Prepared, require_affordable
+from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 from nsds.status import (
     ACCUMULATION,
@@ -76,7 +77,10 @@ _OWNER = "event_driven"
 _VIOLATED = 1e-9  # relative to the terms of y
 _OFF = 1e-10  # relative to the terms of y: held rows deviate by more only after a step of a source or a switch
 _SMALLEST = 5e-324
+_MANY = 256  # states from which on operators are sparse at set-up
+_VANISHED = 1e-100  # of the largest influence in a choice of modes: smaller ones are none
 _NO_TIME = 2.0**-60  # of a step: the time in which B reaches what D gives at once, if less, is none
+_INSTEAD = "nsds.euler_moreau keeps them sparse where A, C, B and D are stated so"
 _BELOW_ZERO = (
     "y is negative, and no lambda makes it 0, which changes its derivatives alone: the state would have to jump, and no jump along B "
     "was found; begin where y is not negative"
@@ -112,7 +116,8 @@ def prepare(records, mem, options, h, method):
     if not _is_exact(records, options, layout):
         return general.prepare(records, layout, options, h, method, work, iwork)
     # 2. operators by member
-    constants, c = work.array(), layout.constraints
+    constants, c, n = work.array(), layout.constraints, int((layout.parts["count"] * layout.parts["n"]).sum())
+    require_affordable(f"{_OWNER}: the operators of {n} states and {c.size} rows", number_of_entries(n, c.size), _INSTEAD)
     members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
     n, m = members[0]["A"].shape[0], c.size
     p = np.zeros(1, PLAN)
@@ -126,8 +131,8 @@ def prepare(records, mem, options, h, method):
     for prefix in ("bounds", "open"):
         p[f"{prefix}_lower"], p[f"{prefix}_upper"] = work.store(layout.lower), work.store(layout.upper)
     place_arrays(p, n, m, work, iwork)
-    # 4. problem of modes, with a dense pattern
-    row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
+    # 4. problem of modes
+    row, column = _pattern_of_choice(m, members)
     place_problem(p, Unknowns(None, None, c, None, row, column, None), method, work, iwork)
     place_branches(p, m, work, iwork)
     # 5. initial contents
@@ -150,6 +155,17 @@ def _is_exact(records, options, layout):
     return bool(can and (layout.constraints["y"] != ABSENT).all() and may)
 
 
+def _pattern_of_choice(m, members):
+    """Compressed rows of W in the choice of modes: full for few rows, else what is not zero in some member and step."""
+    if m <= LARGEST_LOOKED_AT:
+        return np.arange(m + 1) * m, np.tile(np.arange(m), m)
+    filled = np.eye(m, dtype=bool)
+    for member in members:
+        filled |= (member["D"] != 0.0) | (member["near_lam"] != 0.0).any(axis=0)
+    owner, column = np.nonzero(filled)
+    return np.searchsorted(owner, np.arange(m + 1)), np.ascontiguousarray(column)
+
+
 def _operators(record, layout, constants, h):
     """Dense operators of one member, by the names of `PLAN`."""
     from scipy.linalg import block_diag, matrix_balance
@@ -160,13 +176,41 @@ def _operators(record, layout, constants, h):
     if are_circuits(record):
         C, A, B, mass, e, constant = augmented(record, C, A, B, D, mass)
     D = np.where(abs(D) < _NO_TIME * h * (abs(C) @ abs(B)), 0.0, D)
-    n = A.shape[0]
-    fastest = max(abs(np.linalg.eigvals(A)).max(initial=0.0), 1.0 / h)
     balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)  # states may have units of any size
-    steps = [length / fastest for length in LENGTHS]
-    near = np.stack([step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale for step in steps])
+    steps = [length / max(_fastest(balanced), 1.0 / h) for length in LENGTHS]
     result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": e, "spare": constant}
-    return result | {"lengths": np.array(steps), "near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
+    return result | _ahead(A, B, C, balanced, scale, steps) | {"lengths": np.array(steps)}
+
+
+def _fastest(A):
+    """Largest magnitude of the eigenvalues; of many states a bound of it."""
+    if A.shape[0] > _MANY:
+        return np.sqrt(abs(A).sum(axis=0).max() * abs(A).sum(axis=1).max())
+    return abs(np.linalg.eigvals(A)).max(initial=0.0)
+
+
+def _ahead(A, B, C, balanced, scale, steps):
+    """``C G A``, ``C G`` and ``C G B`` for each step of the choice of modes, with ``G = (I - step A)^-1``; balanced, scale: of A."""
+    from scipy.sparse import csr_array, eye_array
+    from scipy.sparse.linalg import splu
+
+    n = A.shape[0]
+    # 1. inverses of few states, sparse factors of many
+    if n <= _MANY:
+        near = np.stack([step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale for step in steps])
+        result = {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
+    else:
+        A, B = csr_array(A), csr_array(B)
+        near = [step * splu((eye_array(n) - step * A.T).tocsc()).solve(C.T).T for step in steps]
+        result = {
+            "near_x": np.stack([each @ A for each in near]),
+            "near_s": np.stack(near),
+            "near_lam": np.stack([each @ B for each in near]),
+        }
+    # 2. along many rows influence vanishes as a power of the step, down to what underflows
+    for operator in result.values() if C.shape[0] > LARGEST_LOOKED_AT else ():
+        operator[abs(operator) < _VANISHED * abs(operator).max(axis=(1, 2), keepdims=True)] = 0.0
+    return result
 
 
 def cause_of(records, prepared, m, status):

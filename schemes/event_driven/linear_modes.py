@@ -50,7 +50,7 @@ _ARRAYS = {
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
     # 4. mode. lambda = L x + l, y = Y x + y0, x' = rate x + constant; x_size: largest |x| so far; c_size: sizes of the terms of each
     # coefficient of the series, the scale of rounding
-    "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
+    "best": "m", "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
     # 5. accumulations, and the clock; step: the next one, rest: rounding error of t, corner: the next one of a source, s
     **HISTORY, **dict.fromkeys((*CLOCK, "step", "rest", "corner"), ""),
     # 6. lengths: steps by which modes may be chosen, s; ahead: the one that was; chosen: lambda of the last choice; hidden: held rows
@@ -60,8 +60,8 @@ _ARRAYS = {
     "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t", "stage_rest": "t",
 }  # fmt: skip
 # Integers of each row: mode, mode before the event; direct: y depends on lambda at once (D); fired: its guard came to zero; near: y is
-# nearly zero between events; row, column: pivots of the elimination.
-_ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
+# nearly zero between events; row, column: pivots of the elimination; best_column: of the largest entry of a row there, which is best.
+_ROWS = ("mode", "before", "direct", "fired", "near", "row", "column", "best_column")
 # Integers: frozen: an accumulation is waited for; culprit: row to blame.
 _WHOLE = (*COUNTS, "n_short", "frozen", "culprit", "is_off", "n_hidden", "is_doubtful")
 # The problem of modes and its solver.
@@ -71,8 +71,8 @@ PLAN = table(
     "n", "m", "n_stages", "n_own", "is_driven", "is_controlled",
     # arrays, see above
     *_ARRAYS, *_ROWS, *_WHOLE, *_PROBLEM, *COLUMNS,
-    # collocation; bounds of lambda, and bounds while switches are open
-    "stage_pivots", "bounds_lower", "bounds_upper", "open_lower", "open_upper",
+    # collocation; compressed rows of rate; columns of the entries of one row; bounds of lambda, and bounds while switches are open
+    "stage_pivots", "rate_row", "rate_column", "nonzero", "bounds_lower", "bounds_upper", "open_lower", "open_upper",
 )  # fmt: skip
 _ON_IT = 1e-12  # relative to the largest terms of y: smaller values are zero
 _NEAR_IT = 16.0 * _ON_IT  # nearly zero, when events follow each other closely
@@ -101,16 +101,29 @@ class Flow(NamedTuple):
     """Tables of the motion."""
 
     plan: np.ndarray  # PLAN, one row
-    W_row: np.ndarray  # all of W, by rows
+    W_row: np.ndarray  # compressed rows of W
     W_column: np.ndarray
+
+
+def _sizes(n, m):
+    """Extents by the letters of `_ARRAYS`."""
+    return {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3, "t": STAGES * n if n <= LARGEST else 0}
+
+
+def number_of_entries(n, m):
+    """Entries of all arrays of one member."""
+    sizes = _sizes(n, m)
+    entries = {name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items()}
+    return sum(len(LENGTHS) * size if name.startswith("near_") else size for name, size in entries.items()) + n * n
 
 
 def place_arrays(p, n, m, work, iwork):
     """Reserve the arrays that are not stored in advance."""
-    p["n_stages"] = STAGES * n if n <= LARGEST else 0
-    sizes = {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3, "t": int(p["n_stages"][0])}
+    sizes = _sizes(n, m)
+    p["n_stages"] = sizes["t"]
     work.place(p, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items() if name not in STORED})
     iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1), stage_pivots=sizes["t"])
+    iwork.place(p, rate_row=n + 1, rate_column=n * n, nonzero=n)
 
 
 STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s", "near_lam", "lengths")
@@ -169,7 +182,7 @@ def choose_modes(is_afresh, flow, calls, memory):
     # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         work[p.ahead] = work[p.lengths + length]
-        _state_choice(length, is_afresh, p, memory)
+        _state_choice(length, is_afresh, flow, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
         status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact(strict, _STRICT), memory)
         # 3. at the longest step the nearest point of an infeasible problem has ended at once
@@ -178,7 +191,7 @@ def choose_modes(is_afresh, flow, calls, memory):
         # 4. from the guess of all at their bounds: switches may have moved lambda so far that rounding of its terms decides; an inexact
         # solution may have the modes, but not where there is none
         if status != CONVERGED:
-            work[p.rounding] = _start_again(p, work)
+            work[p.rounding] = _start_again(flow, work)
             own = exact(strict, _STRICT) if status == INFEASIBLE else strict
             status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, own, memory)
             work[p.rounding] = 0.0
@@ -213,14 +226,15 @@ def _note_multipliers(p, memory):
 
 
 @kernel
-def _state_choice(length, is_afresh, p, memory):
+def _state_choice(length, is_afresh, flow, memory):
     """W, q, bounds and first guess of the problem whose step has the length ``LENGTHS[length]``."""
     work, iwork = memory.work, memory.iwork
-    m, n = p.m, p.n
+    p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
     near_x, near_s, near_lam = p.near_x + length * m * n, p.near_s + length * m * n, p.near_lam + length * m * m
     # 1. W
-    for k in range(m * m):
-        work[p.W + k] = work[p.D + k] + work[near_lam + k]
+    for i in range(m):
+        for k in range(flow.W_row[i], flow.W_row[i + 1]):
+            work[p.W + k] = work[p.D + i * m + flow.W_column[k]] + work[near_lam + i * m + flow.W_column[k]]
     iwork[p.isolver] = 0  # another matrix
     # 2. q by row, with the sizes of its terms
     for i in range(m):
@@ -271,8 +285,10 @@ def jump(flow, calls, memory):
     solver_options, work = calls.solver_options, memory.work
     # 1. scale of h: the time in which B changes y as much as D
     p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
-    for k in range(m * m):
-        of_D, of_B = max(of_D, abs(work[p.D + k])), max(of_B, abs(_driven(k // m, k % m, p, work)))
+    for i in range(m):
+        for k in range(flow.W_row[i], flow.W_row[i + 1]):
+            of_D = max(of_D, abs(work[p.D + i * m + flow.W_column[k]]))
+            of_B = max(of_B, abs(_driven(i, flow.W_column[k], p, work)))
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     # 2. three problems, and their extrapolation to h = 0
     for halvings in range(3):
@@ -281,8 +297,9 @@ def jump(flow, calls, memory):
             work[p.q + i], _ = output(i, p, work)
             work[p.z + i] = 0.0
             work[p.lower + i], work[p.upper + i] = bounds_of_impulse(work[p.bounds_lower + i], work[p.bounds_upper + i])
-            for k in range(m):
-                work[p.W + i * m + k] = _driven(i, k, p, work) + stiffness * work[p.D + i * m + k]
+            for k in range(flow.W_row[i], flow.W_row[i + 1]):
+                j = flow.W_column[k]
+                work[p.W + k] = _driven(i, j, p, work) + stiffness * work[p.D + i * m + j]
         status = solve(m, flow.W_row, flow.W_column, p.W, p, calls.solver, strict, False, memory)
         if status != CONVERGED and not work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
             return False
@@ -317,15 +334,15 @@ def _driven(i, k, p, work):
 
 
 @kernel
-def _start_again(p, work):
+def _start_again(flow, work):
     """Put z at the point of its box that is nearest to 0. Returns rounding of the largest terms that w has there."""
-    largest = 0.0
+    p, largest = flow.plan[0], 0.0
     for i in range(p.m):
         work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
     for i in range(p.m):
         terms = abs(work[p.q + i])
-        for k in range(p.m):
-            terms += abs(work[p.W + i * p.m + k] * work[p.z + k])
+        for k in range(flow.W_row[i], flow.W_row[i + 1]):
+            terms += abs(work[p.W + k] * work[p.z + flow.W_column[k]])
         largest = max(largest, terms)
     return rounding_of(largest)
 
@@ -363,7 +380,24 @@ def solve_modes(flow, memory):
     if p.is_driven != 0:
         _without_rounding(p.y0, p.Y, p, work)
     _substitute(n, p.s, p.A, p.B, p.constant, p.rate, p, work)
+    # 5. compressed rows of the motion, which its series takes
+    end = 0
+    for a in range(n):
+        iwork[p.rate_row + a] = end
+        end += _nonzero(p.rate + a * n, p.rate_column + end, n, memory)
+    iwork[p.rate_row + n] = end
     forget_long_steps(p, memory)
+
+
+@tiny
+def _nonzero(row, columns, n, memory):
+    """Columns of the entries of a row of n that are not zero, into iwork[columns:]; returns their number."""
+    count = 0
+    for j in range(n):
+        if memory.work[row + j] != 0.0:
+            memory.iwork[columns + count] = j
+            count += 1
+    return count
 
 
 @kernel
@@ -413,15 +447,20 @@ def _breaks_law(i, share, p, memory):
 @kernel
 def _without_rounding(constant, matrix, p, work):
     """Entries of a column that are rounding of its largest, or of that of C or e, become 0: y and lambda of circuits have one unit."""
-    n, m = p.n, p.m
-    for j in range(n + 1):
-        largest = 0.0
-        for i in range(m):
-            given, found = (p.C + i * n + j, matrix + i * n + j) if j < n else (p.e + i, constant + i)
-            largest = max(largest, abs(work[given]), abs(work[found]))
-        for i in range(m):
-            at = matrix + i * n + j if j < n else constant + i
-            work[at] = work[at] if abs(work[at]) > _NOTHING * largest else 0.0
+    n, m, largest = p.n, p.m, 0.0
+    # 1. the largest of each column
+    for j in range(n):
+        work[p.spare + j] = 0.0
+    for i in range(m):
+        largest = max(largest, abs(work[p.e + i]), abs(work[constant + i]))
+        for j in range(n):
+            work[p.spare + j] = max(work[p.spare + j], abs(work[p.C + i * n + j]), abs(work[matrix + i * n + j]))
+    # 2. entries beside it
+    for i in range(m):
+        work[constant + i] = work[constant + i] if abs(work[constant + i]) > _NOTHING * largest else 0.0
+        for j in range(n):
+            at = matrix + i * n + j
+            work[at] = work[at] if abs(work[at]) > _NOTHING * work[p.spare + j] else 0.0
 
 
 @tiny
@@ -469,13 +508,18 @@ def _substitute(count, known, state, gain, constant, matrix, p, work):
             s += work[gain + i * m + k] * work[p.l + k]
             terms += abs(work[gain + i * m + k] * work[p.l + k])
         work[constant + i] = s if p.is_driven == 0 or abs(s) > _NOTHING * terms else 0.0
+        row = matrix + i * n
         for j in range(n):
-            s = work[state + i * n + j]
-            terms = abs(s)
-            for k in range(m):
-                s += work[gain + i * m + k] * work[p.L + k * n + j]
-                terms += abs(work[gain + i * m + k] * work[p.L + k * n + j])
-            work[matrix + i * n + j] = s if p.is_driven == 0 or abs(s) > _NOTHING * terms else 0.0
+            work[row + j] = work[state + i * n + j]
+            work[p.spare + j] = abs(work[row + j])
+        for k in range(m):
+            factor = work[gain + i * m + k]
+            for j in range(n if factor != 0.0 else 0):
+                term = factor * work[p.L + k * n + j]
+                work[row + j] += term
+                work[p.spare + j] += abs(term)
+        for j in range(n if p.is_driven != 0 else 0):
+            work[row + j] = work[row + j] if abs(work[row + j]) > _NOTHING * work[p.spare + j] else 0.0
 
 
 @kernel
@@ -526,7 +570,7 @@ def _eliminate(p, memory):
 @tiny
 def _rows(p):
     """The rows of the elimination."""
-    return Rows(p.m, p.P, p.X, p.n, p.n, p.K, p.size, p.row, p.column, 0.0, _NO_ENTRY)
+    return Rows(p.m, p.P, p.X, p.n, p.n, p.K, p.size, p.best, p.row, p.column, p.best_column, 0.0, _NO_ENTRY)
 
 
 @tiny
@@ -590,19 +634,22 @@ def _note_what_leaves(done, count, p, memory):
 @kernel
 def _differentiate(a, done, count, rows, p, memory):
     """Replace row a, which has no lambda, by its derivative, minus its part along the solved rows."""
-    work = memory.work
+    work, iwork = memory.work, memory.iwork
     n, m = p.n, p.m
-    constant, size = 0.0, 0.0
+    constant, size, n_entries = 0.0, 0.0, _nonzero(p.X + a * n, p.nonzero, n, memory)
     # 1. X x' = X (A x + input)
     for j in range(n):
         work[p.spare + j] = 0.0
-        constant += work[p.X + a * n + j] * work[p.input + j]
-        for k in range(n):
+    for l in range(n_entries):
+        k = iwork[p.nonzero + l]
+        constant += work[p.X + a * n + k] * work[p.input + k]
+        for j in range(n):
             work[p.spare + j] += work[p.X + a * n + k] * work[p.A + k * n + j]
     # 2. coefficients X B of lambda, with rounding set to 0: a pivot must not be rounding
     for b in range(count):
         entry, terms = 0.0, 0.0
-        for k in range(n):
+        for l in range(n_entries):
+            k = iwork[p.nonzero + l]
             term = work[p.X + a * n + k] * work[p.B + k * m + memory.iwork[p.column + b]]
             entry += term
             terms += abs(term)
@@ -630,7 +677,7 @@ def move(h_most, flow, memory):
     h = take_long_step(h_most, SERIES_DEGREE, p, memory)
     is_long = h > 0.0
     if not is_long:
-        h = _short_step(h_most, p, work)
+        h = _short_step(h_most, p, memory)
     # 2. first root of the guards
     end = min(h_most / h, 1.0) if is_long else 1.0
     theta = _first_event(end, h, p, memory)
@@ -650,11 +697,12 @@ def move(h_most, flow, memory):
 
 
 @kernel
-def _short_step(h_most, p, work):
+def _short_step(h_most, p, memory):
     """Coefficients of the motion over a step of its series, whose length is returned."""
+    work = memory.work
     h, growth = h_most if work[p.step] <= 0.0 else min(h_most, work[p.step]), 1.0
     for _ in range(_ATTEMPTS):
-        growth = _series(h, p, work)
+        growth = _series(h, p, memory)
         if growth >= 1.0:
             break
         h *= max(0.9 * growth, 0.02)
@@ -663,8 +711,9 @@ def _short_step(h_most, p, work):
 
 
 @kernel
-def _series(h, p, work):
+def _series(h, p, memory):
     """Coefficients of the motion over h. Returns the factor by which h may grow; below 1 the last terms still count."""
+    work, iwork = memory.work, memory.iwork
     n, growth = p.n, 1e3
     for a in range(n):
         work[p.poly + a] = work[p.x + a]
@@ -674,7 +723,8 @@ def _series(h, p, work):
         for a in range(n):
             c = work[p.constant + a] if j == 0 else 0.0
             size = abs(c)
-            for b in range(n):
+            for k in range(iwork[p.rate_row + a], iwork[p.rate_row + a + 1]):
+                b = iwork[p.rate_column + k]
                 c += work[p.rate + a * n + b] * work[p.poly + j * n + b]
                 size += abs(work[p.rate + a * n + b]) * work[p.c_size + j * n + b]
             work[p.poly + (j + 1) * n + a] = c * h / (j + 1)
@@ -728,13 +778,15 @@ def _root(row, sign, constant, bound, end, no_change, h, p, memory):
 
     A guard that has just fired is zero by rounding only: its leading coefficients are dropped, so that it does not fire again.
     """
-    work, zeros, is_start, size = memory.work, 0, True, 0.0
-    no_slope = _NO_SLOPE if memory.iwork[p.n_short] == 1 else _NO_LATER_SLOPE
+    work, iwork, zeros, is_start, size = memory.work, memory.iwork, 0, True, 0.0
+    n_entries = _nonzero(row, p.nonzero, p.n, memory)
+    no_slope = _NO_SLOPE if iwork[p.n_short] == 1 else _NO_LATER_SLOPE
     for j in range(SERIES_DEGREE + 1):
         g = constant - bound if j == 0 else 0.0
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
         reach = 0.0
-        for a in range(p.n):
+        for l in range(n_entries):
+            a = iwork[p.nonzero + l]
             # coefficient of order j, the size of its terms, and the largest size that these can have
             c = work[p.poly + j * p.n + a]
             g += work[row + a] * c

@@ -60,8 +60,10 @@ class Rows(NamedTuple):
     stride: int
     K: int
     size: int  # the largest terms of each row of P
+    best: int  # the largest entry of each row that is not solved, from the first column without a pivot on
     row: int  # integers: the numbers of the rows, exchanged with them; ABSENT: they stay
     column: int  # integers: the numbers of the columns of P, exchanged with them
+    best_column: int  # integers: the first column of that entry
     no_pivot: float  # relative to the size of a row: entries up to it are no pivots
     no_entry: float  # relative to both terms: differences up to it are 0
 
@@ -90,14 +92,14 @@ def _difference(a, b, no_entry):
 def pivot(done, count, e, memory):
     """Gauss–Jordan elimination with full pivoting, from row ``done`` up to the last pivot. Returns the number of solved rows."""
     work, iwork = memory.work, memory.iwork
+    for a in range(done, count):
+        _find_best(a, done, count, e, memory)
     while done < count:
         # 1. pivot: largest entry relative to the size of its row, so that rows of any scale compete
         best, row, column = e.no_pivot, done, done
         for a in range(done, count):
-            for b in range(done, count):
-                entry = abs(work[e.P + a * e.m + b])
-                if entry > best * work[e.size + a]:
-                    best, row, column = entry / work[e.size + a], a, b
+            if work[e.best + a] > best * work[e.size + a]:
+                best, row, column = work[e.best + a] / work[e.size + a], a, iwork[e.best_column + a]
         if best == e.no_pivot:
             break
         # 2. exchange rows and columns
@@ -106,8 +108,9 @@ def pivot(done, count, e, memory):
         for j in range(e.width):
             first, second = e.X + row * e.stride + j, e.X + done * e.stride + j
             work[first], work[second] = work[second], work[first]
-        for at in (e.K, e.size):
+        for at in (e.K, e.size, e.best):
             work[at + row], work[at + done] = work[at + done], work[at + row]
+        iwork[e.best_column + row], iwork[e.best_column + done] = iwork[e.best_column + done], iwork[e.best_column + row]
         if e.row != ABSENT:
             iwork[e.row + row], iwork[e.row + done] = iwork[e.row + done], iwork[e.row + row]
         for a in range(count):
@@ -122,7 +125,21 @@ def pivot(done, count, e, memory):
         work[e.K + done] *= reciprocal
         work[e.size + done] *= abs(reciprocal)
         for a in range(count):
+            is_touched = work[e.P + a * e.m + done] != 0.0 or work[e.P + a * e.m + column] != 0.0
             if a != done:
                 subtract(a, done, count, e, work)
+            if a > done and is_touched:
+                _find_best(a, done + 1, count, e, memory)
         done += 1
     return done
+
+
+@tiny
+def _find_best(a, done, count, e, memory):
+    """The first of the largest entries of a row from the column ``done`` on."""
+    work = memory.work
+    work[e.best + a], memory.iwork[e.best_column + a] = 0.0, done
+    for b in range(done, count):
+        entry = abs(work[e.P + a * e.m + b])
+        if entry > work[e.best + a]:
+            work[e.best + a], memory.iwork[e.best_column + a] = entry, b

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import nsds
 from nsds.circuits import equations, record
 from nsds.circuits.netlist import read
+from nsds.schemes.event_driven import linear as by_events
 from nsds.schemes.first_order import linear
 from nsds.schemes.run import preparation
 from nsds.status import CONVERGED
@@ -94,6 +95,45 @@ def test_steps_with_and_without_a_matrix_of_the_devices_agree(seed):
     for part, field in (("circuit", "x"), ("devices", "y")):
         one, other = (each[part][field][:until] for each in rows)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * (1e-3 + abs(other).max(initial=0.0)))
+
+
+def without_events(rows):
+    """The rows at the times of the steps: those of events follow them, with the same number."""
+    return rows[np.append(True, np.diff(rows["step"]) > 0)]
+
+
+def relays(n):
+    """Heat equation with a relay on each node, which sticks or slides."""
+    A = 10.0 * (np.eye(n, k=1) + np.eye(n, k=-1) - 2.0 * np.eye(n))
+    relation = nsds.first_order_linear_relation(C=np.eye(n), B=np.eye(n))
+    plant = nsds.first_order_linear(A=A, x=np.sin(3.0 * np.arange(n)) * np.linspace(-1.0, 1.0, n))
+    return nsds.system(plant=plant, friction=nsds.interaction(relation, nsds.relay(-0.1, 0.1), on="plant"))
+
+
+@pytest.mark.parametrize(("build", "h", "steps"), [(lambda: nsds.circuit(ladder(70)), 5e-6, 12), (lambda: relays(70), 1e-3, 4)])
+def test_events_with_sparse_operators_are_those_with_full_ones(monkeypatch, build, h, steps):
+    runs = []
+    for many in (10**6, 64):
+        monkeypatch.setattr(by_events, "_MANY", many)
+        monkeypatch.setattr(by_events, "LARGEST_LOOKED_AT", many)
+        rows = nsds.simulate(build(), t_end=steps * h, h=h, scheme=nsds.event_driven(), progress=False)
+        runs.append(without_events(rows))
+    part, row = rows.dtype.names[5:7]
+    for name, field in ((part, "x"), (row, "lambda")):
+        values = [run[name][field] for run in runs]
+        np.testing.assert_allclose(*values, rtol=0, atol=1e-12 * abs(values[0]).max())
+
+
+def test_events_of_models_whose_operators_fill_a_gigabyte_are_refused_with_what_to_take():
+    with pytest.raises(ValueError, match=r"2500 states and 2500 rows would be dense, 1\.\d+ GB; nsds\.euler_moreau"):
+        nsds.simulate(nsds.circuit(ladder(2500)), t_end=5e-6, h=5e-6, scheme=nsds.event_driven(), progress=False)
+
+
+def test_a_ladder_of_300_sections_moves_event_by_event_as_a_short_one():
+    """Where its end cannot be felt yet."""
+    runs = [nsds.simulate(nsds.circuit(ladder(n)), t_end=3e-5, h=5e-6, scheme=nsds.event_driven(), progress=False) for n in (60, 300)]
+    short, long = (without_events(rows)["circuit"]["x"][:, :30] for rows in runs)
+    np.testing.assert_allclose(long, short, rtol=0, atol=1e-12 * abs(short).max())
 
 
 def test_edited_maps_of_a_large_circuit_are_checked():
