@@ -116,7 +116,8 @@ _CLOSEST = 2e-15  # the least tolerance that solvers are asked for,
 _LEAST_OF_MOTION = 1e-13  # and if bounds of impulses are far above the impulses that they limit
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: residual of the solver
 _OWED = 1e-2  # residual of sweeps without a requested tolerance, relative to the velocities of contacts without impulses,
-_QUICK = 10.0  # and sweeps within which they must reach a hundredth of it to continue
+_QUICK, _SLOW = 10.0, 0.7  # and sweeps within which they must reach a hundredth of it to continue, where bodies are that slow
+_STRUCK = 8  # bodies in a row that strike each other in a step, at most: of more, those are found that end too deep
 _TRIED = 60.0  # sweeps before a method with a matrix, if there is room for one
 _AT_REST = 1e-2  # velocities of contacts, relative likewise, of bodies at rest
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and number of chunks
@@ -274,7 +275,47 @@ def choose_active(options, s, memory):
             n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, memory, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
+    if options.is_half != 0.0 and ahead > 0.0 and not has_matrix(n_contacts, n_blocks, p):
+        n_contacts = _add_struck(ahead, n_contacts, s, q, w, memory)
     return n_contacts, n_blocks
+
+
+@kernel
+def _add_struck(ahead, n, s, q, w, memory):
+    """Number of the n active contacts with those of spheres that close if a body with an active contact is stopped by it.
+
+    Bodies that fall together do not approach each other, but in a pile the first one to land is struck by the next in the same step.
+    Out: pair, which. Work: slab, taking of contacts.
+    """
+    iwork, p = memory.iwork, s.plan[0]
+    struck, pair, number = view(iwork, p.slab, p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts), view(iwork, p.which, p.n_contacts)
+    # 1. bodies with an active contact, and these
+    for i in range(p.n_bodies):
+        struck[i] = 0
+    for k in range(s.collisions.size):
+        for i in range(memory.imem[s.collisions[k].n]):
+            memory.work[s.collisions[k].taking + i] = 0.0
+    for i in range(n):
+        memory.work[s.collisions[iwork[p.which + p.n_contacts + i]].taking + number[i]] = 1.0
+        struck[pair[2 * i]] = 1
+        if pair[2 * i + 1] != WORLD:
+            struck[pair[2 * i + 1]] = 1
+    # 2. from body to body
+    for _ in range(_STRUCK):
+        n_found = 0
+        for k in range(s.collisions.size):
+            n_found += contacts.find_struck(s.collisions[k], s.bodies, ahead, q, w, struck, memory)
+        if n_found == 0:
+            break
+    # 3. into the list of active contacts
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(memory.imem[c.n]):
+            if memory.work[c.taking + i] == contacts.STRUCK:
+                pair[2 * n], pair[2 * n + 1] = memory.imem[c.body + memory.imem[c.a + i]], memory.imem[c.body + memory.imem[c.b + i]]
+                number[n], iwork[p.which + p.n_contacts + n] = i, k
+                n += 1
+    return n
 
 
 @tiny
@@ -752,13 +793,13 @@ def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, want
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
         if can_go_on(status) and may_swap:
-            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
+            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, True, memory)
     # many contacts without a requested tolerance: sweeps with a residual that the next step corrects
     elif may_swap and p.at_once != 0 and may_owe and asked > options.tol:
         status = _solve_as_owed(n_contacts, groups, is_new, s, solver, options, memory)
     # many contacts with a tolerance: sweeps first, a matrix if it fits and they stall
     elif p.sweeps != 0:
-        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
+        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, True, memory)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
             status = solve_with_matrix(True, asked, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
     return status
@@ -784,10 +825,10 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
         tol, held = (options.tol, _SHARE * _HELD) if is_at_rest else (options.enough, _OWED)
         has_tried, status = True, _solve_on_graph(n, tol, held, _BUDGET, s, memory)
     # 3. sweeps, few of them if another method can take over, since hard problems cost many
-    is_last, quick = options.max_iter != 0.0 or (has_tried and n > p.limit), _QUICK if is_new else 0.0
+    is_last, quick = options.max_iter != 0.0 or (has_tried and n > p.limit), _QUICK if is_new and speed <= _SLOW * scale else 0.0
     if status != CONVERGED:
         few = changed(options, options.tol, options.max_iter if is_last else _TRIED, 0.0)
-        status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, memory)
+        status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, is_last, memory)
         # their residuals would add up from step to step at rest, so that a pile would creep
         if is_at_rest and not has_tried and status == CONVERGED and work[p.info + 1] > options.enough:
             _solve_on_graph(n, options.tol, _SHARE * _HELD, _BRIEF_BUDGET, s, memory)
@@ -798,7 +839,7 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
         note_lost(p, options, work)
         status = solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)
     elif can_go_on(status) and not is_last:
-        status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, memory)
+        status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, True, memory)
     return status
 
 
@@ -1010,10 +1051,10 @@ def _what_is_left(n_rows, stated, q, p, memory):
 
 
 @kernel
-def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, memory):
+def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, may_freeze, memory):
     """As `solve`, on the velocities of the bodies. groups: contacts that are swept at the same time, see `arrange`.
 
-    tol, owed, quick, speed: see `rigid.Options`.
+    tol, owed, quick, speed, may_freeze: see `rigid.Options`.
     """
     work, iwork = memory.work, memory.iwork
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
@@ -1038,7 +1079,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
         view(work, p.w_free, 6 * m),
     )
     # 2. sweep; threads pay from _PARALLEL contacts on only
-    own = rigid.Options(tol, options.max_iter, options.rho, owed, quick, speed)
+    own = rigid.Options(tol, options.max_iter, options.rho, owed, quick, speed, 1.0 if may_freeze else 0.0)
     r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     address = uintp(iwork[p.instead])

@@ -143,7 +143,7 @@ def step(t_new, s, calls, options, memory):
         work[s.plan[0].w_old + i], work[s.plan[0].v_old + i] = work[p.w + i], work[p.v + i]
     n_contacts, n_blocks, is_alone = 0, 0, form.interactions.size == 0 and not _are_contacts_near(form.collisions, False, memory)
     if not is_alone:
-        _scale_impulses(0.5, form, memory)
+        _halve_impulses(form, memory)
         n_contacts, n_blocks = problem.choose_active(first, form, memory)
         if p.unilateral != 0:
             _note_approach(t, s, first, functions, memory)
@@ -157,7 +157,7 @@ def step(t_new, s, calls, options, memory):
     # 3. first half, and the motion of the bodies
     n_contacts, n_blocks, status, n_iter, residual, way = _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory)
     if n_contacts < 0:
-        _scale_impulses(2.0, form, memory)
+        _restore_impulses(form, memory)
         restore_angles(form.interactions, memory)
         return CAPACITY, n_iter, residual
     if is_alone and not _are_contacts_near(form.collisions, True, memory):
@@ -229,7 +229,8 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
             return -1, n_blocks, status, n_iter, residual, way
         if way != p.v or attempt == overshooting.ROUNDS or not overshooting.is_any(options.h, form, q, memory):
             break
-        # 4. add them, and restart from the state in mem
+        # 4. add them, and restart from the state in mem, with the impulses found as a guess
+        problem.keep_contact_impulses(n_contacts, form.collisions, p, memory)
         n_contacts = overshooting.join(options.h, n_contacts, form, q, w, memory)
         if n_contacts < 0:
             break
@@ -722,22 +723,33 @@ def _least_energy(h, body, p, i, memory):
 
 
 @kernel
-def _scale_impulses(factor, s, memory):
-    """lambda of the record, from which each half guesses its own; none has joined. Out: last."""
+def _halve_impulses(s, memory):
+    """lambda of the record becomes the guess of the first half; none has joined. Out: last, begun."""
     mem, work = memory.mem, memory.work
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m):
-            if factor < 1.0:
-                work[it.last + i] = mem[it.lam + i]
-            mem[it.lam + i] *= factor
-            work[it.joined + i] = 0.0
+            work[it.last + i], work[it.joined + i] = mem[it.lam + i], 0.0
+            mem[it.lam + i] *= 0.5
     for k in range(s.collisions.size):
         c = s.collisions[k]
         for i in range(c.each * memory.imem[c.n]):
-            if factor < 1.0:
-                work[c.last + i] = mem[c.lam + i]
-            mem[c.lam + i] *= factor
+            work[c.last + i] = work[c.begun + i] = mem[c.lam + i]
+            mem[c.lam + i] *= 0.5
+
+
+@kernel
+def _restore_impulses(s, memory):
+    """lambda of the record as before the step, which there is no room for."""
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m):
+            memory.mem[it.lam + i] *= 2.0
+            memory.work[it.joined + i] = 0.0
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(c.each * memory.imem[c.n]):
+            memory.mem[c.lam + i] = memory.work[c.begun + i]
 
 
 @kernel

@@ -76,9 +76,9 @@ COLLISIONS = table(
     # contacts found at the end of a step, in the order of (a, b, feature), with inherited impulses
     "new_normal", "new_point", "new_gap", "new_lam", "old_normal",
     # half steps: before, share of the step after which a gap closes; aim (each), velocity from which laws are counted; grip, share of
-    # friction; last (each), impulses of the last step; new_*: of contacts found
-    "before", "new_before", "aim", "grip", "last", "new_last",
-    # projection: taking, whether a contact of the record is active, and presses; known, number in the record, plus 1, of a contact found
+    # friction; last (each), impulses of the last step; begun (each), those in the record before a half; new_*: of contacts found
+    "before", "new_before", "aim", "grip", "last", "begun", "new_last",
+    # taking, whether a contact of the record is active, and presses or is struck; known, number in the record, plus 1, of a contact found
     "taking", "known",
     # scratch of detection, floats and integers; new_a, new_b, new_feature, found: contacts found; convex hulls
     "scratch", "n_scratch", "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices",
@@ -259,7 +259,7 @@ def _collisions(records, work, iwork):
         # 2. work memory: shapes, contacts found, half steps, projections
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
-        found, impulses = ("new_gap", "before", "new_before", "grip", "taking", "known"), ("aim", "last", "new_last", "new_lam")
+        found, impulses = ("new_gap", "before", "new_before", "grip", "taking", "known"), ("aim", "last", "begun", "new_last", "new_lam")
         sizes = {
             "pose": 7 * n_shapes, "reach": n_shapes, "slack": 2 * n_shapes, "hidden": n_shapes, "swept": 7 * n_shapes + MOST * FIELDS,
             **dict.fromkeys(("new_normal", "new_point", "old_normal"), 3 * capacity), **dict.fromkeys(found, capacity),
