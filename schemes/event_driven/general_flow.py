@@ -16,6 +16,7 @@ from nsds.status import CONVERGED, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step
 LIMITED, _FREE = 15, 6  # steps that stability limits, after which a motion is stiff; so many others in a row, and it is not
+_SELDOM = 16  # of so many steps one is checked, until one is limited
 _MANY, _MOST = 20_000, 1e6  # such steps, after which a motion does not get on if more than so many are in the time between rows
 _SHORTEST = 2.0**-50  # relative to the time: shorter steps make no progress
 _TOGETHER = 1e-10  # of the step: guards that come to zero within that time do so simultaneously
@@ -114,7 +115,8 @@ def move(t, t_end, s, functions, options, memory):
     if not error <= 1.0:
         return status if status != CONVERGED else STEP_COLLAPSED, t, False
     # 5. next step size, time and state
-    is_limited = iwork[f.stiff] == 0 and dopri5.reach(n, h, f.x, f.x_new, f.k, options.rtol, f.atol, work) > dopri5.STABLE
+    is_checked = iwork[f.stiff] == 0 and (iwork[f.n_limited] > 0 or iwork[f.n_free] % _SELDOM == 0)
+    is_limited = is_checked and dopri5.reach(n, h, f.x, f.x_new, f.k, options.rtol, f.atol, work) > dopri5.STABLE
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])

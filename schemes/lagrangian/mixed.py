@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, specialised, tiny
+from nsds._jit import inlined, kernel, tiny
 from nsds.maths import patterns, sparse_lu
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.lagrangian import linear
@@ -285,7 +285,8 @@ def start(t, s, functions, options, memory):
     return linear.start(t, s.linear, functions, options, memory)
 
 
-def _step(t_new, s, calls, options, memory):
+@inlined
+def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, theta, form = options.h, options.theta, s.linear
     # 1. active set and free motion
@@ -295,21 +296,10 @@ def _step(t_new, s, calls, options, memory):
     if n != 0:
         n = n if n > 0 else -1 - n
         linear.state_problem(n, h, theta, form.constraints, form.entries, form.plan[0], memory)
-        status, n_iter, residual = solve_rows(n, h, s, calls.solver_options, memory)  # noqa: F821
+        status, n_iter, residual = solve(n, h, h, form, s.mixed[0], calls.solver_options.box, memory)
         finite = end_motion(n, h, theta, s, memory)
     # 3. outputs
     return linear.end(status, finite, form, options, memory), n_iter, residual
-
-
-def stepping(name, solve_rows):
-    """The kernel ``step`` by what solves the mixed problem, ``solve_rows(n, h, s, solver_options, memory)``."""
-    return inlined(specialised(_step, name, solve_rows=solve_rows))
-
-
-@tiny
-def _solve_bounds(n, h, s, options, memory):
-    """The problem of a step, whose rows have bounds."""
-    return solve(n, h, h, s.linear, s.mixed[0], options.box, memory)
 
 
 @kernel
@@ -549,6 +539,3 @@ def end_motion(n, h, theta, s, memory):
                 mem[q + i] += h * (theta * v + (1.0 - theta) * work[p.v_old + dof + i])
                 zero += 0.0 * mem[q + i]
     return zero == 0.0
-
-
-step = stepping("bounds", _solve_bounds)
