@@ -22,7 +22,7 @@ from nsds.schemes.rigid.approach import carry
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.collisions import point_velocity, reach
 from nsds.schemes.rigid.interactions import evaluate, row_velocity
-from nsds.schemes.rigid.tables import COLLISIONS, FRICTION, ROLLING
+from nsds.schemes.rigid.tables import COLLISIONS
 
 _ROOM = MOST * FIELDS
 _STILL = 1e-4  # radians in a step: a slower turn changes the energy of what rolls by 1e-3 in 4e5 steps
@@ -43,7 +43,7 @@ def are_some_turning(h, c, w, memory):
 def is_turning(h, it, w, memory):
     """Whether an interaction is a contact with friction that carried in the last step, and one of its bodies turns by more than counts."""
     carried = False
-    for i in range(it.m if it.law == FRICTION or it.law == ROLLING else 0):
+    for i in range(it.m if it.tangents > 0 else 0):
         carried = carried or (blocks.first_row(it, i) == i and memory.mem[it.lam + i] > 0.0)
     return carried and h * _turn(it.a, it.b, w) > _STILL
 
@@ -74,7 +74,7 @@ def aim_rows(t, h, it, p, functions, memory):
 
 @tiny
 def _turn(a, b, w):
-    """Sum of the angular speeds of two bodies, of which the second may be the world."""
+    """Rate at which two bodies turn."""
     return norm(view(w, 6 * a + 3, 3)) + (norm(view(w, 6 * b + 3, 3)) if b != WORLD else 0.0)
 
 
