@@ -125,7 +125,7 @@ class _Lagrangian:
         return self.v.size
 
     def left(self):
-        """Of the step, or of the forces where it ended: a step may leave out what is little beside forces in other units."""
+        """Residual of the step, or of the forces where it ended: a step may leave out what is little beside forces in other units."""
         return np.sqrt(self.inverse) * np.maximum(abs(self.momentum) / self.h, abs(np.sum(self.forces, axis=0)))
 
     def total(self):

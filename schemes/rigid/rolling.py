@@ -74,7 +74,7 @@ def aim_rows(t, h, it, p, functions, memory):
 
 @tiny
 def _turn(a, b, w):
-    """Rate at which two bodies turn."""
+    """Sum of the angular speeds of two bodies, of which the second may be the world."""
     return norm(view(w, 6 * a + 3, 3)) + (norm(view(w, 6 * b + 3, 3)) if b != WORLD else 0.0)
 
 
