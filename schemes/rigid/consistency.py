@@ -73,7 +73,7 @@ def _make_consistent(t, s, calls, options, memory):
         return CAPACITY
     plain.take_contacts(form.collisions, memory)
     _keep(form, q, v, memory)
-    problem.keep_contact_impulses(0, form.collisions, p, memory)
+    problem.keep_contact_impulses(0, form, p, memory)
     plain.outputs(t, form.interactions, own, q, v, view(work, own.R, 9 * m), functions, memory)
     return CONVERGED
 

@@ -635,7 +635,7 @@ def _keep_impulses(n_contacts, weight, s, options, memory):
             memory.mem[it.lam + i] = lam
             memory.imem[it.active + i] = work[it.off] == 0.0 and blocks.takes_part(it, i, -1.0, memory)
     plain.take_contacts(form.collisions, memory)
-    problem.keep_contact_impulses(n_contacts, form.collisions, p, memory)
+    problem.keep_contact_impulses(n_contacts, form, p, memory)
 
 
 @tiny

@@ -1107,20 +1107,34 @@ def keep_impulses(n_contacts, n_blocks, options, s, memory):
                 mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, r)
             else:
                 mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)]
-    keep_contact_impulses(n_contacts, s.collisions, p, memory)
+    keep_contact_impulses(n_contacts, s, p, memory)
 
 
 @tiny
-def keep_contact_impulses(n_contacts, collisions, p, memory):
-    """lambda of detected contacts into the record, 0 of all but the n_contacts active ones."""
+def keep_contact_impulses(n_contacts, s, p, memory):
+    """lambda of detected contacts into the record, 0 of all but the n_contacts active ones, and of those that carry rounding alone."""
     iwork = memory.iwork
     # clear first: contacts of the record that were not active carried nothing
-    for k in range(collisions.size):
-        c = collisions[k]
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
         for i in range(c.each * memory.imem[c.n]):
             memory.mem[c.lam + i] = 0.0
     for i in range(n_contacts):
         j = iwork[p.place + i]
-        c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        c, number = s.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        if _is_rounding(memory.work[p.r + p.d * i], iwork[p.pair + 2 * j], iwork[p.pair + 2 * j + 1], s.bodies, p, memory):
+            continue  # of one that has opened: in flight it would count as closed, and be stopped where the flight turns
         for k in range(c.each):
             memory.mem[c.lam + c.each * number + k] = memory.work[p.r + p.d * i + k]
+
+
+@tiny
+def _is_rounding(impulse, a, b, bodies, p, memory):
+    """Whether an impulse changes the velocities of bodies a and b by no more than their rounding."""
+    change, speed = 0.0, 0.0
+    for body in (a, b):
+        if body != WORLD and not bodies[body].fixed:
+            change += impulse / memory.mem[bodies[body].q + MASS]
+        for k in range(3 if body != WORLD else 0):
+            speed += memory.work[p.w + 6 * body + k] ** 2
+    return change * change <= _ULPS * _ULPS * speed
