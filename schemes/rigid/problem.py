@@ -1119,22 +1119,38 @@ def keep_contact_impulses(n_contacts, s, p, memory):
         c = s.collisions[k]
         for i in range(c.each * memory.imem[c.n]):
             memory.mem[c.lam + i] = 0.0
+    smallest = _rounding_of_impulses(s.bodies, p, memory) if n_contacts > 0 else 0.0
     for i in range(n_contacts):
         j = iwork[p.place + i]
         c, number = s.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
-        if _is_rounding(memory.work[p.r + p.d * i], iwork[p.pair + 2 * j], iwork[p.pair + 2 * j + 1], s.bodies, p, memory):
-            continue  # of one that has opened: in flight it would count as closed, and be stopped where the flight turns
+        # of one that has opened: in flight it would count as closed, and be stopped where the flight turns
+        if memory.work[p.r + p.d * i] <= smallest and _is_rounding(i, j, s.bodies, p, memory):
+            continue
         for k in range(c.each):
             memory.mem[c.lam + c.each * number + k] = memory.work[p.r + p.d * i + k]
 
 
 @tiny
-def _is_rounding(impulse, a, b, bodies, p, memory):
-    """Whether an impulse changes the velocities of bodies a and b by no more than their rounding."""
+def _rounding_of_impulses(bodies, p, memory):
+    """Impulse above which there is none that `_is_rounding`."""
+    mass, speed = 0.0, 0.0
+    for i in range(p.n_bodies):
+        square = 0.0
+        for k in range(3):
+            square += memory.work[p.w + 6 * i + k] ** 2
+        speed = max(speed, square)
+        mass = max(mass, 0.0 if bodies[i].fixed else memory.mem[bodies[i].q + MASS])
+    return 2.0 * _ULPS * mass * math.sqrt(speed)
+
+
+@kernel
+def _is_rounding(i, j, bodies, p, memory):
+    """Whether the i-th impulse changes the velocities of the j-th pair of bodies by no more than their rounding."""
     change, speed = 0.0, 0.0
-    for body in (a, b):
+    for side in range(2):
+        body = memory.iwork[p.pair + 2 * j + side]
         if body != WORLD and not bodies[body].fixed:
-            change += impulse / memory.mem[bodies[body].q + MASS]
+            change += memory.work[p.r + p.d * i] / memory.mem[bodies[body].q + MASS]
         for k in range(3 if body != WORLD else 0):
             speed += memory.work[p.w + 6 * body + k] ** 2
     return change * change <= _ULPS * _ULPS * speed
