@@ -1124,7 +1124,7 @@ def keep_contact_impulses(n_contacts, s, p, memory):
         j = iwork[p.place + i]
         c, number = s.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
         # of one that has opened: in flight it would count as closed, and be stopped where the flight turns
-        if memory.work[p.r + p.d * i] <= smallest and _is_rounding(i, j, s.bodies, p, memory):
+        if 0.0 < memory.work[p.r + p.d * i] <= smallest and _is_rounding(i, j, s.bodies, p, memory):
             continue
         for k in range(c.each):
             memory.mem[c.lam + c.each * number + k] = memory.work[p.r + p.d * i + k]
