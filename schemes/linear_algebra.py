@@ -176,6 +176,17 @@ def invert_in_place(n, A, size, memory, pivots):
     return True
 
 
+@tiny
+def invert_dense(n, A, size, memory, pivots):
+    """`invert_in_place` of a matrix whose entries are its terms. Out: work[size:size + n]."""
+    for i in range(n):
+        s = 0.0
+        for j in range(n):
+            s += abs(memory.work[A + i * n + j])
+        memory.work[size + i] = s
+    return invert_in_place(n, A, size, memory, pivots)
+
+
 @kernel
 def is_positive_definite(n, A, L, work):
     """Whether a symmetric matrix in work[A:] has a Cholesky factor; work: work[L:L + n^2]."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._docstrings import with_sections
-from nsds.model.laws import LAWS
+from nsds.model.laws import LAWS, NONE
 from nsds.model.records import model_of
 from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.schemes import declared
@@ -127,13 +127,9 @@ def solver_of(choice, system, scheme=None):
     return method, options, solvers.address(method)
 
 
-# Schemes, and forms of the other laws of a system, that a user's law between velocities and impulses can be combined with.
+# Schemes that a user's law between velocities and impulses can be combined with.
 _OF_VELOCITIES = ("moreau_jean", "moreau_jean_exact")
 _WITH_POSITIONS = ("moreau_jean_direct_projection", "moreau_jean_combined_projection")  # whose problems of positions have no friction
-_BESIDE_CONTACTS, _BESIDE_BOUNDS = (
-    ("equality", "unilateral", "friction", "rolling", "force"),
-    ("equality", "unilateral", "dry_friction", "bounded"),
-)
 
 
 def _require_law_fits(law, system, scheme):
@@ -142,12 +138,12 @@ def _require_law_fits(law, system, scheme):
     if family(model) == FIRST_ORDER:
         raise ValueError(f"{owner} is a law of velocities and impulses; first-order systems have relays and nsds.filippov for others")
     lines = [(line[0], line[2]) for line in model if len(line) > 2 and line[2] in LAWS]
-    is_of_contacts = family(model) == NEWTON_EULER or any(LAWS[name].form in ("friction", "rolling") for _, name in lines)
+    is_of_contacts = family(model) == NEWTON_EULER or any(LAWS[name].treatment.has_friction for _, name in lines)
     schemes = (*_OF_VELOCITIES, *_WITH_POSITIONS) if is_of_contacts else _OF_VELOCITIES
     if scheme not in schemes:
         wanted = " or ".join(f"nsds.{name}()" for name in schemes)
         raise ValueError(f"{owner} is a law of velocities and impulses, which the scheme {scheme} does not only have; use {wanted}")
-    taken = _BESIDE_CONTACTS if is_of_contacts else _BESIDE_BOUNDS
     for interaction, name in lines:
-        if LAWS[name].form not in taken:
+        form = LAWS[name].treatment
+        if form.impact or (form.bounds != NONE if is_of_contacts else form.is_given):
             raise ValueError(f"{owner} does not go with {name} of '{interaction}'; with friction it is a law of contacts, else of bounds")

@@ -26,7 +26,9 @@ from tests.solvers.test_own_law import elliptic, point
 from tests.test_doctests import MODULES
 
 # With one scheme only.
-_LARGE = {"sheared_block": "moreau_jean"} | dict.fromkeys(("american_put", "membrane_obstacle", "melting_front"), "euler_moreau")
+_LARGE = {"sheared_block": "moreau_jean"} | dict.fromkeys(
+    ("american_put", "membrane_obstacle", "melting_front", "hertz_roller"), "euler_moreau"
+)
 # Sweeps or events by the thousand.
 _LONG = (
     "cam_bifurcation event_driven", "planetary_gear d1_minus_linear", "planetary_gear event_driven", "masonry_arch event_driven",

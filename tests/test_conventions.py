@@ -184,6 +184,19 @@ def assert_imports_what_is_below(path):
     assert all(floor[other] < floor[own] for other in others), (names(path), sorted(others))
 
 
+def test_forms_of_laws_are_known_by_their_properties():
+    """Nobody but the table of laws asks for a form by its name: a new form is a row of `nsds.model.laws.FORMS`."""
+    own = ROOT / "nsds" / "model" / "laws.py"
+    for path in SOURCES:
+        asked = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Attribute) and node.attr == "form" and is_law(node.value)]
+        assert path == own or not asked, (names(path), [node.lineno for node in asked])
+
+
+def is_law(node):
+    """Whether an expression is a row of `LAWS`, by its name."""
+    return "law" in ast.unparse(node).lower()
+
+
 @pytest.mark.parametrize("name", [n for n in nsds.__all__ if inspect.isfunction(getattr(nsds, n))])
 def test_public_functions_are_documented(name):
     function = getattr(nsds, name)

@@ -41,6 +41,7 @@ except ImportError:  # Windows: processes do not wait for one another
 _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
 _COMPILED, _OF_NUMBA = "_ZN", "_ZN5numba"  # prefixes of the symbols of compiled code, and of those of numba's own functions
+_ITSELF = ".numba.unresolved$"  # of a function that calls itself: numba finds it within one process only
 _CHECKSUM = hashlib.sha256().digest_size
 _LOAD_GLOBAL, _EXTENDED, _CACHE = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG, dis.opmap.get("CACHE")
 # Bits of the argument of an operation that are not of the number of the name.
@@ -286,6 +287,7 @@ class KernelCache:
         needed = [_file_of[one] for one in declared if one in _file_of]
         outside = [one for one in declared if not one.startswith(_COMPILED)]
         others = [one for one in declared if one.startswith(_COMPILED) and one not in _file_of and not one.startswith(_OF_NUMBA)]
+        others += [one for one in outside if one.startswith(_ITSELF)]
         # 2. code that refers to other code which is not cached cannot be found again
         _file_of[symbol] = None
         if others or FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():

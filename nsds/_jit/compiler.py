@@ -336,8 +336,10 @@ def c_code(function, signature, options, pipeline_class):
 
 def _users(function):
     """A function that callbacks call, compiled again on each request: the values that it reads may have changed."""
-    result = numba.njit(function, error_model="numpy", pipeline_class=_UsersCompiler)
+    closed = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    result = numba.njit(function, error_model="numpy", pipeline_class=_UsersCompiler, **closed)
     result._cache = KernelCache(result)
+    result.add_overload = partial(_add_overload, result)
     return result
 
 

@@ -45,7 +45,11 @@ def made(cls):
             place = cgutils.alloca_once(builder, _WORD, size=max(n_words(kind), 1))
             at = place
             for value, inner in zip(cgutils.unpack_tuple(builder, given[0]), kind.kinds, strict=True):
-                for word in Words([inner]).as_arguments(builder, [value]):
+                if isinstance(inner, Reference):  # given by its address: its words are stored in place
+                    words = [builder.load(_after(builder, value, i)) for i in range(n_words(inner))]
+                else:
+                    words = Words([inner]).as_arguments(builder, [value])
+                for word in words:
                     builder.store(word, builder.bitcast(at, word.type.as_pointer()))
                     at = _after(builder, at, 1)
             return place

@@ -15,12 +15,12 @@ from nsds.results.energy import along, generalised, of_control, times
 
 
 class Balance(NamedTuple):
-    """Balance of forces of the bodies, or elements of Lagrangian systems, of a record after a step from rest.
+    """Balance of forces of the rigid bodies, or coordinates of Lagrangian systems, of a record after a step from rest.
 
-    parts: their names. left, total: the rate of change of momentum (residual), and the sum of the magnitudes of the forces f, in the norm
-    ``(f . M^-1 f)^(1/2)`` with the diagonal of M. pull: the largest acceleration of a coordinate by one of its forces alone, of rigid
-    bodies that of translation. speed: the largest of its velocities, (bodies, 2) with those of rotation. v, momentum: of all coordinates;
-    first: the index of the first coordinate of each.
+    Coordinates are apart, as each has its own unit. parts: names of the bodies or systems. left, total: the rate of change of momentum
+    (residual), and the sum of the magnitudes of the forces f, in the norm ``(f . M^-1 f)^(1/2)`` with the diagonal of M. pull: the largest
+    acceleration by one of the forces alone, of rigid bodies that of translation. speed: the largest of the velocities, (bodies, 2) with
+    those of rotation. v, momentum: of all coordinates; first: the index of the first coordinate of each.
     """
 
     parts: list
@@ -57,36 +57,32 @@ def balance_of(record, h):
     # 3. table: one row for each body
     names = [f"{name}[{e}]" if record[name].shape else name for name, e in bodies]
     each = list(bodies.values())
-    numbers = [np.array([number(body) for body in each]) for number in (_Body.left, _Body.total, _Body.pull, _Body.speed)]
-    first = np.cumsum([0, *(body.v.size for body in each[:-1])])
-    return Balance(names, *numbers, np.concatenate([body.v for body in each]), np.concatenate([body.momentum for body in each]), first)
+    parts = [name for name, body in zip(names, each, strict=True) for _ in range(body.n_balances)]
+    numbers = [np.concatenate([getattr(body, number)() for body in each]) for number in ("left", "total", "pull", "speed")]
+    first = np.cumsum([0, *(body.v.size // body.n_balances for body in each for _ in range(body.n_balances))])[:-1]
+    return Balance(parts, *numbers, np.concatenate([body.v for body in each]), np.concatenate([body.momentum for body in each]), first)
 
 
-class _Body:
-    """Forces (n,) on a body, or on an element of a Lagrangian system, and the magnitudes of the forces between it and others."""
+class _RigidBody:
+    """Forces, and moments in axes of the body, and the magnitudes of those between it and others; a body of infinite mass has none."""
+
+    n_balances = 1
 
     def left(self):
-        return self.norm(self.momentum) / self.h
+        return np.array([self.norm(self.momentum) / self.h])
 
     def total(self):
-        return sum(self.norm(force) for force in self.forces) + self.pressed
+        return np.array([sum(self.norm(force) for force in self.forces) + self.pressed])
 
     def pull(self):
-        return max((abs(self.inverse * force)[: self.n_ways].max() for force in self.forces), default=0.0)
+        return np.array([max((abs(self.inverse * force)[:3].max() for force in self.forces), default=0.0)])
 
     def speed(self):
-        n = self.v.size if self.n_ways is None else self.n_ways
-        return abs(self.v[:n]).max(), abs(self.v[n:]).max(initial=0.0)
+        return np.array([[abs(self.v[:3]).max(), abs(self.v[3:]).max()]])
 
     def norm(self, force):
         """``(f . M^-1 f)^(1/2)`` with the diagonal of M."""
         return float(np.sqrt((self.inverse * force * force).sum()))
-
-
-class _RigidBody(_Body):
-    """Forces, and moments in axes of the body; a body of infinite mass has none."""
-
-    n_ways = 3
 
     def __init__(self, part, kind, t, h, gravity):
         self.h, self.pressed, self.forces = h, 0.0, []
@@ -121,13 +117,28 @@ class _RigidBody(_Body):
         self.pressed += magnitude * np.sqrt(self.inverse[0])
 
 
-class _Lagrangian(_Body):
-    """Generalised forces."""
+class _Lagrangian:
+    """Generalised forces (n,), each coordinate by itself."""
 
-    n_ways = None
+    @property
+    def n_balances(self):
+        return self.v.size
+
+    def left(self):
+        """Of the step, or of the forces where it ended: a step may leave out what is little beside forces in other units."""
+        return np.sqrt(self.inverse) * np.maximum(abs(self.momentum) / self.h, abs(np.sum(self.forces, axis=0)))
+
+    def total(self):
+        return np.sqrt(self.inverse) * np.sum([abs(force) for force in self.forces], axis=0, initial=0.0)
+
+    def pull(self):
+        return self.inverse * np.max([abs(force) for force in self.forces], axis=0, initial=0.0)
+
+    def speed(self):
+        return np.stack([abs(self.v), np.zeros(self.v.size)], axis=1)
 
     def __init__(self, part, kind, t, h, _):
-        self.h, self.pressed, self.forces = h, 0.0, []
+        self.h, self.forces = h, [np.zeros(part["v"].size)]
         self.v, q, rest, names = part["v"].copy(), part["q"].copy()[None], np.zeros((1, part["q"].size)), part.dtype.names
         n = self.v.size
         # 1. mass matrix: a function, stored in any of its forms, or the identity

@@ -11,6 +11,7 @@ from nsds.analysis.maps import IteratedMap, Iterates, place_in_map, section_of
 from nsds.analysis.orbits import multipliers_of
 from nsds.analysis.parameters import Parameter, one_record
 from nsds.analysis.sections import difference
+from nsds.analysis.tangent_run import require_long
 from nsds.analysis.tangent_steps import carried
 from nsds.schemes.run.progress import Progress
 from nsds.status import CONVERGED
@@ -138,6 +139,7 @@ class _OfSystem:
         if period is None:
             raise ValueError(f"{owner}: period is missing: that of what drives the system")
         self.period = _checks.number(owner, "period", period, above=0.0)
+        require_long(owner, self.period)
         self.parameters = [Parameter(owner, "grid", self.record, name) for name in names]
 
     def _systems(self, starts):

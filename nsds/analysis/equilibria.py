@@ -25,6 +25,7 @@ _SMALL = 1e-3  # of the lengths of a system: displacement in the first step
 _FASTER, _SLOWER = 2, 2  # powers of 2 by which steps grow, and shrink after a failure
 _PATIENCE = 6  # steps of the longest length that succeeded before a longer one is tried
 _NOTHING = 1e-12  # of forces: zero
+_LOST = 2.0**-49  # of forces on other coordinates: zero
 _UNDONE = 0.5  # of a step: where the projection leaves less of two steps in a row, they are too long for the gaps that they close
 _FALLS = 0.7  # of the residual: a step that falls below it is accepted, even if it turns back
 _GROWTH, _SHRINKAGE = 80, 40  # powers of 2 between the first step and the longest, and the shortest
@@ -39,7 +40,6 @@ _NEWTON_TOL, _CLOSED = 1e-12, 1e-11  # of the steps; of the lengths of a system,
 _KEPT = 8  # lengths of steps that stay prepared
 _FIRST = -100, 30  # powers of 2 between which the first step is
 # Forms of laws that constrain a velocity, for contacts the normal one.
-_HELD = "equality", "unilateral", "friction", "rolling", "multiple_impact", "poisson"
 
 
 def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_failure="raise", functions=None):
@@ -197,6 +197,7 @@ class _Search:
         # 2. lengths of the system, then the march
         self.size, self.reach, self.way = self.lengths(rows[0])
         self.scheme = _steps(self.size)
+        self.sizes = self.sizes_of(start)
         return self.march(start, self.first_of(start))
 
     def rested(self, record):
@@ -211,7 +212,7 @@ class _Search:
     def require_still(self, row):
         """Refuses moving constraints: equations, and contacts along their normals; tangential velocities of the support are allowed."""
         for name, _, law, *_ in self.interactions:
-            if LAWS[law].form in _HELD:
+            if LAWS[law].treatment.is_equation or LAWS[law].is_one_sided:
                 speed = abs(row[name]["ydot"].reshape(-1)[:: rows_of_contact(law, self.given.dtype[name].base)]).max()
                 if speed > 0.0:
                     raise ValueError(f"{self.owner}: '{name}' has ydot = {speed:.6g} where all parts are at rest: there is no equilibrium")
@@ -229,6 +230,10 @@ class _Search:
         least = min(thickness, *(_gyration(each) for each in bodies))
         least = least if least < math.inf else 1.0
         return max(least, *(abs(each["q"][:, :3]).max() for each in bodies)), least, 0.25 * thickness
+
+    def sizes_of(self, record):
+        """Magnitudes of the coordinates of Lagrangian systems, which have units of their own."""
+        return abs(np.concatenate([record[name]["q"].reshape(-1) for name, _ in self.systems]))
 
     def first_of(self, start):
         """Exponent of the first step, from the largest acceleration in a short one."""
@@ -276,6 +281,7 @@ class _Search:
                 continue
             # 2. residual, and whether the motion turns back
             forces, way, seen = np.maximum(forces, found.total), self.moved(record, new), (found, k)
+            self.sizes = np.maximum(self.sizes, self.sizes_of(new))
             residual = self.residual(found, way, k, forces)
             largest = max(largest, residual)
             turns_back = before is not None and before @ found.momentum < 0.0
@@ -308,18 +314,21 @@ class _Search:
         return self.without_rest(record, first, n_iter, seen, largest)
 
     def residual(self, found, way, k, forces):
-        """Largest relative residual of the forces; forces: the largest magnitudes that have acted on each body so far.
+        """Largest relative residual of the forces; forces: the largest magnitudes that have acted on each body or coordinate so far.
 
-        On a body at rest with no forces but rounding, as one held by a spring alone, the residual is relative to the forces
-        that it had, or that others have; or, if forces of that magnitude would move it in the step and do not, the ratio of displacements.
+        On one at rest with no forces but rounding, as one held by a spring alone, the residual is relative to the forces that it
+        had, or that others have; or, if forces of that magnitude would move it in the step and do not, the ratio of displacements. Other
+        coordinates may have other units: forces beside theirs are nothing only where all that it ever had are rounding beside these.
         """
         # 1. displacements in lengths: rotations times the reference length
         ways = np.maximum(abs(way), 2.0**k * abs(found.v)) * (np.tile([1.0] * 3 + [self.reach] * 3, forces.size) if self.is_rigid else 1.0)
         ways, most, ratio = np.maximum.reduceat(ways, found.first), 4.0**k * found.pull, found.ratio
-        largest = np.maximum(forces, found.total.max())
+        of_others = np.maximum(forces, found.total.max())
+        largest = of_others if self.is_rigid else np.where(forces > _LOST * of_others, forces, of_others)
         # 2. both exceptions
         is_nothing = found.left + found.total <= _NOTHING * largest
-        stays = (most >= 0.1 * _SMALL * self.reach) & (ways <= _ROUNDING * self.size)
+        sizes, reaches = (self.size, self.reach) if self.is_rigid else (self.sizes, self.sizes)
+        stays = (most > 0.0) & (most >= 0.1 * _SMALL * reaches) & (ways <= _ROUNDING * sizes)
         ratio[is_nothing] = found.left[is_nothing] / largest[is_nothing] if is_nothing.any() and largest.max() > 0.0 else 0.0
         ratio[stays] = np.minimum(ratio[stays], ways[stays] / most[stays])
         return ratio.max()

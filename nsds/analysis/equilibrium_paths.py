@@ -11,7 +11,7 @@ from nsds.analysis.equilibria import equilibrium
 from nsds.analysis.parameters import Parameter, label_of, one_record
 from nsds.analysis.paths import DIFFERENCE, FAST, GROWTH, LONGEST, Path, scale_of
 from nsds.model.function_checks import n_u
-from nsds.model.laws import LAWS, rows_of_contact
+from nsds.model.laws import ANY, FINITE, LAWS, rows_of_contact
 from nsds.model.layout import elements_of
 from nsds.model.records import model_of, stored_sparse
 from nsds.model.system_kinds import LAGRANGIAN, family, split
@@ -133,7 +133,7 @@ class _Statics:
                 n += part["q"].size
         # 3. coordinates and rows of lambda of each interaction, and its contacts
         for name, relation, law, *sides in interactions:
-            if relation not in _RELATIONS or LAWS[law].form not in ("unilateral", "friction", "dry_friction", "equality"):
+            if relation not in _RELATIONS or not _is_treated(LAWS[law].treatment):
                 raise ValueError(f"{owner}: '{name}': {relation} with {law} is not treated; see nsds.equilibrium at single values")
             for e, chosen in enumerate(elements_of(record, name, len(sides))):
                 own = record[name].reshape(-1)[e]["lambda"].size
@@ -201,18 +201,24 @@ class _Statics:
         return np.concatenate([np.zeros(0), *numbers])
 
 
+def _is_treated(form):
+    """Whether laws of a form have states by which paths go on: equations, contacts, friction in the plane or of a given strength."""
+    return not (form.rolls or form.impact or form.is_given or form.is_cone or form.bounds == ANY)
+
+
 def _contacts_of(owner, name, law, dtype, m, first):
     """`_Contact`s of one interaction of m rows, numbered from ``first``."""
-    form, width = LAWS[law].form, rows_of_contact(law, dtype)
-    if form == "friction" and width != 2:
+    form, width = LAWS[law].treatment, rows_of_contact(law, dtype)
+    if form.has_friction and width != 2:
         raise ValueError(f"{owner}: '{name}': friction in space is not treated; state the contact in its plane")
     result = []
-    for k, row in enumerate(range(first, first + m, width if form == "friction" else 1)):
+    for k, row in enumerate(range(first, first + m, width if form.has_friction else 1)):
         label = f"{name} {k}" if m > width else name
-        if form == "friction":
+        if form.has_friction:
             result.append(_Contact(label, row, row + 1, False))
         else:
-            result.append(_Contact(label, -1 if form == "dry_friction" else row, row if form == "dry_friction" else -1, form == "equality"))
+            is_dry = form.bounds == FINITE
+            result.append(_Contact(label, -1 if is_dry else row, row if is_dry else -1, form.is_equation))
     return result
 
 

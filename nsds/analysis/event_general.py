@@ -3,7 +3,7 @@
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
 from nsds.schemes.event_driven.general_outputs import evaluate_output_rates, evaluate_outputs, follow_bounds, hold, linearise
-from nsds.schemes.event_driven.linear_modes import HELD
+from nsds.schemes.event_driven.switched_rows import HELD
 from nsds.schemes.sides import clamped
 
 

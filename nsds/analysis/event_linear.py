@@ -2,7 +2,7 @@
 
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
-from nsds.schemes.event_driven.linear_modes import HELD
+from nsds.schemes.event_driven.switched_rows import HELD
 
 
 @tiny

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.maps import IteratedMap, Iterates
 from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, TIME, TOGETHER, UNTREATED
-from nsds.analysis.tangent_run import rows_for
+from nsds.analysis.tangent_run import require_long, rows_for
 from nsds.analysis.tangent_steps import carried
 from nsds.model.validation import valid
 from nsds.results.description import result_dtype
@@ -105,6 +105,7 @@ class _Vectors:
                 raise ValueError(f"{owner}: period must be a number, or of the shape {self.shape} of the system, got {periods.shape}")
             if not (periods > 0).all():
                 raise ValueError(f"{owner}: period must be above 0, got {periods.min()}")
+            require_long(owner, periods)
 
             # 3. rows that the tangent map needs, from a trial run
             def with_rows(rows, orthonormal):

@@ -20,6 +20,8 @@ _SINGULAR = 1e-13  # reciprocal condition of Newton's equations below which they
 _STRETCH = 4.0  # factor by which a Newton step may change a period: a larger one would lead to runs without end
 _LATER = (0.29, 0.5, 0.79)  # of a period: starts of further attempts to find a cycle
 _SHORT = 2.0**-17  # of a period: step of finite differences in time
+_WITHIN = 0.38  # of a period: where a state is not that at the start, unless it rests
+_FARTHER = 10.0  # times the residual
 
 
 def orbit_dtype(n, parameter=("parameter", "<f8")):
@@ -150,7 +152,8 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
     Raises
     ------
     ValueError
-        No orbit is found: the message has the residual and the largest multiplier there, which is above 1 where the motion is chaotic.
+        No orbit is found: the message has the residual and the largest multiplier there, which is above 1 where the motion is chaotic. With
+        free_period, the state found is one of rest.
 
     Examples
     --------
@@ -183,6 +186,11 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
         x, returned, residual, n_iter = solve(section, x, section.values, tol, max_iter)
         if not residual <= tol:
             refuse(owner, section, x, returned, residual)
+        if free_period and not _moves(section, x, residual):
+            raise ValueError(
+                f"{owner}: no orbit with a period of its own was found: the system rests at the state {x.tolist()}, to which it returns "
+                "after any time; start from a state of the cycle, with settle=0 if it repels"
+            )
         rows = np.zeros(1, orbit_dtype(section.n))
         return filled(rows, section, 0, x, section.values, returned, n_iter).copy().reshape(())
 
@@ -268,6 +276,12 @@ def _cycle(section, x, values, tol, max_iter):
             if found[2] <= tol:
                 return found
     return first
+
+
+def _moves(section, x, residual):
+    """Whether the state within the period is farther from that at its start than the one at its end."""
+    within = section.returns(x[None], [_WITHIN * section.values], derive=False)
+    return off_of(section, x, within)[1] > _FARTHER * residual + 2.0**-50
 
 
 def newton_and_period(section, x, values, tol, max_iter):

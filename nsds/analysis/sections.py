@@ -9,12 +9,11 @@ from nsds import _checks
 from nsds.analysis.parameters import Parameter, label_of, state_of
 from nsds.analysis.paths import ROUNDING
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
-from nsds.analysis.tangent_run import ROWS, Words, is_same, kept_run, refined
+from nsds.analysis.tangent_run import Words, is_same, kept_run, refined, require_long
 from nsds.analysis.tangent_steps import carried
 from nsds.model.records import model_of
 from nsds.model.system_kinds import LAGRANGIAN, family
 from nsds.model.validation import valid
-from nsds.schemes.run.preparation import SHORTEST
 from nsds.status import CONVERGED
 
 _SHORTER, _BY = 6, 16.0  # number of finite differences by the parameter, and ratio of successive ones
@@ -272,8 +271,7 @@ def _period_of(owner, period, names):
         _checks.takes(owner, "period", period, ", ".join(f"value_{k}" for k in range(len(names))) if len(names) > 1 else "value")
         return lambda *values: _checks.number(owner, "period(value)", period(*values), above=0.0)
     number = _checks.number(owner, "period", period, above=0.0)
-    if number < SHORTEST * ROWS:
-        raise ValueError(f"{owner}: period must be at least {SHORTEST * ROWS:.3g}, got {number}")
+    require_long(owner, number)
     return lambda *_: number
 
 

@@ -54,6 +54,13 @@ _TRIAL = 4  # sections by which the rows of a long run are chosen
 _FAMILIES = {lagrangian: event_mechanics, linear: event_linear, general: event_general}
 
 
+def require_long(owner, periods):
+    """Refuse a period, or several, whose sections are too short for their rows."""
+    shortest = np.min(periods)
+    if shortest < SHORTEST * ROWS:
+        raise ValueError(f"{owner}: period must be at least {SHORTEST * ROWS:.3g}, got {shortest}")
+
+
 class Words(NamedTuple):
     """Offsets of a number in the records and, up to its sign, in the prepared memory."""
 

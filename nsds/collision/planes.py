@@ -10,6 +10,7 @@ from nsds.collision.frames import FIELDS, MOST, axes, put, third_axis
 from nsds.maths.vectors import norm, times_transposed
 
 _FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
+_LEVEL = 1e-6  # radians: a rim of less tilt has no lowest point, which would jump; its fixed points are as low to 3e-7 of its radius
 STEEP = 10.0  # weight of the height against the distance outwards when vertices are chosen
 
 
@@ -79,7 +80,7 @@ def _rim(solid, s, feature, stands, margin, found, count):
     sine, r = norm(d), size[3 * a]
     cx, cy, cz = pose[7 * a] + s * R[2], pose[7 * a + 1] + s * R[5], pose[7 * a + 2] + s * R[8]
     # 2. lowest point; not defined where the rim is parallel to the plane
-    if sine > 1e-9:
+    if sine > _LEVEL:
         x, y, z = cx + r * d[0] / sine, cy + r * d[1] / sine, cz + r * d[2] / sine
         count = put(found, count, margin, feature, _height(pose, b, n, x, y, z), n, x, y, z)
     # 3. four fixed points: a standing solid needs contacts that do not jump with the direction of a small tilt

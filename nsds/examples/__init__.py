@@ -30,6 +30,7 @@ from nsds.examples import gene_network as _genes
 from nsds.examples import grain_hopper as _grains
 from nsds.examples import gripper as _gripper
 from nsds.examples import guitar_string as _string
+from nsds.examples import hertz_roller as _hertz
 from nsds.examples import hopper as _hopper
 from nsds.examples import ideal_switch as _switch
 from nsds.examples import impacting_bar as _bar
@@ -81,6 +82,7 @@ from nsds.examples.gene_network import gene_network
 from nsds.examples.grain_hopper import grain_hopper
 from nsds.examples.gripper import gripper
 from nsds.examples.guitar_string import guitar_string
+from nsds.examples.hertz_roller import hertz_roller
 from nsds.examples.hopper import hopper, hopper_apex, hopper_thrusts
 from nsds.examples.ideal_switch import ideal_switch
 from nsds.examples.impacting_bar import impacting_bar
@@ -138,6 +140,7 @@ __all__ = [
     "grain_hopper",
     "gripper",
     "guitar_string",
+    "hertz_roller",
     "hopper",
     "hopper_apex",
     "hopper_thrusts",
@@ -228,6 +231,7 @@ EXAMPLES = {
     "american_put": Example(american_put, _put.RUN, _put.draw),
     "membrane_obstacle": Example(membrane_obstacle, _membrane.RUN, _membrane.draw),
     "melting_front": Example(melting_front, _melting.RUN, _melting.draw),
+    "hertz_roller": Example(hertz_roller, _hertz.RUN, _hertz.draw),
 }
 
 

@@ -1,8 +1,8 @@
-"""Cholesky factors of small dense symmetric matrices, in kernels. Matrices are by rows, a row every ``stride`` numbers."""
+"""Small dense matrices in kernels: Cholesky factors of symmetric ones, by rows, a row every ``stride`` numbers, and inverses."""
 
 import math
 
-from nsds._jit import tiny
+from nsds._jit import kernel, specialised, tiny
 
 
 @tiny
@@ -37,3 +37,39 @@ def cholesky_solve(n, stride, L, x):
         for k in range(i + 1, n):
             x[i] -= L[k * stride + i] * x[k]
         x[i] = x[i] / L[i * stride + i] if L[i * stride + i] > 0.0 else 0.0
+
+
+_N = 6  # rows of a matrix; bound by `specialised`
+
+
+def invert(A, inverse):
+    """Inverse of a matrix (N, N) by Gauss–Jordan with row exchanges; A is destroyed. False: singular, or not finite."""
+    for i in range(_N * _N):
+        inverse[i] = 1.0 if i % (_N + 1) == 0 else 0.0
+    for k in range(_N):
+        # pivot: the largest entry of the column; 0, NaN and infinity are singular
+        p = k
+        for i in range(k + 1, _N):
+            if abs(A[i * _N + k]) > abs(A[p * _N + k]):
+                p = i
+        if not 0.0 < abs(A[p * _N + k]) < math.inf:
+            return False
+        if p != k:
+            for j in range(_N):
+                A[k * _N + j], A[p * _N + j] = A[p * _N + j], A[k * _N + j]
+                inverse[k * _N + j], inverse[p * _N + j] = inverse[p * _N + j], inverse[k * _N + j]
+        f = 1.0 / A[k * _N + k]
+        for j in range(_N):
+            A[k * _N + j] *= f
+            inverse[k * _N + j] *= f
+        # eliminate above and below; blocks apart stay so
+        for i in range(_N):
+            if i != k:
+                f = A[i * _N + k]
+                for j in range(_N):
+                    A[i * _N + j] -= f * A[k * _N + j]
+                    inverse[i * _N + j] -= f * inverse[k * _N + j]
+    return True
+
+
+invert_6 = kernel(specialised(invert, "6", _N=6))

@@ -138,3 +138,14 @@ def places(row, column, i, j):
     n = row.size - 1
     owner = np.repeat(np.arange(n), np.diff(row))
     return np.searchsorted(owner * n + column, np.asarray(i, np.int64) * n + j)
+
+
+def distinct(numbers):
+    """Distinct integers, ascending; by sorting, as tables of millions of them take several times as long.
+
+    >>> from nsds.maths.patterns import distinct
+    >>> distinct([3, 1, 3, 2, 1])
+    array([1, 2, 3])
+    """
+    numbers = np.sort(numbers)
+    return numbers[np.append(True, numbers[1:] != numbers[:-1])] if numbers.size else numbers

@@ -26,12 +26,13 @@ import numpy as np
 from nsds._jit import kernel, tiny
 
 # the index, in iwork: a head of numbers and of offsets from its beginning, then the arrays there
-_N, _M, _WEAK, _WEAK_ROW = 0, 1, 2, 3  # n; entries of L; perturbed pivots, and the row of A of the first
+# n; entries of L; perturbed pivots, the row of A of the first; multiplications of the last factorisation and a solution
+_N, _M, _WEAK, _WEAK_ROW, _EFFORT = 0, 1, 2, 3, 14
 _ROW, _COLUMN, _START, _PLACE, _VALUE = 4, 5, 6, 7, 8  # A: row and column of each pivot; rows by pivots: places of columns, of values
 _LOWER, _LOWER_COLUMN, _MIRROR, _UPPER, _UPPER_COLUMN = 9, 10, 11, 12, 13  # factors by rows; of an entry of L, the transposed one of U
-_HEAD = 14
-# the data, in work: L (m), U (m), reciprocals of pivots (n), and four vectors of scratch (n)
-_VECTORS = 5
+_HEAD = 15
+# the data, in work: L (m), U (m), reciprocals of pivots (n), four vectors of scratch (n), marks of perturbed pivots (n), A of these (nnz)
+_VECTORS = 6
 SOLVED = 1e-12  # what `solve` returns, where the solution is one: relative to the terms of a row
 _LOST = 1e-13  # of the terms that cancel in a pivot: a smaller one is rounding
 _REPLACED = 2.0**-26  # of these terms: what such a pivot is replaced by
@@ -301,14 +302,16 @@ def _indexed(A, rows, order, graph, counts):
         head[key] = at
         at += array.size
     index = np.concatenate([head, *arrays.values()]).astype(np.int64)
-    return Plan(index, 2 * m + _VECTORS * n, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.nnz, 2 * m)
+    return Plan(index, 2 * m + _VECTORS * n + A.nnz, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.nnz, 2 * m)
 
 
 @kernel
 def factorise(values, data, index, work, iwork):
     """``P_r A P_c = L U`` for the values of a planned pattern; returns the number of pivots that were rounding and are perturbed.
 
-    In: offsets values, data in work; index in iwork. Out: data. The row of A with the first perturbed pivot: `weak_row`.
+    Only rows whose values differ from those of the call before, and their ancestors in the elimination tree, are eliminated again: the
+    others would get the same bits. In: offsets values, data in work (data of zeros before the first call); index in iwork. Out: data. The
+    row of A with the first perturbed pivot: `weak_row`; the multiplications that it took, with a solution: `effort`.
     """
     n, m = iwork[index + _N], iwork[index + _M]
     row_of, start = index + iwork[index + _ROW], index + iwork[index + _START]
@@ -316,16 +319,27 @@ def factorise(values, data, index, work, iwork):
     lower, lower_column, mirror = index + iwork[index + _LOWER], index + iwork[index + _LOWER_COLUMN], index + iwork[index + _MIRROR]
     upper, upper_column = index + iwork[index + _UPPER], index + iwork[index + _UPPER_COLUMN]
     L, U, reciprocal = data, data + m, data + 2 * m
-    dense = reciprocal + n
-    n_weak = 0
+    dense, changed, weak, kept = reciprocal + n, reciprocal + 2 * n, reciprocal + 5 * n, reciprocal + 6 * n
+    n_weak, n_products = 0, 2 * m + n
     for i in range(n):
-        work[dense + i] = 0.0
+        work[dense + i] = work[changed + i] = 0.0
     for i in range(n):
-        # 1. row of A
+        # 1. a row that has not changed keeps its factors; one that has changes its parent
+        is_new = work[changed + i] != 0.0 or work[reciprocal + i] == 0.0
         for k in range(iwork[start + i], iwork[start + i + 1]):
-            work[dense + iwork[place + k]] = work[values + iwork[value + k]]
+            is_new |= work[kept + iwork[value + k]] != work[values + iwork[value + k]]
+        if not is_new:
+            if work[weak + i] != 0.0:
+                iwork[index + _WEAK_ROW] = iwork[row_of + i] if n_weak == 0 else iwork[index + _WEAK_ROW]
+                n_weak += 1
+            continue
+        if iwork[upper + i] < iwork[upper + i + 1]:
+            work[changed + iwork[upper_column + iwork[upper + i]]] = 1.0
+        # 2. row of A
+        for k in range(iwork[start + i], iwork[start + i + 1]):
+            work[dense + iwork[place + k]] = work[kept + iwork[value + k]] = work[values + iwork[value + k]]
         terms = abs(work[dense + i])
-        # 2. elimination with the rows above; entries that vanish, as of inactive constraints, cost nothing
+        # 3. elimination with the rows above; entries that vanish, as of inactive constraints, cost nothing
         for k in range(iwork[lower + i], iwork[lower + i + 1]):
             j = iwork[lower_column + k]
             factor = work[dense + j] * work[reciprocal + j]
@@ -333,22 +347,24 @@ def factorise(values, data, index, work, iwork):
             work[L + k] = factor
             if factor != 0.0:
                 terms += abs(factor * work[U + iwork[mirror + k]])
+                n_products += iwork[upper + j + 1] - iwork[upper + j] + 1
                 for l in range(iwork[upper + j], iwork[upper + j + 1]):
                     work[dense + iwork[upper_column + l]] -= factor * work[U + l]
-        # 3. pivot
+        # 4. pivot
         pivot = work[dense + i]
-        work[dense + i] = 0.0
+        work[dense + i] = work[weak + i] = 0.0
         if abs(pivot) <= _LOST * terms:
+            work[weak + i] = 1.0
             if n_weak == 0:
                 iwork[index + _WEAK_ROW] = iwork[row_of + i]
             n_weak += 1
             pivot = (_REPLACED * terms if terms > 0.0 else 1.0) * (-1.0 if pivot < 0.0 else 1.0)
         work[reciprocal + i] = 1.0 / pivot
-        # 4. row of U
+        # 5. row of U
         for l in range(iwork[upper + i], iwork[upper + i + 1]):
             work[U + l] = work[dense + iwork[upper_column + l]]
             work[dense + iwork[upper_column + l]] = 0.0
-    iwork[index + _WEAK] = n_weak
+    iwork[index + _WEAK], iwork[index + _EFFORT] = n_weak, n_products
     if n_weak == 0:
         iwork[index + _WEAK_ROW] = -1
     return n_weak
@@ -358,6 +374,12 @@ def factorise(values, data, index, work, iwork):
 def weak_row(index, iwork):
     """Row of A with the first pivot that the last call of `factorise` perturbed, -1 if there is none."""
     return iwork[index + _WEAK_ROW]
+
+
+@tiny
+def effort(index, iwork):
+    """Multiplications of the last call of `factorise`, and of one solution."""
+    return iwork[index + _EFFORT]
 
 
 @kernel

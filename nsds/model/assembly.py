@@ -117,7 +117,7 @@ def _require_free(parts, records, systems):
     """Refuses forces, motors and friction on coordinates that joints constrain."""
     rows = {name: part for name, part in parts.items() if part["kind"] == "interaction" and part["relation"]["relation"] == "joint"}
     laws = {name: LAWS[part["law"]["law"]] for name, part in rows.items()}
-    lines = [(name, law.form == "equality", law.is_given or law.is_bounded) for name, law in laws.items()]
+    lines = [(name, law.treatment.is_equation, law.is_given or law.is_bounded) for name, law in laws.items()]
     if any(is_force for _, _, is_force in lines):
         require_free(records, lines, {name: _places(part, records[name], systems) for name, part in rows.items()})
 

@@ -129,7 +129,7 @@ def interaction_record(name, part, systems):
     fields = {key: np.zeros(() if m == 1 else (m,), np.int64 if key == "active" else np.float64) for key in _OF_CONSTRAINTS[family]}
     # 5. a joint with a unilateral law, or two stops with a bilateral one, contradict their meaning
     is_joint = relation["relation"] == "joint"
-    if is_joint and relation["joint"] in joints.HELD and LAWS[law["law"]].form == "unilateral":
+    if is_joint and relation["joint"] in joints.HELD and LAWS[law["law"]].is_one_sided:
         raise ValueError(
             f"interaction '{name}': {relation['joint']} holds bodies together, and {law['law']} would let them part: it wants "
             "nsds.equality(); stops are joints.hinge_angle and joints.slide_along with lower= or upper="

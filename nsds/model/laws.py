@@ -73,10 +73,56 @@ def _function_of(owner, law, m):
     return {field: law[field] for field in ("force", "z") if law[field] is not None}
 
 
+NONE, FINITE, ANY = range(3)  # bounds of a form: lambda has none of the law's own, finite ones, or some that may be infinite
+_FRICTION_TANGENTS = {2: 1, 3: 2}  # of contacts with friction, by the number of their constraints
+
+
+class Form(NamedTuple):
+    """Treatment of laws by kernels and analyses, as the properties that they ask for: a new form is a row of `FORMS`.
+
+    is_equation: y or ydot is zero, and lambda of either sign. is_given: lambda is a force given by y and ydot. is_cone: lambda lies in a
+    polyhedron. bounds: NONE, FINITE or ANY. tangents: by the number of constraints of a contact, how many are tangents with friction; what
+    remains beside the normal are those of rolling. impact: law of impacts with impulses of its own, a key of
+    `nsds.solvers.impact.LAWS`. read: parameters that kernels read by name.
+    """
+
+    is_equation: bool = False
+    is_given: bool = False
+    is_cone: bool = False
+    bounds: int = NONE
+    tangents: MappingProxyType = MappingProxyType({})
+    impact: str = ""
+    read: tuple = ()
+
+    @property
+    def has_friction(self):
+        """Whether contacts have friction at all times, not in impacts alone."""
+        return bool(self.tangents) and not self.impact
+
+    @property
+    def rolls(self):
+        """Whether contacts resist rolling."""
+        return any(size > 1 + tangents for size, tangents in self.tangents.items())
+
+
+FORMS = {
+    "equality": Form(is_equation=True),
+    "unilateral": Form(),
+    "friction": Form(tangents=_FRICTION_TANGENTS, read=("mu",)),
+    "rolling": Form(tangents={3: 1, 5: 2}, read=("mu", "mu_r")),
+    "dry_friction": Form(bounds=FINITE),
+    "cone": Form(is_cone=True),
+    "bounded": Form(bounds=ANY),
+    "multiple_impact": Form(tangents=_FRICTION_TANGENTS, impact="multiple_impact", read=("stiffness", "exponent")),
+    "force": Form(is_given=True),
+    "poisson": Form(tangents=_FRICTION_TANGENTS, impact="poisson_impact", read=("e",)),
+}
+
+
 class Law(NamedTuple):
     """Description of a law: a new one is a row of `LAWS` and a constructor.
 
-    roles: of the relations that it fits, by family of systems. form: its treatment by kernels, one of `FORMS`. parameters: the
+    roles: of the relations that it fits, by family of systems. form: its treatment by kernels, a row of `FORMS`. parameters: the
     range of each, which is one number, or one for each contact. blocks: constraints of one contact, by family and dimension, the usual
     one first, where they are more than one. bounds: of lambda, from the parts of an array of interactions and their number m of
     constraints; of mechanical systems those of a force. restitution: parameters that are one, of each constraint of a block from the first
@@ -103,19 +149,30 @@ class Law(NamedTuple):
         return tuple(self.roles)
 
     @property
+    def treatment(self):
+        """Properties of its form."""
+        return FORMS[self.form]
+
+    @property
     def bilateral(self):
         """Whether lambda has either sign, and the constraint is never open."""
-        return self.form in ("equality", "dry_friction", "cone", "force")
+        form = self.treatment
+        return form.is_equation or form.is_given or form.is_cone or form.bounds == FINITE
 
     @property
     def is_bounded(self):
         """Whether lambda has two bounds of the law's own: the constraint is neither open nor an equation."""
-        return self.form in ("dry_friction", "bounded")
+        return self.treatment.bounds != NONE
 
     @property
     def is_given(self):
         """Whether lambda is a force given by y and ydot: it is no unknown."""
-        return self.form == "force"
+        return self.treatment.is_given
+
+    @property
+    def is_one_sided(self):
+        """Whether y is a gap: the constraint opens, and lambda is not negative."""
+        return not (self.bilateral or self.is_bounded)
 
     def block(self, family, dimension=None):
         """Constraints of one contact, of the usual dimension where none is given."""
@@ -123,13 +180,6 @@ class Law(NamedTuple):
         return sizes[next(iter(sizes)) if dimension is None else dimension]
 
 
-FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded", "multiple_impact", "force", "poisson")
-_READ = {
-    "friction": ("mu",),
-    "rolling": ("mu", "mu_r"),
-    "multiple_impact": ("stiffness", "exponent"),
-    "poisson": ("e",),
-}  # parameters, by kernels, by form
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 _OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True, "held": ("dimension",)}
 _CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
@@ -200,7 +250,7 @@ def require_fitting(owner, law, relation, family):
 
 def require_parameters(owner, law):
     """Refuses a law whose row lacks a parameter that kernels read for laws of its form."""
-    missing = [parameter for parameter in _READ.get(LAWS[law].form, ()) if parameter not in LAWS[law].parameters]
+    missing = [parameter for parameter in LAWS[law].treatment.read if parameter not in LAWS[law].parameters]
     if missing:
         raise ValueError(f"{owner}: laws of the form {LAWS[law].form!r} have a parameter {missing[0]}, which the row of {law} lacks")
 

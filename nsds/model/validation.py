@@ -20,7 +20,7 @@ from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, Pattern, floats, integers, pattern, sparse
 from nsds.model.function_checks import try_functions
 from nsds.model.functions import arguments_of
-from nsds.model.laws import LAWS, require_fitting, rows_of_contact
+from nsds.model.laws import ANY, LAWS, require_fitting, rows_of_contact
 from nsds.model.records import GRAVITY, HEAD, copied, lines_of, memory, model_of
 from nsds.model.rigid_bodies import require_values
 from nsds.model.system_kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS, WRITABLE, wiring
@@ -504,7 +504,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     if arguments_of(kind) or arguments_of(law):
         fields["z"] = floats("n_z")
     for field, (low, high) in LAWS[law].parameters.items():
-        is_bound = LAWS[law].form == "bounded"  # which may be infinite
+        is_bound = LAWS[law].treatment.bounds == ANY
         fields[field] = Leaf("f", "per_contact", low, high if is_bound else _finite(high), True)
     for field, shape in LAWS[law].shapes.items():
         is_number = isinstance(lengths.get(shape), int)

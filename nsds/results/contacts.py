@@ -68,8 +68,7 @@ def _is_unilateral(line, system):
     """Whether a line of a model is a contact that opens and closes."""
     if family(model_of(system)) == FIRST_ORDER or line[1] not in RELATIONS or RELATIONS[line[1]].role == "drive":
         return False
-    law = LAWS[line[2]]
-    return not (law.bilateral or law.is_bounded or law.is_given)
+    return LAWS[line[2]].is_one_sided
 
 
 def intervals_of(rows, name, size, holds_forces):

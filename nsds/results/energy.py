@@ -178,7 +178,7 @@ class _Steps(NamedTuple):
 
 def _is_joint(relation, law, has_D=False):
     """Whether an interaction is a stationary rigid bilateral constraint, which does no work in exact motion."""
-    return law == "equality" and relation in _OF_JOINTS and not has_D
+    return LAWS[law].treatment.is_equation and relation in _OF_JOINTS and not has_D
 
 
 def _closed(ledger):

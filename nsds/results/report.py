@@ -237,7 +237,7 @@ def _violation(rows, name, part, relation, law):
     state, (n_members, n_rows) = rows[name], rows.shape
     part = part.reshape(n_members, 1, -1)  # elements last, then their constraints
     y, lam = (state[key].reshape(n_members, n_rows, part.shape[2], -1) for key in ("y", "lambda"))
-    if LAWS[law].form == "cone":
+    if LAWS[law].treatment.is_cone:
         mu = state["mu"].reshape(n_members, n_rows, part.shape[2], -1)
         slack = np.einsum("...ki,...i->...k", part["cone_G"], lam) - part["cone_g"]
         gap = y - np.einsum("...ki,...k->...i", part["cone_G"], mu)

@@ -1,13 +1,17 @@
-"""Accumulations of switches of first-order systems: infinitely many events in a finite time, whose limit is summed.
+"""Accumulations of events, infinitely many in a finite time: times of flight, and the limit of switches of first-order systems.
 
-p is a row of a table with the columns n, m, x, x_last, last, flight, flight_before, longest, tail of the work memory, and mode, fired,
-near, frozen, culprit of the integer one.
+Contacts that come to rest have a test of their own, see `nsds.schemes.event_driven.impacts`.
+
+p is a row of a table with the columns n, m, x, tail and `HISTORY` of the work memory, and mode, fired, near, frozen, culprit of the
+integer one.
 """
 
 import numpy as np
 
-from nsds._jit import kernel
+from nsds._jit import kernel, tiny
 
+# By row and mode that it left, of m rows and n states: last event, two times of flight, the longest one, s; the state then.
+HISTORY = {"last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn"}
 _SAME_RATIO = 1e-3  # relative to 1 - q: by how much two ratios q of an accumulation may differ
 _STEEPEST = 1e-3  # ratio of two flights: less is the end of a pause, not a flight of a falling sequence
 _ROUNDING = 2.0**-50  # of a difference of times
@@ -21,6 +25,14 @@ def forget_accumulations(p, memory):
     for k in range(3 * p.m):
         work[p.last + k], work[p.flight + k], work[p.flight_before + k], work[p.longest + k] = -np.inf, np.inf, np.inf, 0.0
     work[p.tail], memory.iwork[p.frozen] = -np.inf, 0
+
+
+@tiny
+def note_flight(t, k, p, work):
+    """Times of flight, the last one first, of a contact or row in a mode k whose event is at t."""
+    d, before, earlier = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
+    work[p.last + k], work[p.flight + k], work[p.flight_before + k] = t, d, before
+    return d, before, earlier
 
 
 @kernel
@@ -38,7 +50,7 @@ def follow_accumulations(t, threshold, p, memory):
         if iwork[p.fired + i] == 0:
             continue
         k = 3 * i + iwork[p.mode + i]
-        d, d_1, d_2 = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
+        d, d_1, d_2 = note_flight(t, k, p, work)
         # short against the longest flight so far, or next to a row whose y is as good as zero
         is_short = d <= threshold * work[p.longest + k]
         for other in range(3 * p.m):
@@ -57,7 +69,6 @@ def follow_accumulations(t, threshold, p, memory):
                 for mode in range(3):
                     iwork[p.fired + other] |= 1 if work[p.last + 3 * other + mode] >= t - d else 0
         # 3. history; a longer flight, or one after a pause, begins another sequence
-        work[p.last + k], work[p.flight + k], work[p.flight_before + k] = t, d, d_1
         if not _STEEPEST * d_1 < d < d_1 < np.inf:
             work[p.longest + k] = d if d < np.inf else 0.0
         for j in range(n):

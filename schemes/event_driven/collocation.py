@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.schemes.linear_algebra import invert_in_place
+from nsds.schemes.linear_algebra import invert_dense
 
 STAGES = 7
 LARGEST = 48  # states: beyond, the matrix of all stages is as large as what it saves
@@ -19,7 +19,8 @@ NOISE = 1e-12  # relative to the largest possible terms of a coefficient: smalle
 _PATIENCE = 64  # short steps in the same modes before a long one is tried; it must replace as many, or it costs more than they do
 _AGAIN = 8192  # short steps after a failed attempt
 _LONGER = 1.0 + 2.0**-10  # than the remaining time, so that the next step of that length, up to rounding, has the same matrix
-_TRIES, _SHORTER = 8, 2.0**-4
+_TRIES, _SHORTER = 12, 2.0**-4
+_REFINEMENTS = 2  # of an attempt whose last terms are too large, as by rounding
 _SMALL = 2.0**-50  # last terms, of the largest x so far or in the step
 _OFTEN, _GROWTH = 8, 4.0  # every so many steps the length grows by that factor,
 _EASY = 0.1  # if last terms are below that part of their limit
@@ -81,7 +82,14 @@ def take_long_step(h_most, degree, p, memory):
     for _ in range(_TRIES):
         if h < least or not _invert(h, p, memory):
             break
-        error = _collocate(h, degree, p, work)
+        _solve_stages(h, p, work)
+        error = _coefficients(degree, p, work)
+        # rounding of the inverse, where time scales are far apart
+        for _ in range(_REFINEMENTS):
+            if error <= 1.0:
+                break
+            _refine(h, p, work)
+            error = _coefficients(degree, p, work)
         if error <= 1.0:
             grows = error < _EASY and h < h_most and iwork[p.n_short] % _OFTEN == 0
             work[p.long] = _GROWTH * h if grows else h
@@ -109,32 +117,53 @@ def _invert(h, p, memory):
                 work[row + i * n + b] = -h * work[p.rate + a * n + b]
             for j in range(STAGES):
                 work[row + j * n + a] += _SLOPES[i, j]
-            size = 0.0
-            for k in range(m):
-                size += abs(work[row + k])
-            work[p.stage_size + i * n + a] = size
-    work[p.inverted] = h if invert_in_place(m, p.stages, p.stage_size, memory, p.stage_pivots) else 0.0
+    work[p.inverted] = h if invert_dense(m, p.stages, p.stage_size, memory, p.stage_pivots) else 0.0
     return work[p.inverted] == h
 
 
 @kernel
-def _collocate(h, degree, p, work):
-    """Coefficients of the motion over h. Returns the size of their last terms, relative to the limit; NaN if they are not finite."""
-    n, m, error, zero = p.n, p.n_stages, 0.0, 0.0
+def _solve_stages(h, p, work):
+    """Stages of the motion over h, as differences from x, so that nothing cancels."""
+    n, m = p.n, p.n_stages
     # 1. slope at the start, times h
     for a in range(n):
         rate = work[p.constant + a]
         for b in range(n):
             rate += work[p.rate + a * n + b] * work[p.x + b]
         work[p.spare + a] = h * rate
-    # 2. stages, as differences from x, so that nothing cancels
+    # 2. stages
     for row in range(m):
         value = 0.0
         for i in range(STAGES):
             for a in range(n):
                 value += work[p.stages + row * m + i * n + a] * work[p.spare + a]
         work[p.stage_value + row] = value
-    # 3. coefficients of each state; sizes by rounding at the points
+
+
+@kernel
+def _refine(h, p, work):
+    """A step of iterative refinement: ``stages += inverse (h x' - (A^-1 - h R) stages)``, with h x' of `_solve_stages`."""
+    n, m = p.n, p.n_stages
+    # 1. residual
+    for i in range(STAGES):
+        for a in range(n):
+            rest = work[p.spare + a]
+            for b in range(n):
+                rest += h * work[p.rate + a * n + b] * work[p.stage_value + i * n + b]
+            for j in range(STAGES):
+                rest -= _SLOPES[i, j] * work[p.stage_value + j * n + a]
+            work[p.stage_rest + i * n + a] = rest
+    # 2. correction
+    for row in range(m):
+        for k in range(m):
+            work[p.stage_value + row] += work[p.stages + row * m + k] * work[p.stage_rest + k]
+
+
+@kernel
+def _coefficients(degree, p, work):
+    """Coefficients of the motion through the stages. Returns the size of the last ones, relative to the limit; NaN if not finite."""
+    n, error, zero = p.n, 0.0, 0.0
+    # of each state; sizes by rounding at the points
     for a in range(n):
         size = work[p.x_size + a]
         for i in range(STAGES):

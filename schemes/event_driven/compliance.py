@@ -9,12 +9,11 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian.curvature import coordinate
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
 from nsds.schemes.lagrangian.outputs import compliance, position, velocity
-from nsds.schemes.linear_algebra import invert_in_place
+from nsds.schemes.linear_algebra import invert_dense
 from nsds.schemes.mechanics.tables import FREE, HELD
-from nsds.schemes.problem.rows import POSITION
+from nsds.schemes.problem.rows import POSITION, coordinate, number_of
 from nsds.schemes.sides import clamped
 
 _ITERATIONS = 100  # of Newton's method
@@ -87,7 +86,7 @@ def _has_input(i, s, iwork):
 def _add_inputs(r, p, work):
     """``p = g`` of an element."""
     for j in range(r.n):
-        work[p.f + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)] += work[r.g + j]
+        work[p.f + number_of(r, j)] += work[r.g + j]
 
 
 @tiny
@@ -194,13 +193,12 @@ def _divide(i, b, s, options, memory):
     for k in range(m):
         j = form.couplings[first + k].constraint
         held = memory.iwork[f.mode + j] == HELD
-        work[f.rhs + k], work[f.size + k] = work[b + j] if held else 0.0, 0.0
+        work[f.rhs + k] = work[b + j] if held else 0.0
         for l in range(m):
             other = form.couplings[first + l].constraint
             both = held and memory.iwork[f.mode + other] == HELD
-            work[A + k * m + l] = value = _slope(j, other, s, options, work) if both else 1.0 if k == l else 0.0
-            work[f.size + k] += abs(value)
-    if not invert_in_place(m, A, f.size, memory, f.pivots):
+            work[A + k * m + l] = _slope(j, other, s, options, work) if both else 1.0 if k == l else 0.0
+    if not invert_dense(m, A, f.size, memory, f.pivots):
         return False
     # 2. solution
     for k in range(m):

@@ -40,6 +40,7 @@ _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0  # of a step, from one to the next
 _STABILISING = 0.04  # exponent of the last error: damps oscillations of the step size
 TINY = 1e-300  # least denominator
 _FIRST = 0.01  # of the time scale of the state
+STABLE = 3.25  # h |lambda| on the boundary of the region of stability
 
 
 def _take_step(t, h, s, functions, options, memory):
@@ -83,6 +84,23 @@ def _error_of_step(n, h, x, x_new, k, rtol, atol, work):
         error *= h / max(work[atol + a] + rtol * max(abs(work[x + a]), abs(work[x_new + a])), TINY)
         s += error * error
     return (s / n) ** 0.5
+
+
+@kernel
+def reach(n, h, x, x_new, k, rtol, atol, work):
+    """``h |lambda|`` of the fastest motion, by the last two stages, both at the end of the step: |k_6 - k_5| h over |x_6 - x_5|.
+
+    At `STABLE` stability limits the step, not accuracy. Hairer and Wanner, Solving Ordinary Differential Equations II, IV.2.
+    """
+    rates, distances = 0.0, 0.0
+    for a in range(n):
+        s = 0.0
+        for j in range(LAST - 1):
+            s += A[LAST - 1, j] * work[k + j * n + a]
+        unit = max(work[atol + a] + rtol * abs(work[x + a]), TINY)
+        distances += ((work[x_new + a] - work[x + a] - h * s) / unit) ** 2
+        rates += ((work[k + LAST * n + a] - work[k + (LAST - 1) * n + a]) / unit) ** 2
+    return h * (rates / distances) ** 0.5 if distances > 0.0 else 0.0
 
 
 @tiny

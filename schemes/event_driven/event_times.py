@@ -1,7 +1,6 @@
 """Clock of event-driven steps: times at which a step has to stop, and counts of events; common to all families of systems.
 
-p is a row of a table with the columns pending, next_time, n_events, n_still and n_steps of the integer work memory, event, tail, mark,
-counted, reached, stride, handed and handed_to of the other.
+p is a row of a table with the columns `CLOCK` of the work memory, and `COUNTS` of the integer one.
 """
 
 import math
@@ -9,6 +8,7 @@ import math
 from nsds._jit import tiny
 from nsds.maths.times import ROUNDED, is_later, is_same
 from nsds.status import (
+    ACCUMULATION,
     AFTER_JAM,
     AFTER_MANY_EVENTS,
     AFTER_NO_MODES,
@@ -21,9 +21,15 @@ from nsds.status import (
     SINGULAR_STEP,
     STALLED,
     STEP_COLLAPSED,
+    TIME_EVENT,
     TOO_MANY_EVENTS,
 )
 
+# tail: end of an accumulation; event: time of the last one; mark: time from which steps are counted, counted: events; reached: time of the
+# last step, stride: the longest one so far; handed, handed_to: length and end of the interval that was last handed over to time stepping, s
+CLOCK = ("tail", "event", "mark", "counted", "reached", "stride", "handed", "handed_to")
+# pending: an event is due; next_time: of those known in advance; events since the last row, and at one time; steps since the mark
+COUNTS = ("pending", "next_time", "n_events", "n_still", "n_steps")
 AT_EVENT, AT_START, AT_PAUSE = 1, 2, 3  # values of pending
 NEVER, ALWAYS, USUAL = range(3)  # the option hybrid
 # Steps after which a motion without progress fails. Progress is that part of the time between rows, of long rows so many of the longest
@@ -112,6 +118,19 @@ def count_event(t, h, p, memory):
 
 
 @tiny
+def begin_event(t, h, times, p, memory):
+    """(whether it is the start, bits) of what is pending at t: a time known in advance, the end of an accumulation, which then are over."""
+    is_start, bits = memory.iwork[p.pending] == AT_START, 0
+    memory.iwork[p.pending] = 0
+    if strikes(t, h, times, p, memory.iwork):
+        bits = TIME_EVENT
+    if -math.inf < memory.work[p.tail] <= t:
+        memory.work[p.tail] = -math.inf
+        bits |= ACCUMULATION
+    return is_start, bits
+
+
+@tiny
 def are_too_many(t, options, p, memory):
     """Whether there are more events than max_events between two rows, or too many at one time."""
     return memory.iwork[p.n_events] > options.max_events / fewer(t, options.h, p, memory.work) or memory.iwork[p.n_still] > MOST_STILL
@@ -121,12 +140,6 @@ def are_too_many(t, options, p, memory):
 def fewer(t, h, p, work):
     """Divisor of the allowed numbers of events and steps: fewer soon after an interval of time stepping."""
     return _FEWER if t - work[p.handed_to] <= h else 1.0
-
-
-@tiny
-def why_it_crawls(p, iwork):
-    """The status of a motion that does not get on."""
-    return TOO_MANY_EVENTS if iwork[p.n_events] > 0 else STEP_COLLAPSED
 
 
 @tiny

@@ -26,7 +26,7 @@ from nsds.schemes.event_driven.forces import (
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.tables import LEANS
 from nsds.schemes.lagrangian.contact_forces import push_apart
-from nsds.schemes.lagrangian.outputs import lengths, position, velocity
+from nsds.schemes.lagrangian.outputs import acceleration, lengths, position, velocity
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.box import rounding_of
@@ -132,7 +132,7 @@ def _scale(t, s, options, memory):
     # 1. each row
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        _, pull = _acceleration(c, p.acc, s, work)
+        _, pull = acceleration(c, p.acc, form.entries, work)
         _, size = velocity(c, form.entries, memory)
         work[f.speed + i] = max(work[f.speed + i], size)
         work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, memory), abs(position(c, form.entries, memory)))
@@ -228,8 +228,8 @@ def _align(s, memory):
             c = form.constraints[i]
             slips = c.tangents == 2 and begins_disk(c) and memory.iwork[f.mode + i] == SLIP
             if slips and slip_of(i, s, memory)[2] <= work[f.slow + i]:
-                x, _ = _acceleration(c, p.acc, s, work)
-                y, _ = _acceleration(form.constraints[i + 1], p.acc, s, work)
+                x, _ = acceleration(c, p.acc, form.entries, work)
+                y, _ = acceleration(form.constraints[i + 1], p.acc, s.newton.entries, work)
                 if math.hypot(x, y) > _STARTS * work[f.pull + i]:
                     off = max(off, _turn_towards(i, x, y, f, work))
         # forces depend on the directions: solve again
@@ -283,7 +283,7 @@ def _is_idle(i, c, s, memory):
         return False
     y, (u, _) = position(c, s.newton.entries, memory), velocity(c, s.newton.entries, memory)
     touches = memory.iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
-    a, _ = _acceleration(c, s.newton.plan[0].acc, s, work)
+    a, _ = acceleration(c, s.newton.plan[0].acc, s.newton.entries, work)
     return touches and abs(u) <= work[f.slow + i] and abs(a) <= _FORCE * work[f.pull + i]
 
 
@@ -304,7 +304,7 @@ def _settle(s, memory):
     """
     iwork = memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
-    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, s, memory):
+    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, 0.0, s, memory):
         for a in range(iwork[f.count]):
             memory.work[p.total + iwork[p.active + a]] += memory.work[p.z + a]
     _restore(s, memory)
@@ -411,7 +411,7 @@ def _state_forces(s, memory):
         if iwork[f.keep + i] != 0 and (c.lower == ABSENT or iwork[f.mode + i] == HELD):
             iwork[p.local + i], iwork[p.active + n] = n, i
             memory.mem[c.lam] = 0.0
-            work[p.q + n], size = _acceleration(c, f.acc_free, s, work)
+            work[p.q + n], size = acceleration(c, f.acc_free, form.entries, work)
             most = max(most, size)
             turns |= iwork[f.mode + i] == SLIP and c.tangents == 2
             n += 1
@@ -436,19 +436,6 @@ def _guess_row(a, s, memory):
             for k in range(c.tangents):
                 iwork[f.mode + i + k] = SLIP
                 work[f.direction + i + k] = -work[p.z + a + k] / force
-
-
-@tiny
-def _acceleration(c, acc, s, work):
-    """(``H a + curvature`` of accelerations in work[acc:], the magnitudes that cancel in it)."""
-    form = s.newton
-    w = 0.0 if c.curvature == ABSENT else work[c.curvature]
-    size = abs(w)
-    for k in range(c.entry, c.entry_end):
-        term = work[form.entries[k].coefficient] * work[acc + form.entries[k].dof]
-        w += term
-        size += abs(term)
-    return w, size
 
 
 @tiny
@@ -479,8 +466,9 @@ def _revise(one_by_one, s, memory):
             work[f.force] = max(work[f.force], abs(work[s.newton.plan[0].z + a]))
     # forces between bodies may pull more than external ones
     for i in range(form.constraints.size):
-        _, pull = _acceleration(form.constraints[i], s.newton.plan[0].acc, s, work)
+        _, pull = acceleration(form.constraints[i], s.newton.plan[0].acc, s.newton.entries, work)
         work[f.pull + i] = max(work[f.pull + i], pull)
+    _note_pull_of_moments(s, memory)
     # 2. rows that may be held, all of them or until the first change
     for i in range(form.constraints.size):
         c = form.constraints[i]
@@ -496,12 +484,28 @@ def _revise(one_by_one, s, memory):
     return changed
 
 
+@tiny
+def _note_pull_of_moments(s, memory):
+    """Angular accelerations that cancel between forces of contacts: what remains at rest is rounding, by which nothing rolls."""
+    work, iwork = memory.work, memory.iwork
+    f, p = s.flow[0], s.newton.plan[0]
+    for a in range(iwork[f.count]):
+        i, pull = iwork[p.active + a], 0.0
+        c = s.newton.constraints[i]
+        if rolls(c):
+            for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+                pull += abs(work[p.W + k] * work[p.z + iwork[p.sub_column + k]])
+            first = first_of_disk(i, c)
+            for k in range(first, first + c.tangents):
+                work[f.pull + k] = max(work[f.pull + k], pull)
+
+
 @kernel
 def _revise_row(i, c, no_force, no_acceleration, s, memory):
     """Change the mode of a row, or of its contact, if it is contradicted."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     form, f, mode = s.newton, s.flow[0], iwork[s.flow[0].mode + i]
-    a, _ = _acceleration(c, s.newton.plan[0].acc, s, work)
+    a, _ = acceleration(c, s.newton.plan[0].acc, s.newton.entries, work)
     u, _ = velocity(c, form.entries, memory)
     starts = abs(u) <= work[f.slow + i]
     # a guard that has come to zero overrides a small acceleration
@@ -539,7 +543,7 @@ def _revise_row(i, c, no_force, no_acceleration, s, memory):
             return True
         # a redundant disk that moves slips along its acceleration
         if iwork[f.mode + i - c.component] == HELD and REDUNDANT in (mode, iwork[f.mode + i + c.tangents - 1]):
-            b = _acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s, work)[0] if c.tangents == 2 else 0.0
+            b = acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s.newton.entries, work)[0] if c.tangents == 2 else 0.0
             size = math.hypot(a, b)
             if size > _DOUBT * no_acceleration:
                 for k in range(c.tangents):
@@ -549,7 +553,7 @@ def _revise_row(i, c, no_force, no_acceleration, s, memory):
     elif begins_disk(c) and mode == SLIP:
         along = a * work[f.direction + i]
         if c.tangents == 2:
-            along += _acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s, work)[0] * work[f.direction + i + 1]
+            along += acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s.newton.entries, work)[0] * work[f.direction + i + 1]
         if slip_of(i, s, memory)[2] <= work[f.slow + i] and along < -back:
             for k in range(c.tangents):
                 iwork[f.mode + i + k] = HELD
@@ -567,7 +571,7 @@ def _note_zeros(s, options, memory):
         if is_compliant(c):
             continue
         u, _ = velocity(c, form.entries, memory)
-        a, _ = _acceleration(c, p.acc, s, work)
+        a, _ = acceleration(c, p.acc, form.entries, work)
         work[f.opening + i] = u
         # gap of an open contact: zero value; zero rate, if it separates by its acceleration alone; zero acceleration
         if mode == FREE and c.component == 0 and c.always == 0:

@@ -41,6 +41,8 @@ _SHORTEST = 2.0**-50  # relative to the time: shorter steps make no progress
 _ROUNDING = 2.0**-54  # relative to the largest term: smaller ones of a series are rounding
 _OFF = 2.0**-50  # relative to the terms that cancel: smaller deviations are not projected
 _PROJECTIONS = 3
+_STRAY, _OPENED = 1e-6, 1e3  # of the lengths in a gap, and of the largest opening of an equation: no projection moves a row by more
+_DRIVEN, _LOUD = 1e-3, 1e6  # of the impulses times the speeds: a projection of velocities adds no more energy, but what moves by itself may
 
 
 @kernel
@@ -188,7 +190,7 @@ def _arrive(theta, t, h, t_end, s, functions, options, memory):
         iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, memory) else 0
     # 5. projection: drift of positions and velocities is at most that of one step
     if iwork[f.n_equations] > 0:
-        is_moved = theta != NO_ROOT and f.is_linear == 0 and put_on_gaps(t_new, s, functions, options, memory)
+        is_moved = theta != NO_ROOT and f.is_linear == 0 and put_on_gaps(t_new, 0.0, s, functions, options, memory)
         if put_on_constraints(t_new, s, functions, options, memory) or is_moved:
             load(s, memory, f.x)
             iwork[f.fresh] = 1
@@ -272,8 +274,10 @@ def _still_rests(i, s, memory):
 
 
 @kernel
-def put_on_gaps(t, s, functions, options, memory):
+def put_on_gaps(t, span, s, functions, options, memory):
     """Project the positions in mem onto ``y = 0`` of the gaps that have come to zero, together with active constraints, if possible.
+
+    span: time whose motion, besides rounding, may have left these gaps.
 
     Active constraints alone would move the others off it again, by more than the height of flights at the end of an accumulation.
     Returns whether it has changed.
@@ -293,7 +297,7 @@ def put_on_gaps(t, s, functions, options, memory):
     # 2. Newton's iteration
     for _ in range(_PROJECTIONS):
         evaluate_operators(t, ACTIVE, s, functions, options, memory)
-        if not (factorise_independent(s, memory) and correct(False, s, memory)):
+        if not (factorise_independent(s, memory) and correct(False, span, s, memory)):
             break
         changed = True
     # 3. restore the modes and their operators
@@ -313,12 +317,12 @@ def put_on_constraints(t, s, functions, options, memory):
     changed, is_regular = False, True
     for _ in range(_PROJECTIONS):
         is_regular = _refresh(t, s, functions, options, memory)
-        if not (is_regular and correct(False, s, memory)):
+        if not (is_regular and correct(False, 0.0, s, memory)):
             break
         changed = True
     if changed:
         is_regular = _refresh(t, s, functions, options, memory)
-    return (is_regular and correct(True, s, memory)) or changed
+    return (is_regular and correct(True, 0.0, s, memory)) or changed
 
 
 @tiny
@@ -331,11 +335,11 @@ def _refresh(t, s, functions, options, memory):
 
 
 @kernel
-def correct(at_velocity, s, memory):
-    """One step of a projection of positions, or of velocities; False if nothing deviates by more than rounding."""
+def correct(at_velocity, span, s, memory):
+    """One step of a projection of positions, or of velocities; False if nothing deviates by more than rounding, or bodies would stray."""
     iwork = memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    is_off = False
+    is_off, opening = False, 0.0
     # 1. deviations of the active equations; bounded forces have velocities only
     for e in range(iwork[f.n_equations]):
         i = iwork[p.active + iwork[f.row + e]]
@@ -345,6 +349,7 @@ def correct(at_velocity, s, memory):
         elif c.level == VELOCITY and c.component == 0 and c.lower == ABSENT:
             y, size = position(c, form.entries, memory), lengths(c, form.entries, memory)
         is_off |= abs(y) > _OFF * size
+        opening = max(opening, abs(y) if c.bilateral != 0 else 0.0)
         memory.work[f.rhs + e] = y
     # 2. correction along M^-1 B
     if is_off:
@@ -352,8 +357,52 @@ def correct(at_velocity, s, memory):
         for i in range(p.n_dofs):
             memory.work[p.dv + i] = 0.0
         push(p.dv, s, memory)
+        is_off = not (_drives(s, memory) if at_velocity else _strays(_OPENED * opening, span, s, memory))
+    if is_off:
         add(s, memory, p.dv, at_velocity)
     return is_off
+
+
+@tiny
+def _strays(allowed, span, s, memory):
+    """Whether the displacement p.dv moves an active row by more than that, a part of the lengths in its gap, and the way of a time span.
+
+    Drift is far smaller: a gap that jumps, or rows that nearly depend on each other, would carry bodies off.
+    """
+    form, f, result = s.newton, s.flow[0], False
+    for e in range(memory.iwork[f.n_equations]):
+        i = memory.iwork[form.plan[0].active + memory.iwork[f.row + e]]
+        c = form.constraints[i]
+        length = max(memory.work[f.length + i], lengths(c, form.entries, memory))
+        most = allowed + _STRAY * length + span * max(memory.work[f.speed + i], velocity(c, form.entries, memory)[1])
+        result = result or not (rolls(c) or _moved(c, s, memory)[1] <= most)
+    return result
+
+
+@tiny
+def _drives(s, memory):
+    """Whether the change of velocities p.dv, whose impulses lie in p.z, adds kinetic energy: ``z . (u + H dv / 2)`` is positive.
+
+    Along M^-1 H^T no change does, but friction of rows that slip, where others nearly depend on each other. Rows that move may.
+    """
+    form, f, p, done, size = s.newton, s.flow[0], s.newton.plan[0], 0.0, 0.0
+    for a in range(memory.iwork[f.count]):
+        i, z = memory.iwork[p.active + a], memory.work[p.z + a]
+        c = form.constraints[i]
+        u, _ = velocity(c, form.entries, memory)
+        done += z * (u + 0.5 * _moved(c, s, memory)[0])
+        size += abs(z) * (memory.work[f.speed + i] + (0.0 if c.rate == ABSENT else _LOUD * abs(memory.work[c.rate])))
+    return done > _DRIVEN * size
+
+
+@tiny
+def _moved(c, s, memory):
+    """(``H dv`` of a row, the sum of the magnitudes that cancel in it) for the change p.dv."""
+    change, size = 0.0, 0.0
+    for k in range(c.entry, c.entry_end):
+        term = memory.work[s.newton.entries[k].coefficient] * memory.work[s.newton.plan[0].dv + s.newton.entries[k].dof]
+        change, size = change + term, size + abs(term)
+    return change, size
 
 
 @kernel

@@ -19,7 +19,7 @@ from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.curvature import find_curvature
 from nsds.schemes.lagrangian.newton import add_pushed, evaluate_forces, evaluate_masses, invert
 from nsds.schemes.lagrangian.outputs import velocity
-from nsds.schemes.lagrangian.relations import ACTIVE, evaluate_relations
+from nsds.schemes.lagrangian.relations import ACTIVE, evaluate_relations, is_active
 from nsds.schemes.linear_algebra import apply_inverses, invert_in_place
 from nsds.schemes.mechanics.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
@@ -339,21 +339,12 @@ def evaluate_rows(t, which, s, functions, options, memory):
         bend_rows(t, moment, which, f.mode, s.rigid, functions, memory)
     evaluate_operators(t, which, s, functions, options, memory)
     for k in range(form.relations.size):
-        if which != ACTIVE or _acts(form.relations[k], memory.imem):
+        if which != ACTIVE or is_active(form.relations[k], memory.imem):
             find_curvature(t, options.h, memory.work[f.t_low], memory.work[f.t_high], f.x_size, f.acc_size, form.relations[k], p,
                            functions, memory)  # fmt: skip
     for i in range(form.constraints.size):
         if memory.iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and begins_disk(form.constraints[i]):
             turn(i, False, s, memory)
-
-
-@tiny
-def _acts(r, imem):
-    """Whether a row of a relation acts."""
-    acts = False
-    for i in range(r.m):
-        acts |= imem[r.active + i] != 0
-    return acts
 
 
 @tiny

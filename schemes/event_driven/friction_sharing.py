@@ -61,6 +61,7 @@ def share(is_whole, s, memory):
     """
     iwork = memory.iwork
     f = s.flow[0]
+    _list_sticking(s, iwork)
     if is_whole:
         _note_loads(s, memory)
     for _ in range(_SWEEPS):
@@ -74,6 +75,19 @@ def share(is_whole, s, memory):
     for _ in range(_MORE_SWEEPS if iwork[f.n_shifts] > 1 else 1):
         for k in range(iwork[f.n_shifts] if f.is_linear == 0 else 0):
             _shift(_to_least_load(k, s, memory), k, s, memory)
+
+
+@tiny
+def _list_sticking(s, iwork):
+    """Sticking tangents, and the first ones of sticking disks, by their places. Out: stuck, disks."""
+    f, p = s.flow[0], s.newton.plan[0]
+    n, n_disks = 0, 0
+    for a in range(iwork[f.count]):
+        if _sticks(a, s, iwork):
+            iwork[f.stuck + n], n = a, n + 1
+            if begins_disk(s.newton.constraints[iwork[p.active + a]]):
+                iwork[f.disks + n_disks], n_disks = a, n_disks + 1
+    iwork[f.n_stuck], iwork[f.n_disks] = n, n_disks
 
 
 @kernel
@@ -120,29 +134,30 @@ def _to_least_squares(k, s, memory):
     """Distance along a shift at which ``sum |lambda_t|^2 / w`` is least."""
     work, iwork = memory.work, memory.iwork
     f, p, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0
-    for a in range(iwork[f.count]):
-        if _sticks(a, s, iwork):
-            i = iwork[p.active + a]
-            S, w = _of_shift(k, a, f, memory), work[f.carried + i] * unit_of(s.newton.constraints[i], work)
-            slope += S * work[p.z + a] / w
-            bend += S * S / w
+    for b in range(iwork[f.n_stuck]):
+        a = iwork[f.stuck + b]
+        i = iwork[p.active + a]
+        S, w = _of_shift(k, a, f, memory), work[f.carried + i] * unit_of(s.newton.constraints[i], work)
+        slope += S * work[p.z + a] / w
+        bend += S * S / w
     return -slope / bend
 
 
 @kernel
 def _to_least_load(k, s, memory):
     """Distance along a shift at which the largest ``|lambda_t| / w`` is least: between the optima of two contacts."""
+    iwork, f = memory.iwork, s.flow[0]
     least, low, high = _NOTHING * _most_bent(k, s, memory), 0.0, 0.0
     # 1. optimum of each contact alone
-    for a in range(memory.iwork[s.flow[0].count]):
-        _, slope, bend = _load(0.0, k, a, s, memory)
+    for b in range(iwork[f.n_disks]):
+        _, slope, bend = _load(0.0, k, iwork[f.disks + b], s, memory)
         if bend > least:
             low, high = min(low, -slope / bend), max(high, -slope / bend)
     # 2. bisection by the slope of the largest load, which is a convex function
     for _ in range(_HALVINGS if low < high else 0):
         way, largest, rises = 0.5 * (low + high), -1.0, 0.0
-        for a in range(memory.iwork[s.flow[0].count]):
-            level, slope, bend = _load(way, k, a, s, memory)
+        for b in range(iwork[f.n_disks]):
+            level, slope, bend = _load(way, k, iwork[f.disks + b], s, memory)
             if bend > least and level > largest:
                 largest, rises = level, slope
         if rises > 0.0:
@@ -156,21 +171,18 @@ def _to_least_load(k, s, memory):
 def _most_bent(k, s, memory):
     """The largest of the second derivatives of `_load`: next to that of others is rounding."""
     most = 0.0
-    for a in range(memory.iwork[s.flow[0].count]):
-        most = max(most, _load(0.0, k, a, s, memory)[2])
+    for b in range(memory.iwork[s.flow[0].n_disks]):
+        most = max(most, _load(0.0, k, memory.iwork[s.flow[0].disks + b], s, memory)[2])
     return most
 
 
 @tiny
 def _load(way, k, a, s, memory):
-    """``|lambda_t + way S_k|^2 / w^2`` of a contact, with half of its first and second derivatives; a: place of its first tangent."""
+    """``|lambda_t + way S_k|^2 / w^2`` of a sticking disk, with half of its first and second derivatives; a: place of its first tangent."""
     f, p, level, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0, 0.0
     i = memory.iwork[p.active + a]
-    c = s.newton.constraints[i]
-    if not begins_disk(c) or not _sticks(a, s, memory.iwork):
-        return 0.0, 0.0, 0.0
     w = memory.work[f.carried + i]
-    for b in range(a, a + c.tangents):
+    for b in range(a, a + s.newton.constraints[i].tangents):
         S = _of_shift(k, b, f, memory)
         force = memory.work[p.z + b] + way * S
         level += (force / w) ** 2

@@ -13,16 +13,17 @@ from nsds.maths.times import is_later
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
+from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.circuit_sources import are_circuits
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.event_times import (
     ALWAYS,
-    AT_START,
     NEVER,
     SUBSTEPS,
     USUAL,
     are_too_many,
+    begin_event,
     count_event,
     end_of_interval,
     is_handed_over,
@@ -30,10 +31,9 @@ from nsds.schemes.event_driven.event_times import (
     next_stop,
     note_length,
     reason,
-    strikes,
     wind_up,
 )
-from nsds.schemes.event_driven.general_flow import move, put_on_outputs, stays
+from nsds.schemes.event_driven.general_flow import LIMITED, begin_flow, move, put_on_outputs, stays
 from nsds.schemes.event_driven.general_modes import catch_up, choose_modes, jump, note_direct
 from nsds.schemes.event_driven.general_outputs import (
     evaluate_output_rates,
@@ -44,24 +44,22 @@ from nsds.schemes.event_driven.general_outputs import (
     set_difference,
 )
 from nsds.schemes.event_driven.general_tables import Options, Tables, are_plain, place
-from nsds.schemes.event_driven.linear_modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.switched_rows import HELD, LOWER, UPPER, changes
 from nsds.schemes.event_driven.tables import numbers_of
 from nsds.schemes.first_order import newton
 from nsds.schemes.first_order.functions import AT_ONCE, blame, evaluate_bounds, set_windows  # noqa: F401
 from nsds.schemes.first_order.newton import collect_input, invert_groups
+from nsds.schemes.first_order.states import gather, scatter
 from nsds.schemes.sides import clamped, open_window
 from nsds.status import (
     ACCUMULATION,
-    CLOSED,
     CONVERGED,
     EVENT,
     INFEASIBLE,
     JUMP,
     NON_FINITE,
-    OPENED,
     SINGULAR_STEP,
     STEP_COLLAPSED,
-    SWITCHED,
     TIME_EVENT,
     TIME_STEPPED,
     TOO_MANY_EVENTS,
@@ -75,6 +73,7 @@ _NEAR_IT = 1e-11  # relative to the largest w so far: when events follow each ot
 _SOON, _NO_TIME = 1e-9, 2.0**-46  # of the step of finite differences, and of the time: after an event, when equal bounds may differ
 _SMALLEST = 5e-324  # y of a row of a circuit at a bound whose y is 0
 _REST = 1e-3  # relative to the rate of w at an accumulation: smaller values at its limit are zero
+_STIFF = "the motion is stiff: stability, not accuracy, limits its explicit steps; flow='radau' follows it, or nsds.euler_moreau"
 _FAST = "an explicit flow follows the fastest part of a circuit, as an amplifier of large gain; flow='auto' moves circuits exactly"
 
 
@@ -92,8 +91,7 @@ def prepare(records, layout, options, h, method, work, iwork):
     set_windows(records, AT_ONCE, AT_ONCE)
     prepared = newton.prepare(records, layout, newton.Options(1.0), method, work, iwork)
     form = prepared.tables
-    is_stiff = options["flow"].item() == b"radau"
-    flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, is_stiff, method, work, iwork)
+    flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, options["flow"].item(), method, work, iwork)
     more, imore = work.array(), iwork.array(np.int64)
     more[:, : prepared.work.shape[1]], imore[:, : prepared.iwork.shape[1]] = prepared.work, prepared.iwork
     # 3. flags: what varies has to be evaluated in each stage
@@ -116,6 +114,9 @@ def cause_of(records, prepared, m, status):
     """Reason for a failure of member m, as text; empty if the status says all."""
     if status == STEP_COLLAPSED and are_circuits(records):
         return f"{advice(status)}: {_FAST}"
+    if status == STEP_COLLAPSED:
+        is_limited = prepared.iwork[m, prepared.tables.flow["n_limited"][0]] >= LIMITED
+        return f"{_fastest_part(prepared, m)}: {_STIFF if is_limited else advice(status)}"
     if status != TOO_MANY_EVENTS or not prepared.layout.relation_names:
         return ""
     c = prepared.tables.newton.constraints[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]
@@ -124,13 +125,23 @@ def cause_of(records, prepared, m, status):
     return f"interaction '{prepared.layout.relation_names[owner]}': {advice(status)}"
 
 
+def _fastest_part(prepared, m):
+    """The part whose states change fastest between the last two stages of an explicit step, as text."""
+    parts, f = prepared.layout.parts, prepared.tables.flow[0]
+    n, work = int(f["n"]), prepared.work[m]
+    rates = work[f["k"] : f["k"] + dopri5.STAGES * n].reshape(-1, n)
+    sizes = np.maximum(work[f["x_size"] : f["x_size"] + n], dopri5.TINY)
+    state = int(np.argmax(abs(rates[dopri5.LAST] - rates[dopri5.LAST - 1]) / sizes))
+    return f"part '{np.repeat(prepared.layout.part_names, parts['count'] * parts['n'])[state]}'"
+
+
 @kernel
 def start(t, s, functions, options, memory):
     """Before the first step: outputs of the state; its modes are determined when the first step begins."""
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     # 1. modes by the bounds; they are chosen again at the first event, at the start
-    _load(s, memory)
+    gather(form.parts, f.x, 0, memory)
     if p.driven != 0:
         evaluate_bounds(t, form.relations, form.constraints, p, functions, memory)
     for i in range(f.m):
@@ -172,15 +183,14 @@ def _goes_on(status, options, s, iwork):
 def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
-    f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
-    iwork[f.pending], iwork[f.fresh] = 0, 1
+    f = s.flow[0]
+    begin_flow(f, memory)
     # 1. known times, and the end of an accumulation
-    if strikes(t, options.h, s.times, f, iwork):
-        bits, work[f.step] = TIME_EVENT, 0.0
+    is_start, bits = begin_event(t, options.h, s.times, f, memory)
+    if (bits & TIME_EVENT) != 0:
+        work[f.step] = 0.0
         open_window(t, options.h, s.times, f, memory)
-    if iwork[f.frozen] != 0 and t >= work[f.tail]:
-        bits |= ACCUMULATION
-        work[f.tail], iwork[f.frozen] = -np.inf, 0
+    iwork[f.fresh], iwork[f.frozen] = 1, 1 if work[f.tail] > -np.inf else 0
     # 2. counts, and accumulations that begin
     if not is_start:
         count_event(t, options.h, f, memory)
@@ -212,7 +222,7 @@ def _hand_over(t_new, why, s, calls, options, memory):
     work[f.tail], iwork[f.frozen] = -np.inf, 0
     until = next_stop(t, t_new, options.h, s.times, f, memory)
     note_length(t, why, options.h, f, work)
-    _load(s, memory)
+    gather(s.newton.parts, f.x, 0, memory)
     # 2. intervals of increasing length, until modes are found at the end of one
     for _ in range(_INTERVALS):
         end = end_of_interval(t, until, f, work)
@@ -225,6 +235,7 @@ def _hand_over(t_new, why, s, calls, options, memory):
         t = memory.mem[T] = work[f.handed_to] = end
         iwork[f.n_events], iwork[f.n_still], iwork[f.n_steps], iwork[f.fresh], work[f.mark] = 0, 0, 0, 1, end
         work[f.step], work[f.error] = 0.0, 1.0
+        begin_flow(f, memory)
         forget_accumulations(f, memory)
         for i in range(f.m):
             iwork[f.fired + i] = 0
@@ -275,13 +286,9 @@ def _switch(t, may_jump, s, calls, memory):
             status = choose_modes(at, is_new, s, calls, memory)
     # 3. multipliers of rows at bounds, and bits
     for i in range(f.m):
-        mode, before = iwork[f.mode + i], iwork[f.before + i]
-        if mode != HELD:
-            memory.mem[constraints[i].lam] = work[p.lower + i] if mode == LOWER else work[p.upper + i]
-        if mode != before:
-            bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
-            iwork[f.culprit] = i
-    return status, bits
+        if iwork[f.mode + i] != HELD:
+            memory.mem[constraints[i].lam] = work[p.lower + i] if iwork[f.mode + i] == LOWER else work[p.upper + i]
+    return status, bits | changes(f, iwork)
 
 
 @kernel
@@ -291,12 +298,9 @@ def _update(t, s, functions, options, memory):
     form, f, zero = s.newton, s.flow[0], 0.0
     # multipliers at the state, then x, y, lambda and r; 0 times each finds NaN and infinity
     status = hold(clamped(t, f, work), f.x, s, functions, memory)
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        part = form.parts[el.part]
-        for i in range(part.n):
-            mem[part.q + el.e * part.stride + i] = work[f.x + el.dof + i]
-            zero += 0.0 * work[f.x + el.dof + i]
+    scatter(form.parts, f.x, 0, memory)
+    for a in range(f.n):
+        zero += 0.0 * work[f.x + a]
     for i in range(f.m):
         c = form.constraints[i]
         if c.y != ABSENT:
@@ -307,17 +311,6 @@ def _update(t, s, functions, options, memory):
             zero += 0.0 * mem[c.y] + 0.0 * mem[c.lam]
     zero += collect_input(form.parts, form.elements, form.relations, memory)
     return status if zero == 0.0 else NON_FINITE
-
-
-@kernel
-def _load(s, memory):
-    """The state of all bodies from mem."""
-    form, f = s.newton, s.flow[0]
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        part = form.parts[el.part]
-        for i in range(part.n):
-            memory.work[f.x + el.dof + i] = memory.mem[part.q + el.e * part.stride + i]
 
 
 @kernel

@@ -9,11 +9,15 @@ from nsds._jit import kernel, tiny
 from nsds.maths.polynomials import GUARD_DEGREE, GUARD_NODES, NO_ROOT, evaluate, first_root, interpolate_guard
 from nsds.schemes.event_driven import dopri5, radau5
 from nsds.schemes.event_driven.general_outputs import evaluate_outputs, follow_bounds, hold, linearise, set_difference
-from nsds.schemes.event_driven.linear_modes import HELD, LOWER
+from nsds.schemes.event_driven.general_tables import EITHER, STIFF
+from nsds.schemes.event_driven.switched_rows import HELD, LOWER
 from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step
+LIMITED, _FREE = 15, 6  # steps that stability limits, after which a motion is stiff; so many others in a row, and it is not
+_SELDOM = 16  # of so many steps one is checked, until one is limited
+_MANY, _MOST = 20_000, 1e6  # such steps, after which a motion does not get on if more than so many are in the time between rows
 _SHORTEST = 2.0**-50  # relative to the time: shorter steps make no progress
 _TOGETHER = 1e-10  # of the step: guards that come to zero within that time do so simultaneously
 _NO_VALUE, _NO_FORCE = 2.0**-48, 1e-9  # relative to the largest w, or lambda, so far: smaller guards start from zero
@@ -56,7 +60,7 @@ _note_slopes, _stiff_step = radau5.steps_of("first_order", _derivative, _time_in
 def _advance(t, h, s, functions, options, memory):
     """A step of length h from work[f.x:]: x_new, its derivative, dense output. Returns (status, error, infinite where a stage fails)."""
     f, n = s.flow[0], s.flow[0].n
-    if f.is_stiff == 0:
+    if memory.iwork[f.stiff] == 0:
         return _explicit_step(t, h, s, functions, options, memory)
     for a in range(n):
         memory.work[f.poly + dopri5.DEGREE * n + a] = 0.0
@@ -84,7 +88,7 @@ def move(t, t_end, s, functions, options, memory):
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, f.atol, work), 1.0
     h, error, theta, length, is_event = min(work[f.step], t_end - t), math.inf, NO_ROOT, 0.0, False
-    if f.is_stiff != 0:
+    if iwork[f.stiff] != 0:
         _note_slopes(t, s, functions, options, memory)
     iwork[f.effort] = 1
     # 3. attempts: error of the step, then its first event, to which the step is repeated
@@ -111,6 +115,8 @@ def move(t, t_end, s, functions, options, memory):
     if not error <= 1.0:
         return status if status != CONVERGED else STEP_COLLAPSED, t, False
     # 5. next step size, time and state
+    is_checked = iwork[f.stiff] == 0 and (iwork[f.n_limited] > 0 or iwork[f.n_free] % _SELDOM == 0)
+    is_limited = is_checked and dopri5.reach(n, h, f.x, f.x_new, f.k, options.rtol, f.atol, work) > dopri5.STABLE
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
@@ -124,7 +130,31 @@ def move(t, t_end, s, functions, options, memory):
         work[f.x_size + j] = max(work[f.x_size + j], abs(work[f.x + j]))
     # 6. projection: drift is at most that of one step
     put_on_outputs(t_new, s, functions, memory)
+    if iwork[f.stiff] == 0 and not is_event and _stays_limited(h, is_limited, f, options, memory):
+        return STEP_COLLAPSED, t_new, False
     return CONVERGED, t_new, is_event
+
+
+@tiny
+def begin_flow(f, memory):
+    """The flow after an event, whose modes may be others."""
+    memory.iwork[f.stiff] = 1 if f.kind == STIFF else 0
+    memory.iwork[f.n_limited] = memory.iwork[f.n_free] = 0
+
+
+@tiny
+def _stays_limited(h, is_limited, f, options, memory):
+    """Count steps whose length stability limits: the motion is stiff after some of them, and goes on so if it may.
+
+    Else returns whether it does not get on: after many of them, where many more are in the time between two rows.
+    """
+    iwork = memory.iwork
+    iwork[f.n_free] = 0 if is_limited else iwork[f.n_free] + 1
+    iwork[f.n_limited] = 0 if iwork[f.n_free] >= _FREE else min(iwork[f.n_limited] + (1 if is_limited else 0), _MANY)
+    if f.kind == EITHER and iwork[f.n_limited] >= LIMITED:
+        iwork[f.stiff], iwork[f.fresh] = 1, 1
+        return False
+    return iwork[f.n_limited] >= _MANY and options.h > _MOST * h
 
 
 @kernel
@@ -392,7 +422,7 @@ def _land(theta, which, t, h, s, functions, options, memory):
         if memory.iwork[f.mode + i] != HELD:
             follow_bounds(clamped(t + length, f, work), s, functions, memory)
             evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, memory)
-        elif f.is_stiff != 0:  # the last state at which a stiff step evaluates may be another one
+        elif memory.iwork[f.stiff] != 0:  # the last state at which a stiff step evaluates may be another one
             hold(clamped(t + length, f, work), f.x_new, s, functions, memory)
         g = _guard(i, side, s, memory)
         # 2. secant; the second length is a probe before the event

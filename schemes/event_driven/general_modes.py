@@ -1,6 +1,6 @@
 """Choice of modes of rows of a first-order system: one problem with bounds for all of them, and jumps of inconsistent states.
 
-Rows are LOWER, UPPER or HELD as in `nsds.schemes.event_driven.linear_modes`. For rows whose w is zero and does not depend on lambda the
+Rows are LOWER, UPPER or HELD, see `nsds.schemes.event_driven.switched_rows`. For rows whose w is zero and does not depend on lambda the
 law holds for w' (Filippov), or for w'' if lambda is not in w' either; for the others for w. Nonlinear in lambda: Newton's method, with a
 problem of the linearised rows in each iteration.
 """
@@ -16,12 +16,12 @@ from nsds.schemes.event_driven.general_outputs import (
     follow_bounds,
     linearise,
 )
-from nsds.schemes.event_driven.linear_modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.switched_rows import HELD, bounds_away_from_zero, bounds_of_impulse, mode_at
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, note_several, solve_near
 from nsds.schemes.sides import clamped
-from nsds.solvers.box.signature import changed
-from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE
+from nsds.solvers.box.signature import changed, exact
+from nsds.status import CONVERGED, INEXACT, INFEASIBLE, NEWTON, NON_FINITE
 
 _ON_IT = 2.0**-48  # relative to the largest w so far: smaller values are zero
 _NO_RATE = 1e-9  # relative to the terms of w': smaller values are zero
@@ -39,18 +39,20 @@ def choose_modes(t, is_start, s, calls, memory):
 
     The unknowns are the changes of lambda since the last guess, so that constants cancel in no row.
     """
-    functions, solver_options = calls.functions, calls.solver_options
-    mem, work, iwork = memory.mem, memory.work, memory.iwork
+    functions, mem, work, iwork = calls.functions, memory.mem, memory.work, memory.iwork
     f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
     m, status = f.m, NEWTON
     # 1. rows that start from zero
     _find_zeros(t, is_start, s, functions, memory)
-    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    strict = changed(calls.solver_options, min(_STRICT, calls.solver_options.tol), calls.solver_options.max_iter)
     # 2. Newton's iteration on the linearised rows
     for k in range(_MAX_ITER):
         _state_problem(t, k == 0, s, functions, memory)
         note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
-        solved = solve_near(m, s.row, s.column, r, calls.solver, strict, memory)
+        solved = solve_near(m, s.row, s.column, r, calls.solver, exact(strict, _STRICT), memory)
+        # inexact, unless there is none, as rounding of the matrix may decide between modes: wrong ones end at once
+        if solved not in (CONVERGED, INEXACT, INFEASIBLE):
+            solved = solve_near(m, s.row, s.column, r, calls.solver, strict, memory)
         change, largest, zero = 0.0, 1e-300, 0.0
         # a row at a bound gets the bound itself, so that its mode is found by comparison
         for i in range(m):
@@ -72,9 +74,7 @@ def choose_modes(t, is_start, s, calls, memory):
     # 3. modes by the bounds; equal bounds leave the sign of w
     for i in range(m):
         z, lower, upper = mem[constraints[i].lam], work[p.lower + i], work[p.upper + i]
-        iwork[f.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
-        if lower == upper:
-            iwork[f.mode + i] = LOWER if work[r.w + i] > 0.0 else UPPER
+        iwork[f.mode + i] = mode_at(z, lower, upper, work[r.w + i])
         iwork[f.zero + i] = 0 if iwork[f.mode + i] == HELD else iwork[f.zero + i]
     return status
 
@@ -129,10 +129,7 @@ def _state_problem(t, is_first, s, functions, memory):
                 w, slopes = work[f.wtt + i], f.second
         # away from zero a row without lambda keeps its sign, which fixes lambda at the other bound
         elif iwork[f.direct + i] == 0:
-            if work[f.w + i] > 0.0 and lower > -math.inf:
-                upper = lower
-            elif work[f.w + i] < 0.0 and upper < math.inf:
-                lower = upper
+            lower, upper = bounds_away_from_zero(work[f.w + i], lower, upper)
         # lambda has reached a bound: it stays there
         if iwork[f.before + i] == HELD and iwork[f.fired + i] != 0:
             size = _LEAVES * work[f.lam_size + i] * abs(share * work[slopes + i * m + i] + work[f.D + i * m + i])
@@ -194,7 +191,7 @@ def jump(t, s, calls, memory):
         off = 0.0 if low and high else min(work[f.w + i], 0.0) if low else max(work[f.w + i], 0.0) if high else work[f.w + i]
         is_off |= not is_direct and abs(off) > _VIOLATED * terms
         work[r.q + i], work[r.z + i] = work[f.w + i], 0.0
-        work[r.lower + i], work[r.upper + i] = 0.0 if low else -math.inf, 0.0 if high else math.inf
+        work[r.lower + i], work[r.upper + i] = bounds_of_impulse(work[p.lower + i], work[p.upper + i])
         if is_direct:
             work[r.lower + i] = work[r.upper + i] = 0.0
         for j in range(m):
@@ -203,13 +200,13 @@ def jump(t, s, calls, memory):
         return CONVERGED, False
     # 3. impulses, and the state after them
     work[r.rounding], memory.iwork[r.isolver] = 0.0, 0
-    status = solve(m, s.row, s.column, r.W, r, calls.solver, calls.solver_options, False, memory)
+    status = solve(m, s.row, s.column, r.W, r, calls.solver, exact(calls.solver_options, 1.0), False, memory)
     for j in range(m):
         for a in range(f.n):
             work[f.x + a] += work[f.MB + j * f.n + a] * work[r.z + j]
     for a in range(f.n):
         work[f.x_size + a] = max(work[f.x_size + a], abs(work[f.x + a]))
-    return (CONVERGED if status == INEXACT else status), True
+    return status, True
 
 
 @kernel

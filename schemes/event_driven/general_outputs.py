@@ -10,9 +10,10 @@ import math
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import BEGIN_FIRST, FIRST, side_of
-from nsds.schemes.event_driven.linear_modes import HELD, LOWER
+from nsds.schemes.event_driven.switched_rows import HELD, LOWER, Rows, pivot, subtract
 from nsds.schemes.first_order.functions import evaluate_bounds, rate, relation_jacobians, relation_values
 from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.problem.rows import number_of
 from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
@@ -58,7 +59,7 @@ def evaluate_outputs(t, x, s, functions, memory):
     for k in range(form.relations.size):
         r = form.relations[k]
         for j in range(r.n):
-            work[r.x + j] = work[x + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)]
+            work[r.x + j] = work[x + number_of(r, j)]
         relation_values(t, r, functions, memory)
     # 2. rows: base and value, with couplings of multipliers
     for i in range(f.m):
@@ -81,7 +82,7 @@ def evaluate_rates(t, x, out, s, functions, memory):
     for k in range(form.relations.size):
         r = form.relations[k]
         for j in range(r.n):
-            memory.work[f.rhs + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)] += memory.work[r.g + j]
+            memory.work[f.rhs + number_of(r, j)] += memory.work[r.g + j]
     _accelerate(out, s, memory)
 
 
@@ -230,7 +231,7 @@ def hold(t, x, s, functions, memory):
 def _correct(t, x, count, s, functions, memory):
     """One Newton step for lambda of the HELD rows. Returns the largest change relative to the largest lambda."""
     work, iwork = memory.work, memory.iwork
-    f, m = s.flow[0], s.flow[0].m
+    f, m, rows = s.flow[0], s.flow[0].m, _rows(count, s.flow[0])
     if f.is_affine == 0 or f.varies != 0:
         linearise(t, s, functions, memory)
     # 1. rows w = 0 with D; T records the combinations of rows
@@ -242,11 +243,11 @@ def _correct(t, x, count, s, functions, memory):
             work[f.P + a * m + b] = work[f.D + i * m + iwork[f.row + b]]
             work[f.size + a] = max(work[f.size + a], abs(work[f.P + a * m + b]))
     # 2. eliminate, differentiate the remaining combinations, and eliminate again
-    done = _pivot(0, count, f, memory)
+    done = pivot(0, count, rows, memory)
     if done < count:
         evaluate_output_rates(t, x, s, functions, memory)
         _differentiate(t, x, done, count, False, s, functions, memory)
-        done = _pivot(done, count, f, memory)
+        done = pivot(done, count, rows, memory)
     # 3. new lambda; redundant rows keep theirs
     change, largest, zero = 0.0, 1e-300, 0.0
     for a in range(count):
@@ -264,7 +265,7 @@ def _correct(t, x, count, s, functions, memory):
 def _differentiate(t, x, done, count, is_second, s, functions, memory):
     """Replace rows without lambda by their rates, minus their part along the solved rows; those of order 2 by their second rates."""
     work, iwork = memory.work, memory.iwork
-    f, m, second = s.flow[0], s.flow[0].m, False
+    f, m, second, rows = s.flow[0], s.flow[0].m, False, _rows(count, s.flow[0])
     for a in range(count):
         second |= iwork[f.order + iwork[f.row + a]] == 2
     # 1. second rates, which overwrite first ones: these are saved
@@ -290,53 +291,10 @@ def _differentiate(t, x, done, count, is_second, s, functions, memory):
                     work[f.P + a * m + b] += entry
                     work[f.size + a] = max(work[f.size + a], abs(entry))
         for d in range(done):
-            _subtract(a, d, count, f, work)
+            subtract(a, d, count, rows, work)
 
 
 @tiny
-def _subtract(a, d, count, f, work):
-    """Take row d, whose pivot is 1, from row a, so that its entry there is 0."""
-    factor, m = work[f.P + a * f.m + d], f.m
-    if factor != 0.0:
-        for b in range(count):
-            work[f.P + a * m + b] -= factor * work[f.P + d * m + b]
-            work[f.T + a * m + b] -= factor * work[f.T + d * m + b]
-        work[f.P + a * m + d] = 0.0
-        work[f.R + a] -= factor * work[f.R + d]
-
-
-@kernel
-def _pivot(done, count, f, memory):
-    """Gauss–Jordan elimination with full pivoting, up to the last pivot. Returns the number of solved rows."""
-    work, iwork = memory.work, memory.iwork
-    m = f.m
-    while done < count:
-        # 1. pivot: largest entry relative to its row
-        best, row, column = _NO_PIVOT, done, done
-        for a in range(done, count):
-            for b in range(done, count):
-                entry = abs(work[f.P + a * m + b])
-                if entry > best * work[f.size + a]:
-                    best, row, column = entry / work[f.size + a], a, b
-        if best == _NO_PIVOT:
-            break
-        # 2. exchange rows and columns
-        for at in (f.P, f.T):
-            for b in range(count):
-                work[at + row * m + b], work[at + done * m + b] = work[at + done * m + b], work[at + row * m + b]
-        for at in (f.R, f.size):
-            work[at + row], work[at + done] = work[at + done], work[at + row]
-        for a in range(count):
-            work[f.P + a * m + column], work[f.P + a * m + done] = work[f.P + a * m + done], work[f.P + a * m + column]
-        iwork[f.column + column], iwork[f.column + done] = iwork[f.column + done], iwork[f.column + column]
-        # 3. scale, and subtract from all others
-        reciprocal = 1.0 / work[f.P + done * m + done]
-        for b in range(count):
-            work[f.P + done * m + b] *= reciprocal
-            work[f.T + done * m + b] *= reciprocal
-        work[f.R + done] *= reciprocal
-        for a in range(count):
-            if a != done:
-                _subtract(a, done, count, f, work)
-        done += 1
-    return done
+def _rows(count, f):
+    """The rows of the elimination; T are their combinations."""
+    return Rows(f.m, f.P, f.T, count, f.m, f.R, f.size, ABSENT, f.column, _NO_PIVOT, 0.0)

@@ -9,6 +9,8 @@ from nsds._jit import by_reference
 from nsds.maths.polynomials import GUARD_DEGREE
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import dopri5
+from nsds.schemes.event_driven.accumulation import HISTORY
+from nsds.schemes.event_driven.event_times import CLOCK, COUNTS
 from nsds.schemes.first_order import newton
 from nsds.schemes.problem.branches import COLUMNS, place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
@@ -28,22 +30,22 @@ _ARRAYS = {
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
     # 5. bounds low and high; guards: samples and polynomial, first root in the step and in a section of it, theta
     "low": "m", "high": "m", "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
-    # 6. accumulations, by row and mode that it left: last event, two times of flight, the longest one, s; the state then
-    "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
-    # 7. clock, s: next step, its error, end of an accumulation, last event, step of finite differences, times between which functions may
-    # be called; counts of steps; hand-over to time stepping
-    "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "mark": "", "counted": "", "reached": "",
-    "stride": "", "handed": "", "handed_to": "",
+    # 6. accumulations, and the clock; step: the next one, its error; delta: step of finite differences; t_low, t_high: times between which
+    # functions may be called, s
+    **HISTORY, **dict.fromkeys((*CLOCK, "step", "error", "delta", "t_low", "t_high"), ""),
 }  # fmt: skip
 # Integers of each row: mode, mode before the event; direct: w depends on lambda; fired: its guard came to zero; near: w is nearly zero
 # between events; zero: it starts from zero; order of the rate that determines lambda; held rows, their places, pivot columns.
 _ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "place", "column")
-# Integers: fresh: the next step restarts; pending: an event is due; frozen: an accumulation is waited for; counts; culprit: row to blame;
-# numbers of held rows and of rows with sampled guards; effort: the last step counts for so many.
-_WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "count", "n_sampled", "effort")
+# Integers: fresh: the next step restarts; frozen: an accumulation is waited for; culprit: row to blame; numbers of held rows and of rows
+# with sampled guards; effort: the last step counts for so many; stiff: the motion is that of `nsds.schemes.event_driven.radau5`; steps that
+# stability has limited, and others since.
+_WHOLE = (*COUNTS, "fresh", "frozen", "culprit", "count", "n_sampled", "effort", "stiff", "n_limited", "n_free")
+EXPLICIT, STIFF, EITHER = range(3)  # flows: EITHER begins as an explicit one after each event, and becomes stiff where the motion is
+_LARGEST = 48  # states, of matrices that are kept in case the motion is stiff
 # The problem of all rows, with the names of `nsds.schemes.problem.box`.
 PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver", *COLUMNS)
-FILIPPOV = table("n", "m", "is_controlled", "is_circuit", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
+FILIPPOV = table("n", "m", "is_controlled", "is_circuit", "varies", "is_affine", "kind", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
 
 
 @by_reference
@@ -72,23 +74,25 @@ class Tables(NamedTuple):
     times: np.ndarray  # of events that are known in advance
 
 
-def place(n, constraints, is_stiff, method, work, iwork):
+def place(n, constraints, flow, method, work, iwork):
     """Tables FILIPPOV and PROBLEM, their arrays reserved, and the pattern of the problem of all rows: (flow, problem, row, column).
 
-    is_stiff: whether the motion is that of `nsds.schemes.event_driven.radau5`.
+    flow: as in the options of the scheme.
     """
     m = constraints.size
+    kind = STIFF if flow == b"radau" else EITHER if flow == b"auto" and n <= _LARGEST else EXPLICIT
+    n_stiff = n if kind != EXPLICIT else 0
     f = np.zeros(1, FILIPPOV)
     sizes = {"n": n, "m": m, "s": dopri5.STAGES, "d": dopri5.DEGREE + 1, "g": GUARD_DEGREE + 1, "2": 2, "3": 3,
-             "i": n * is_stiff, "r": 3 * n * is_stiff}  # fmt: skip
+             "i": n_stiff, "r": 3 * n_stiff}  # fmt: skip
     work.place(f, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items()})
     iwork.place(f, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1))
     row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
     problem = np.zeros(1, PROBLEM)
     place_problem(problem, Unknowns(None, None, constraints, None, row, column, None), method, work, iwork)
     place_branches(problem, m, work, iwork)
-    iwork.place(f, stage_pivots=3 * n * is_stiff)
-    f["n"], f["m"], f["is_stiff"] = n, m, is_stiff
+    iwork.place(f, stage_pivots=3 * n_stiff)
+    f["n"], f["m"], f["kind"] = n, m, kind
     return f, problem, row, column
 
 

@@ -18,12 +18,12 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.forces import accelerate, slip_of
 from nsds.schemes.event_driven.state import store
-from nsds.schemes.lagrangian.curvature import coordinate
 from nsds.schemes.lagrangian.outputs import position
 from nsds.schemes.lagrangian.relations import INACTIVE
 from nsds.schemes.mechanics.bodies import evaluate_interactions, least_gap
 from nsds.schemes.mechanics.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.disks import begins_disk, unit_of
+from nsds.schemes.problem.rows import coordinate
 from nsds.schemes.sides import clamped
 
 _NO_FORCE = 1e-10  # relative to the largest force: smaller values start from zero

@@ -18,7 +18,7 @@ from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, fre
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.time_dependent_forces import forget_jumps
-from nsds.schemes.lagrangian.newton import keep_state
+from nsds.schemes.lagrangian.outputs import keep_state
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.mechanics.tables import FREE, HELD
 from nsds.schemes.sides import open_window
@@ -69,7 +69,7 @@ def hand_over(t, until, why, s, calls, options, memory):
             bits = TIME_EVENT
             open_window(t, options.h, s.times, f, memory)
         # 3. state on the closed contacts, and modes there
-        _put_on_contacts(t, s, calls.functions, options, memory)
+        _put_on_contacts(t, h, s, calls.functions, options, memory)
         load(s, memory, f.x)
         status, found = handle(t, s, calls, options, memory)
         if is_solved(status):
@@ -109,8 +109,8 @@ def _step(t, h, s, calls, options, memory):
 
 
 @kernel
-def _put_on_contacts(t, s, functions, options, memory):
-    """Project the positions onto closed gaps, and those that this closes. Out: fired, 1 of these."""
+def _put_on_contacts(t, h, s, functions, options, memory):
+    """Project the positions onto closed gaps, and those that this closes, after steps of length h. Out: fired, 1 of these."""
     f, constraints, n, n_before = s.flow[0], s.newton.constraints, 0, -1
     take_over_contacts(t, s, functions, memory)
     while n > n_before:
@@ -123,7 +123,7 @@ def _put_on_contacts(t, s, functions, options, memory):
             n += 1 if touches else 0
         list_rows(s, memory)
         if n > n_before:
-            put_on_gaps(t, s, functions, options, memory)
+            put_on_gaps(t, h, s, functions, options, memory)
 
 
 @kernel
@@ -131,7 +131,7 @@ def _drift(h, s, memory):
     """``q += h v``. Returns 0, or NaN where velocities are not finite."""
     work = memory.work
     form, p, zero = s.newton, s.newton.plan[0], 0.0
-    keep_state(form.parts, form.elements, p, memory)
+    keep_state(form.parts, form.elements, p.q_old, p.v_old, memory)
     for i in range(p.n_dofs):
         work[p.dv + i] = h * work[p.v_old + i]
         zero += 0.0 * work[p.dv + i]

@@ -2,10 +2,10 @@
 
 from nsds._jit import kernel, tiny, view
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.accumulation import note_flight
 from nsds.schemes.event_driven.forces import assemble_rows
 from nsds.schemes.lagrangian.contact_forces import push_apart
-from nsds.schemes.lagrangian.newton import add_jump, keep_state
-from nsds.schemes.lagrangian.outputs import position, velocity
+from nsds.schemes.lagrangian.outputs import add_change, keep_state, position, velocity
 from nsds.schemes.problem.active_set import extract_pattern, transpose_pattern
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.impact import forget_impact, state_impact
@@ -33,7 +33,7 @@ def solve_impact(t, h, s, calls, options, memory):
     if h == 0.0 and is_solved(status) and _count_flights(t, s, options, memory):
         for i in range(p.n_dofs):
             memory.work[p.dv + i] = -memory.work[p.dv + i]
-        add_jump(form.parts, form.elements, p, memory)
+        add_change(True, form.parts, form.elements, p.dv, memory)
         status, n_iter, residual = _strike(h, s, calls, memory)
     return status, n_iter, residual
 
@@ -74,7 +74,7 @@ def _strike(h, s, calls, memory):
             size += abs(work[p.W + k] * work[p.z + iwork[p.sub_column + k]])
         work[f.speed + i] = max(work[f.speed + i], size)
     # 4. new velocities
-    add_jump(form.parts, form.elements, p, memory)
+    add_change(True, form.parts, form.elements, p.dv, memory)
     forget_impact(form.constraints, work)  # the problem of forces knows of none
     return status, n_iter, residual
 
@@ -95,7 +95,7 @@ def _collide(n, s, memory):
     """Add to q the velocities after an impact by its law. Returns CONVERGED, or IMPACT."""
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    keep_state(form.parts, form.elements, p, memory)
+    keep_state(form.parts, form.elements, p.q_old, p.v_old, memory)
     extract_pattern(p, n, form.W_row, form.W_column, iwork)
     transpose_pattern(p, n, iwork)
     assemble_rows(n, s, memory)
@@ -123,8 +123,7 @@ def _count_flights(t, s, options, memory):
     # 1. flights of each contact that struck
     for i in range(form.constraints.size):
         if work[p.total + i] > 0.0 and form.constraints[i].component == 0 and form.constraints[i].always == 0:
-            d, before, earlier = t - work[f.last + i], work[f.flight + i], work[f.flight_before + i]
-            work[f.last + i], work[f.flight + i], work[f.flight_before + i] = t, d, before
+            d, before, earlier = note_flight(t, i, f, work)
             shrinks = 0.0 < d < before < earlier and abs(before * before - d * earlier) <= _ALIKE * before * before
             if shrinks and work[f.approach + i] <= options.accumulation * work[f.speed + i]:
                 iwork[f.keep + i] = 2

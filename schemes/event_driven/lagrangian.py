@@ -21,11 +21,11 @@ from nsds.schemes.event_driven.event_times import (
     AT_START,
     NEVER,
     are_too_many,
+    begin_event,
     count_event,
     is_handed_over,
     next_stop,
     reason,
-    strikes,
     wind_up,
 )
 from nsds.schemes.event_driven.events import handle, strikes_at_start
@@ -39,8 +39,7 @@ from nsds.schemes.event_driven.tables import Options, Tables, numbers_of, place_
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import keep_state
-from nsds.schemes.lagrangian.outputs import position, update_outputs
+from nsds.schemes.lagrangian.outputs import keep_state, position, update_outputs
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
@@ -51,7 +50,6 @@ from nsds.schemes.problem.disks import rolls, state_coefficients
 from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.sides import open_window
 from nsds.status import (
-    ACCUMULATION,
     CAPACITY,
     CONVERGED,
     EVENT,
@@ -197,7 +195,7 @@ def start(t, s, functions, options, memory):
         return CAPACITY
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     # 1. scales, and no history of events
-    keep_state(form.parts, form.elements, p, memory)
+    keep_state(form.parts, form.elements, p.q_old, p.v_old, memory)
     for i in range(form.constraints.size):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
     for i in range(f.n):
@@ -263,15 +261,11 @@ def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits if nothing changes visibly."""
     work, iwork = memory.work, memory.iwork
     f, constraints = s.flow[0], s.newton.constraints
-    is_start, bits = iwork[f.pending] == AT_START, 0
-    iwork[f.pending] = 0
     # 1. known times, and the end of an accumulation
-    if strikes(t, options.h, s.times, f, iwork):
-        bits, work[f.step] = TIME_EVENT, 0.0
+    is_start, bits = begin_event(t, options.h, s.times, f, memory)
+    if (bits & TIME_EVENT) != 0:
+        work[f.step] = 0.0
         open_window(t, options.h, s.times, f, memory)
-    if work[f.tail] <= t and work[f.tail] > -np.inf:
-        bits |= ACCUMULATION
-        work[f.tail] = -np.inf
     # 2. counts, the row to blame, and gaps that have jumped
     if not is_start:
         count_event(t, options.h, f, memory)

@@ -24,18 +24,15 @@ from nsds.schemes.event_driven.event_times import (
     MOST_STILL,
     are_too_many,
     at_row,
+    begin_event,
     count_event,
     next_stop,
-    strikes,
     wind_up,
 )
 from nsds.schemes.event_driven.linear_modes import (
-    HELD,
     LEAVES,
     LENGTHS,
-    LOWER,
     PLAN,
-    UPPER,
     Flow,
     broken_row,
     choose_modes,
@@ -50,6 +47,7 @@ from nsds.schemes.event_driven.linear_modes import (
     solve_modes,
     take_back,
 )
+from nsds.schemes.event_driven.switched_rows import HELD, LOWER, UPPER, changes
 from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
@@ -59,7 +57,6 @@ from nsds.schemes.problem.branches import place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 from nsds.status import (
     ACCUMULATION,
-    CLOSED,
     CONVERGED,
     EVENT,
     IMPULSE,
@@ -67,9 +64,7 @@ from nsds.status import (
     INFEASIBLE,
     JUMP,
     NON_FINITE,
-    OPENED,
     STEP_COLLAPSED,
-    SWITCHED,
     TIME_EVENT,
     TOO_MANY_EVENTS,
     VIOLATED,
@@ -213,7 +208,7 @@ def start(t, s, functions, options, memory):
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     p = s.flow.plan[0]
     # 1. state and its size
-    gather(s.parts, p.x, memory)
+    gather(s.parts, p.x, 0, memory)
     for j in range(p.n):
         work[p.x_size + j] = 0.0
     note_size(p, work)
@@ -258,14 +253,9 @@ def _settle(t, s, calls, options, memory):
     """Event at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
     work, iwork = memory.work, memory.iwork
     p = s.flow.plan[0]
-    is_start, is_afresh, bits = iwork[p.pending] == AT_START, iwork[p.pending] == AT_START, 0
-    iwork[p.pending] = 0
     # 1. known times, and the end of an accumulation
-    if strikes(t, options.h, s.times, p, iwork):
-        bits = TIME_EVENT
-    if iwork[p.frozen] != 0 and t >= work[p.tail]:
-        bits |= ACCUMULATION
-        work[p.tail], iwork[p.frozen] = -np.inf, 0
+    is_start, bits = begin_event(t, options.h, s.times, p, memory)
+    is_afresh, iwork[p.frozen] = is_start, 1 if work[p.tail] > -np.inf else 0
     # 2. corner of a source: its step may move held rows off zero
     if not is_start and not is_later(work[p.corner], t, options.h):
         bits |= TIME_EVENT
@@ -379,12 +369,7 @@ def _switch(is_start, is_afresh, s, calls, memory):
     if status not in (CONVERGED, INEXACT):
         return status, 0
     # 3. bits, and the row to blame
-    for i in range(p.m):
-        mode, before = iwork[p.mode + i], iwork[p.before + i]
-        if mode != before:
-            bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
-            iwork[p.culprit] = i
-    return CONVERGED, bits
+    return CONVERGED, bits | changes(p, iwork)
 
 
 @kernel

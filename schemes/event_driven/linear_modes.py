@@ -1,8 +1,7 @@
 """Modes of linear first-order systems ``x' = A x + s + B lambda``, ``y = C x + D lambda + e``, and the affine motion in a mode.
 
-A row is LOWER or UPPER, lambda at that bound and ``y >= 0`` or ``y <= 0``; or HELD, ``y = 0`` and lambda between its bounds: a
-conducting diode, a sliding relay. The modes at a state are those of one implicit Euler step of vanishing length h: the
-rational complementarity problem (Heemels, Schumacher, Weiland 2000) at the frequency 1/h,
+Rows are LOWER, UPPER or HELD, see `nsds.schemes.event_driven.switched_rows`. The modes at a state are those of one implicit Euler step of
+vanishing length h: the rational complementarity problem (Heemels, Schumacher, Weiland 2000) at the frequency 1/h,
 
     w = (D + h C G B) lambda + (C x + e) + h C G (A x + s),   G = (I - h A)^-1,      w and lambda by the law
 
@@ -19,13 +18,25 @@ import numpy as np
 from nsds._jit import by_reference, kernel, tiny
 from nsds.maths.polynomials import NO_ROOT, first_root
 from nsds.model.layout import table
+from nsds.schemes.event_driven.accumulation import HISTORY
 from nsds.schemes.event_driven.collocation import LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
+from nsds.schemes.event_driven.event_times import CLOCK, COUNTS
+from nsds.schemes.event_driven.switched_rows import (
+    HELD,
+    LOWER,
+    UPPER,
+    Rows,
+    bounds_away_from_zero,
+    bounds_of_impulse,
+    mode_at,
+    pivot,
+    subtract,
+)
 from nsds.schemes.problem.box import rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, solve_near
-from nsds.solvers.box.signature import Options, changed
+from nsds.solvers.box.signature import changed, exact
 from nsds.status import CONVERGED, INFEASIBLE
 
-LOWER, UPPER, HELD = range(3)
 LEAVES = 2  # of is_off: held rows are at 0 now, and sources move them off it
 SERIES_DEGREE = 24
 LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that decides the modes, in the shortest times of the system
@@ -40,22 +51,19 @@ _ARRAYS = {
     # 4. mode. lambda = L x + l, y = Y x + y0, x' = rate x + constant; x_size: largest |x| so far; c_size: sizes of the terms of each
     # coefficient of the series, the scale of rounding
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
-    # 5. accumulations, by row and mode that it left: last event, two times of flight, the longest one, the state then
-    "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
-    # 6. clock, s: next step, end of an accumulation, last event, count of steps, rest: rounding error of t; hand-over to time stepping
-    "step": "", "tail": "", "event": "",
-    "mark": "", "counted": "", "reached": "", "stride": "", "rest": "", "handed": "", "handed_to": "", "corner": "",
-    # 7. lengths: steps by which modes may be chosen, s; ahead: the one that was; chosen: lambda of the last choice; hidden: held rows
+    # 5. accumulations, and the clock; step: the next one, rest: rounding error of t, corner: the next one of a source, s
+    **HISTORY, **dict.fromkeys((*CLOCK, "step", "rest", "corner"), ""),
+    # 6. lengths: steps by which modes may be chosen, s; ahead: the one that was; chosen: lambda of the last choice; hidden: held rows
     # without lambda, which x obeys
     "lengths": "", "ahead": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
-    # 8. long steps by collocation: length, length whose matrix is inverted, matrix of the stages
-    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t",
+    # 7. long steps by collocation: length, length whose matrix is inverted, matrix of the stages; stage_rest: what they do not solve
+    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t", "stage_rest": "t",
 }  # fmt: skip
 # Integers of each row: mode, mode before the event; direct: y depends on lambda at once (D); fired: its guard came to zero; near: y is
 # nearly zero between events; row, column: pivots of the elimination.
 _ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
-# Integers: pending: an event is due; frozen: an accumulation is waited for; counts of events and steps; culprit: row to blame.
-_WHOLE = ("n_short", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden", "is_doubtful")
+# Integers: frozen: an accumulation is waited for; culprit: row to blame.
+_WHOLE = (*COUNTS, "n_short", "frozen", "culprit", "is_off", "n_hidden", "is_doubtful")
 # The problem of modes and its solver.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(
@@ -71,7 +79,7 @@ _NEAR_IT = 16.0 * _ON_IT  # nearly zero, when events follow each other closely
 _NO_VALUE = 1e-13  # relative to the terms of a guard: smaller values start from zero
 _ROUNDED = 1e-10  # likewise: smaller negative values are rounding of a choice of modes, and start from zero, too
 _AHEAD = 4.0  # steps of a choice in which a guard may be below zero
-_NO_SLOPE = 1e-9  # relative to the terms of its derivatives
+_NO_SLOPE, _NO_LATER_SLOPE = 1e-9, 1e-13  # relative to the terms of its derivatives: in the first step after an event, and later
 _NO_CHANGE, _MOST_CHANGE = 1e-14, 1e-9  # of its terms, where nothing moves: what it changes by less in a step; ten times as much each time
 _ENOUGH = 1e-8  # residual at which modes are tried if rounding of W decides between them; wrong ones end at once, and others are tried
 _SHORT = 1e-4  # relative to the time in which B changes what D gives at once: the first step whose limit is a jump
@@ -151,29 +159,31 @@ def choose_modes(is_afresh, flow, calls, memory):
     Its unknowns are the changes of lambda, so that constants cancel in no row. If rounding of W leaves no solution, a longer step
     amplifies the decisive terms; is_doubtful: a shorter one had no solution.
     """
-    solver_options, work, iwork = calls.solver_options, memory.work, memory.iwork
+    work, iwork = memory.work, memory.iwork
     p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
     iwork[p.is_doubtful] = 0
     # 1. lambda so far, and options; terms of 1e-9 decide, so the tolerance is strict
     _note_multipliers(p, memory)
-    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
-    exact = Options(strict.tol, strict.max_iter, strict.weight, strict.block, strict.rounding, 0.0)
+    usual = calls.solver_options
+    strict = changed(usual, min(_STRICT, usual.tol), usual.max_iter)
     # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         work[p.ahead] = work[p.lengths + length]
         _state_choice(length, is_afresh, p, memory)
         note_several(LARGEST_LOOKED_AT, m, flow.W_row, flow.W_column, p, memory)
-        status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact, memory)
+        status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, exact(strict, _STRICT), memory)
         # 3. at the longest step the nearest point of an infeasible problem has ended at once
         if status == INFEASIBLE and iwork[p.n_still] >= longest:
             return status
-        # 4. from the guess of all at their bounds: switches may have moved lambda so far that rounding of its terms decides
+        # 4. from the guess of all at their bounds: switches may have moved lambda so far that rounding of its terms decides; an inexact
+        # solution may have the modes, but not where there is none
         if status != CONVERGED:
             work[p.rounding] = _start_again(p, work)
-            status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, strict, memory)
+            own = exact(strict, _STRICT) if status == INFEASIBLE else strict
+            status = solve_near(m, flow.W_row, flow.W_column, p, calls.solver, own, memory)
             work[p.rounding] = 0.0
         # 5. a small residual: rounding of W decides between modes, and any of them is tried
-        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
+        if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, usual.tol):
             status = CONVERGED
         if status == CONVERGED:
             break
@@ -183,9 +193,7 @@ def choose_modes(is_afresh, flow, calls, memory):
     for i in range(m):
         work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
         z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
-        iwork[p.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
-        if lower == upper:
-            iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
+        iwork[p.mode + i] = mode_at(z, lower, upper, work[p.q + i])
     return status
 
 
@@ -223,10 +231,8 @@ def _state_choice(length, is_afresh, p, memory):
             is_zero = iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD or abs(y) <= _ON_IT * terms
             if is_zero:
                 y = 0.0
-            elif y > 0.0 and lower > -math.inf:
-                upper = lower
-            elif y < 0.0 and upper < math.inf:
-                lower = upper
+            else:
+                lower, upper = bounds_away_from_zero(y, lower, upper)
         # rows with D, from scratch: by the previous lambda
         elif is_afresh:
             for k in range(m):
@@ -272,9 +278,9 @@ def jump(flow, calls, memory):
     for halvings in range(3):
         stiffness = of_B / (_SHORT * of_D) * 2.0**halvings if of_D > 0.0 else 0.0
         for i in range(m):
-            low, high = work[p.bounds_lower + i] > -math.inf, work[p.bounds_upper + i] < math.inf
             work[p.q + i], _ = output(i, p, work)
-            work[p.z + i], work[p.lower + i], work[p.upper + i] = 0.0, 0.0 if low else -math.inf, 0.0 if high else math.inf
+            work[p.z + i] = 0.0
+            work[p.lower + i], work[p.upper + i] = bounds_of_impulse(work[p.bounds_lower + i], work[p.bounds_upper + i])
             for k in range(m):
                 work[p.W + i * m + k] = _driven(i, k, p, work) + stiffness * work[p.D + i * m + k]
         status = solve(m, flow.W_row, flow.W_column, p.W, p, calls.solver, strict, False, memory)
@@ -479,7 +485,7 @@ def _eliminate(p, memory):
     Out: lambda of iwork[p.column + a] is ``-X_a x - K_a``. Rows without lambda are differentiated; those still without one are redundant.
     """
     work, iwork = memory.work, memory.iwork
-    n, m, count = p.n, p.m, 0
+    n, m, count, rows = p.n, p.m, 0, _rows(p)
     # 1. held rows
     for i in range(m):
         if iwork[p.mode + i] == HELD:
@@ -503,18 +509,24 @@ def _eliminate(p, memory):
             work[p.P + a * m + b] = work[p.D + i * m + iwork[p.column + b]]
         _measure(a, count, p, work)
     # 4. pivots of D
-    done = _pivot(0, count, p, memory)
+    done = pivot(0, count, rows, memory)
     _note_what_is_off(done, count, p, memory)
     # 5. rows without lambda: differentiate, at most n times (relative degree), and pivot again
     for order in range(n):
         if done == count:
             break
         for a in range(done, count):
-            _differentiate(a, done, count, p, memory)
-        done = _pivot(done, count, p, memory)
+            _differentiate(a, done, count, rows, p, memory)
+        done = pivot(done, count, rows, memory)
         if order == 0 and p.is_driven != 0:
             _note_what_leaves(done, count, p, memory)
     return done
+
+
+@tiny
+def _rows(p):
+    """The rows of the elimination."""
+    return Rows(p.m, p.P, p.X, p.n, p.n, p.K, p.size, p.row, p.column, 0.0, _NO_ENTRY)
 
 
 @tiny
@@ -576,7 +588,7 @@ def _note_what_leaves(done, count, p, memory):
 
 
 @kernel
-def _differentiate(a, done, count, p, memory):
+def _differentiate(a, done, count, rows, p, memory):
     """Replace row a, which has no lambda, by its derivative, minus its part along the solved rows."""
     work = memory.work
     n, m = p.n, p.m
@@ -602,68 +614,7 @@ def _differentiate(a, done, count, p, memory):
         work[p.X + a * n + j] = work[p.spare + j]
     work[p.size + a] = size
     for k in range(done):
-        _subtract(a, k, count, p, work)
-
-
-@kernel
-def _subtract(a, k, count, p, work):
-    """Subtract row k, whose pivot is 1, from row a until its entry there is 0; rounding of either becomes 0."""
-    factor, n, m = work[p.P + a * p.m + k], p.n, p.m
-    if factor == 0.0:
-        return
-    work[p.size + a] = max(work[p.size + a], abs(factor) * work[p.size + k])
-    for b in range(count):
-        work[p.P + a * m + b] = _difference(work[p.P + a * m + b], factor * work[p.P + k * m + b]) if b != k else 0.0
-    for j in range(n):
-        work[p.X + a * n + j] = _difference(work[p.X + a * n + j], factor * work[p.X + k * n + j])
-    work[p.K + a] -= factor * work[p.K + k]
-
-
-@tiny
-def _difference(a, b):
-    """``a - b``, 0 where that is rounding of them."""
-    return a - b if abs(a - b) > _NO_ENTRY * (abs(a) + abs(b)) else 0.0
-
-
-@kernel
-def _pivot(done, count, p, memory):
-    """Gauss–Jordan elimination with full pivoting, up to the last pivot. Returns the number of solved rows."""
-    work, iwork = memory.work, memory.iwork
-    n, m = p.n, p.m
-    while done < count:
-        # 1. pivot: largest entry relative to the size of its row, so that rows of any scale compete
-        best, row, column = 0.0, done, done
-        for a in range(done, count):
-            for b in range(done, count):
-                entry = abs(work[p.P + a * m + b])
-                if entry > best * work[p.size + a]:
-                    best, row, column = entry / work[p.size + a], a, b
-        if best == 0.0:
-            break
-        # 2. exchange rows and columns
-        for b in range(count):
-            work[p.P + row * m + b], work[p.P + done * m + b] = work[p.P + done * m + b], work[p.P + row * m + b]
-        for j in range(n):
-            work[p.X + row * n + j], work[p.X + done * n + j] = work[p.X + done * n + j], work[p.X + row * n + j]
-        for at in (p.K, p.size):
-            work[at + row], work[at + done] = work[at + done], work[at + row]
-        iwork[p.row + row], iwork[p.row + done] = iwork[p.row + done], iwork[p.row + row]
-        for a in range(count):
-            work[p.P + a * m + column], work[p.P + a * m + done] = work[p.P + a * m + done], work[p.P + a * m + column]
-        iwork[p.column + column], iwork[p.column + done] = iwork[p.column + done], iwork[p.column + column]
-        # 3. scale, and subtract from all others
-        reciprocal = 1.0 / work[p.P + done * m + done]
-        for b in range(count):
-            work[p.P + done * m + b] *= reciprocal
-        for j in range(n):
-            work[p.X + done * n + j] *= reciprocal
-        work[p.K + done] *= reciprocal
-        work[p.size + done] *= abs(reciprocal)
-        for a in range(count):
-            if a != done:
-                _subtract(a, done, count, p, work)
-        done += 1
-    return done
+        subtract(a, k, count, rows, work)
 
 
 @kernel
@@ -778,6 +729,7 @@ def _root(row, sign, constant, bound, end, no_change, h, p, memory):
     A guard that has just fired is zero by rounding only: its leading coefficients are dropped, so that it does not fire again.
     """
     work, zeros, is_start, size = memory.work, 0, True, 0.0
+    no_slope = _NO_SLOPE if memory.iwork[p.n_short] == 1 else _NO_LATER_SLOPE
     for j in range(SERIES_DEGREE + 1):
         g = constant - bound if j == 0 else 0.0
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
@@ -793,7 +745,7 @@ def _root(row, sign, constant, bound, end, no_change, h, p, memory):
         if j == 0:
             is_start, size = -_ROUNDED * terms <= g <= max(_NO_VALUE, no_change) * terms, terms
         else:
-            is_start &= abs(g) <= max(_NO_SLOPE * terms, NOISE * reach, no_change * size)
+            is_start &= abs(g) <= max(no_slope * terms, NOISE * reach, no_change * size)
         zeros += 1 if is_start else 0
         work[p.guard + j] = g
     return first_root(SERIES_DEGREE, p.guard, _without_dips(row, zeros, size, h, p, memory), 0.0, end, work)

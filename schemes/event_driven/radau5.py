@@ -17,7 +17,7 @@ import numpy as np
 
 from nsds._jit import kernel, specialised, tiny
 from nsds.schemes.event_driven.dopri5 import LAST, TINY
-from nsds.schemes.linear_algebra import invert_in_place
+from nsds.schemes.linear_algebra import invert_dense
 from nsds.status import CONVERGED
 
 STAGES, DEGREE = 3, 3
@@ -104,20 +104,16 @@ def _prepare(n, h, p, memory):
     m = 3 * n
     # 1. matrix of the stages
     for i in range(m):
-        work[p.sizes + i] = 0.0
         for j in range(m):
             unit = 1.0 if i == j else 0.0
-            work[p.newton + i * m + j] = value = unit - h * A[i // n, j // n] * work[p.jac + i % n * n + j % n]
-            work[p.sizes + i] += abs(value)
-    if not invert_in_place(m, p.newton, p.sizes, memory, p.stage_pivots):
+            work[p.newton + i * m + j] = unit - h * A[i // n, j // n] * work[p.jac + i % n * n + j % n]
+    if not invert_dense(m, p.newton, p.sizes, memory, p.stage_pivots):
         return False
     # 2. filter of the error
     for i in range(n):
-        work[p.sizes + i] = 0.0
         for j in range(n):
-            work[p.filter + i * n + j] = value = (GAMMA / h if i == j else 0.0) - work[p.jac + i * n + j]
-            work[p.sizes + i] += abs(value)
-    return invert_in_place(n, p.filter, p.sizes, memory, p.stage_pivots)
+            work[p.filter + i * n + j] = (GAMMA / h if i == j else 0.0) - work[p.jac + i * n + j]
+    return invert_dense(n, p.filter, p.sizes, memory, p.stage_pivots)
 
 
 @kernel

@@ -1,6 +1,7 @@
 """State of all bodies: (q, v) consecutive in the work memory, and as fields of the record."""
 
 from nsds._jit import kernel
+from nsds.schemes.lagrangian.outputs import add_change, keep_state
 from nsds.schemes.mechanics.bodies import copy_state, displace
 
 
@@ -10,13 +11,7 @@ def load(s, memory, x):
     if s.rigid.bodies.size > 0:
         copy_state(s, True, memory, x)
         return
-    form, n = s.newton, s.flow[0].n // 2
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        part = form.parts[el.part]
-        q = part.q + el.e * part.stride
-        for i in range(part.n):
-            memory.work[x + el.dof + i], memory.work[x + n + el.dof + i] = memory.mem[q + i], memory.mem[q + part.n + i]
+    keep_state(s.newton.parts, s.newton.elements, x, x + s.flow[0].n // 2, memory)
 
 
 @kernel
@@ -37,13 +32,7 @@ def store(s, memory, x):
 @kernel
 def add(s, memory, shift, at_velocity):
     """Add a displacement, or a change of velocity, by degree of freedom in work[shift:] to the state in mem."""
-    form = s.newton
     if s.rigid.bodies.size > 0 and not at_velocity:
         displace(s, memory, shift)
-        return
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        part = form.parts[el.part]
-        q = part.q + el.e * part.stride + (part.n if at_velocity else 0)
-        for i in range(part.n):
-            memory.mem[q + i] += memory.work[shift + el.dof + i]
+    else:
+        add_change(at_velocity, s.newton.parts, s.newton.elements, shift, memory)

@@ -8,6 +8,7 @@ from nsds._jit import by_reference
 from nsds.maths.polynomials import FORCE_DEGREE, GUARD_DEGREE
 from nsds.model.layout import table
 from nsds.schemes.event_driven import dopri5
+from nsds.schemes.event_driven.event_times import CLOCK, COUNTS
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.mechanics.tables import Rigid
 
@@ -50,14 +51,12 @@ _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift", 
 _EQUATIONS = ("dense", "null", "gram", "scale", "scaled", "weight")
 # Scalars.
 _NUMBERS = (
-    # step: next step of the flow; resume: the one after a jump of forces; error: of the last step; tail: end of an accumulation; limit:
-    # longest step; event: time of the last one; force: largest lambda so far
-    "step", "resume", "error", "tail", "limit", "event", "force",
-    # mark: time from which steps are counted; counted: events; reached: time of the last step; stride: longest one so far
-    "mark", "counted", "reached", "stride",
-    # recurrence: period of jumps of forces, infinite if unknown; handed, handed_to: length and end of the interval that was last handed
-    # over to time stepping; t_low, t_high: times between which functions may be called
-    "recurrence", "handed", "handed_to", "t_low", "t_high",
+    *CLOCK,
+    # step: next step of the flow; resume: the one after a jump of forces; error: of the last step; limit: longest step; force: largest
+    # lambda so far
+    "step", "resume", "error", "limit", "force",
+    # recurrence: period of jumps of forces, infinite if unknown; t_low, t_high: times between which functions may be called
+    "recurrence", "t_low", "t_high",
 )  # fmt: skip
 # Integers of each constraint.
 _WHOLE_ROWS = (
@@ -72,16 +71,16 @@ _WHOLE_ROWS = (
     # turned: its slip is reversed at the end of a step; left_out: linearly dependent equation; block: first row of its block of equations;
     # changes: its gap is that of different contacts of two shapes within the step
     "turned", "left_out", "block", "changes",
-    # component: equations that may be linearly dependent, by number
-    "component",
+    # component: equations that may be linearly dependent, by number; stuck: places of sticking tangents in the list of rows; disks: of the
+    # first tangent of each sticking disk
+    "component", "stuck", "disks",
 )  # fmt: skip
 # Integers.
 _WHOLE = (
-    # numbers of active rows, of HELD ones, of shifts; degree of poly; fresh: the state is not that of the last step; pending: an event is
-    # due; next_time: of those known in advance
-    "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time",
-    # events since the last row, and at one time; steps since the mark; has_forces: forces depend on time; first_event: the step ends at one
-    "n_events", "n_still", "n_steps", "has_forces", "first_event",
+    *COUNTS,
+    # numbers of active rows, of HELD ones, of shifts, of sticking tangents and disks; degree of poly; fresh: the state is not that of the
+    # last step; has_forces: forces depend on time; first_event: the step ends at one
+    "count", "n_equations", "n_shifts", "n_stuck", "n_disks", "degree", "fresh", "has_forces", "first_event",
     # culprit: row that an event is due to; n_jumps: times in jumped_at; foretold: the one that recurs next; force_degree: of force_poly
     "culprit", "n_jumps", "foretold", "force_degree",
     # depends: number of linearly dependent equations at the last factorisation, ABSENT before; swept: first slot of the shapes that meet at

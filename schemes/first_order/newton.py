@@ -31,11 +31,13 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
     relation_values,
 )
 from nsds.schemes.first_order.linear import inverse_of_part
+from nsds.schemes.first_order.states import gather
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
+from nsds.schemes.problem.rows import coordinate, number_of, width
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.solvers.box.signature import UNDERFLOW
 from nsds.solvers.table import find
@@ -227,7 +229,8 @@ def start(t, s, functions, options, memory):
     work = memory.work
     constraints, p = s.constraints, s.plan[0]
     memory.iwork[p.open] = -1
-    _keep_state(s.parts, s.elements, p, memory)
+    gather(s.parts, p.x_old, 0, memory)
+    gather(s.parts, p.r_old, 1, memory)
     _evaluate(t, t, 1.0, 1.0, s, p, functions, memory)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
@@ -249,7 +252,8 @@ def step(t_new, s, calls, options, memory):
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     # 1. start: state, bounds, and f there if a controller has changed it
-    _keep_state(parts, elements, p, memory)
+    gather(parts, p.x_old, 0, memory)
+    gather(parts, p.r_old, 1, memory)
     if p.driven != 0:
         evaluate_bounds(t_new, relations, constraints, p, functions, memory)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:
@@ -301,18 +305,6 @@ def step(t_new, s, calls, options, memory):
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * calls.solver_options.inexact else status, n_iter, residual
 
 
-@tiny
-def _keep_state(parts, elements, p, memory):
-    """x_k and r_k into x_old and r_old."""
-    for k in range(elements.size):
-        el = elements[k]
-        part = parts[el.part]
-        q = part.q + el.e * part.stride
-        for i in range(part.n):
-            memory.work[p.x_old + el.dof + i] = memory.mem[q + i]
-            memory.work[p.r_old + el.dof + i] = memory.mem[q + part.n + i]
-
-
 @inlined
 def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, memory):
     """f at ``f_at x + (1-f_at) x_k``, h and g at ``y_at x + (1-y_at) x_k`` and lambda."""
@@ -325,10 +317,7 @@ def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, memory):
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
-            is_first = j < r.n_first
-            q = r.q_first + j if is_first else r.q_second + j - r.n_first
-            dof = r.dof_first + j if is_first else r.dof_second + j - r.n_first
-            work[r.x + j] = y_at * memory.mem[q] + (1.0 - y_at) * work[p.x_old + dof]
+            work[r.x + j] = y_at * memory.mem[coordinate(r, j)] + (1.0 - y_at) * work[p.x_old + number_of(r, j)]
         relation_values(t_y, r, functions, memory)
 
 
@@ -377,7 +366,7 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
-            dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+            dof = number_of(r, j)
             work[size + dof] += abs(input_weight * work[r.g + j])
             work[p.residual + dof] += input_weight * work[r.g + j]
     return _largest_residual(check_y, constraints, p, memory)
@@ -464,10 +453,9 @@ def _add_worth(f_weight, input_weight, s, p, memory):
     for k in range(s.relations.size):
         r = s.relations[k]
         for i in range(r.n if r.K != ABSENT else 0):
-            to = r.dof_first + i if i < r.n_first else r.dof_second + i - r.n_first
+            to = number_of(r, i)
             for j in range(r.n):
-                at = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
-                work[p.size + to] += abs(input_weight * work[r.K + i * r.n + j] * work[p.dx + at])
+                work[p.size + to] += abs(input_weight * work[r.K + i * r.n + j] * work[p.dx + number_of(r, j)])
 
 
 @tiny
@@ -666,8 +654,7 @@ def collect_input(parts, elements, relations, memory):
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
-            q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-            n = r.n_first if j < r.n_first else r.n - r.n_first
-            mem[q + n] += memory.work[r.g + j]
-            zero += 0.0 * mem[q + n]
+            q = coordinate(r, j) + width(r, j)
+            mem[q] += memory.work[r.g + j]
+            zero += 0.0 * mem[q]
     return zero

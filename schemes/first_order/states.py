@@ -5,18 +5,18 @@ from nsds.schemes.first_order.functions import source
 
 
 @kernel
-def gather(parts, x, memory):
-    """The states of all bodies from mem, side by side into work[x:]."""
+def gather(parts, x, behind, memory):
+    """States of all bodies from mem, side by side into work[x:]; ``behind``: 0, or 1 for the inputs r, which lie behind the states."""
     for a in range(parts.size):
         part = parts[a]
         for e in range(part.count):
             for i in range(part.n):
-                memory.work[x + part.dof + e * part.n + i] = memory.mem[part.q + e * part.stride + i]
+                memory.work[x + part.dof + e * part.n + i] = memory.mem[part.q + e * part.stride + behind * part.n + i]
 
 
 @kernel
 def scatter(parts, x, behind, memory):
-    """States side by side in work[x:] into mem; ``behind``: 0, or 1 for the inputs r, which lie behind the states."""
+    """States side by side in work[x:] into mem; behind: see `gather`."""
     for a in range(parts.size):
         part = parts[a]
         for e in range(part.count):

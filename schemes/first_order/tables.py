@@ -93,7 +93,7 @@ def _pieces(records, parts, line, functions, work, evaluated):
     # 3. tables, and entries of C, B and D
     result = {"relations": rows, "number": number, "constraints": constraints.reshape(-1)}
     result |= {key: value.reshape(records.size, -1) for key, value in (("lower", lower), ("upper", upper))}
-    n = rows["n"][0]
+    n = int(rows["n"][0])
     row, column, C = _places(line, "C", rows, (m, n), evaluated)
     result["entries"] = _kept(values, "C", entries_at(parts, line.sides, line.elements, row, column, C, number))
     row, column, B = _places(line, "B", rows, (n, m), evaluated)
@@ -115,8 +115,8 @@ def _relation_rows(line, parts, functions, work, evaluated):
     """Rows of `relation_rows`, and where arguments, values and operators lie in the work memory."""
     rows, values, of_users = relation_rows(line, parts, functions, RELATION), line.values, RELATIONS[line.kind].functions
     n_members, count = values.shape
-    m, n = line.m, rows["n"][0]
-    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * rows["n_z"][0], "bounds": 2 * m}
+    m, n, n_z = line.m, int(rows["n"][0]), int(rows["n_z"][0])  # products of the table's own integers overflow
+    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z, "bounds": 2 * m}
     for field, size in sizes.items():
         if field in "DK" and field not in of_users:
             rows[field] = ABSENT

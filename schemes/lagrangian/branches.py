@@ -9,6 +9,7 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT, DENSE
+from nsds.schemes.lagrangian.outputs import keep_state
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.linear_algebra import subtract_product
 from nsds.schemes.problem.rows import VELOCITY
@@ -39,12 +40,9 @@ def is_joint(c):
 def keep_start(parts, elements, entries, p, memory):
     """State and rows at the start of the step. Out: q_begun, v_begun, H_begun, pressed."""
     work = memory.work
-    for k in range(elements.size):
-        el = elements[k]
-        q, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
-        for i in range(n):
-            work[p.q_begun + el.dof + i], work[p.v_begun + el.dof + i] = memory.mem[q + i], memory.mem[q + n + i]
-            work[p.pressed + el.dof + i] = 0.0
+    keep_state(parts, elements, p.q_begun, p.v_begun, memory)
+    for i in range(p.n_dofs):
+        work[p.pressed + i] = 0.0
     for k in range(entries.size):
         work[p.H_begun + k] = work[entries[k].coefficient]
 

@@ -9,9 +9,12 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import equations
 from nsds.schemes.lagrangian.curvature import find_curvature
 from nsds.schemes.lagrangian.newton import add_pushed
+from nsds.schemes.lagrangian.outputs import velocity
 from nsds.schemes.problem import redundancy
 from nsds.schemes.problem.active_set import extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import rounding_of
+from nsds.schemes.problem.impact import rebound
 from nsds.schemes.problem.rows import POSITION
 from nsds.status import CONVERGED
 
@@ -69,6 +72,23 @@ def push_apart(n, out, weight, h, s, inverses, calls, memory):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
     add_pushed(out, s.parts, s.elements, inverses, p, memory)
     return status, n_iter, residual
+
+
+@kernel
+def make_jump(n, weight, h, form, inverses, calls, memory):
+    """The velocity problem of the n listed constraints at q, see `push_apart`. Returns (status, residual). Out: dv, the velocity change."""
+    work = memory.work
+    p, most = form.plan[0], 0.0
+    for i in range(p.n_dofs):
+        work[p.dv + i] = 0.0
+    for a in range(n):
+        c = form.constraints[memory.iwork[p.active + a]]
+        w, size = velocity(c, form.entries, memory)
+        work[p.q + a] = w + rebound(c, memory)
+        most = max(most, size)
+    work[p.rounding] = rounding_of(most)
+    status, _, residual = push_apart(n, p.dv, weight, h, form, inverses, calls, memory)
+    return status, residual
 
 
 @kernel

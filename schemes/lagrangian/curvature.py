@@ -14,6 +14,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND, derivative, side_of
 from nsds.schemes.lagrangian.functions import stated_rate
+from nsds.schemes.problem.rows import coordinate, number_of, width
 
 _STANDING = 1e-100  # of the coordinates, per unit of time
 _STEPS = 10.0  # steps, in which coordinates move by their size, at least
@@ -28,24 +29,6 @@ _NOISE, _HIDDEN = 8 * 2.0**-52, 2.0**-36  # of the terms of a row: rounding, and
 _LOW_FIRST = np.array([[0.0, -0.5, 0.0, 0.5, 0.0], [-1.5, 2.0, -0.5, 0.0, 0.0], [0.0, 0.0, 0.5, -2.0, 1.5]])
 _LOW_SECOND = np.array([[0.0, 1.0, -2.0, 1.0, 0.0, 0.0], [2.0, -5.0, 4.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 4.0, -5.0, 2.0]])
 _ERROR_FIRST, _ERROR_SECOND = FIRST - _LOW_FIRST, SECOND - _LOW_SECOND
-
-
-@tiny
-def coordinate(r, j):
-    """Place of coordinate j of a relation; its velocity is `width` behind it."""
-    return r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-
-
-@tiny
-def width(r, j):
-    """Coordinates of the body that coordinate j of a relation belongs to."""
-    return r.n_first if j < r.n_first else r.n - r.n_first
-
-
-@tiny
-def _number(r, j):
-    """Number of coordinate j of a relation among all."""
-    return r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
 
 
 @kernel
@@ -81,7 +64,7 @@ def _time_of_a_motion(h, sizes, r, memory):
         q = coordinate(r, j)
         fastest, size = max(fastest, abs(memory.mem[q + width(r, j)])), max(size, abs(memory.mem[q]))
         if sizes != ABSENT:
-            size = max(size, memory.work[sizes + _number(r, j)])
+            size = max(size, memory.work[sizes + number_of(r, j)])
     moves = fastest > _STANDING * size
     if r.rate != ABSENT:
         return _STEPS * h
@@ -178,7 +161,7 @@ def _allowed(i, share, unit, slack, acc, r, memory):
     size, rates, terms, s = 0.0, abs(work[r.rate + i]) if r.rate != ABSENT else 0.0, 0.0 if by_rates else abs(work[r.h + i]), share * unit
     for j in range(r.n):
         q, slope = coordinate(r, j), abs(work[r.H + i * r.n + j])
-        size += slope * abs(work[acc + _number(r, j)])
+        size += slope * abs(work[acc + number_of(r, j)])
         rates += slope * abs(mem[q + width(r, j)])
         terms += slope * abs(mem[q])
     part = rates / s if by_rates else terms / (s * s) + rates / s

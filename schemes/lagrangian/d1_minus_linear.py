@@ -23,12 +23,13 @@ from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.branches import judge, keep_start, press, work_of_pressed
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import add_jump, evaluate_forces, evaluate_masses, invert, keep_state, old_velocity, state_pull
-from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.newton import evaluate_forces, evaluate_masses, invert, old_velocity
+from nsds.schemes.lagrangian.outputs import acceleration, add_change, gap_slack, keep_state, position, update_outputs, velocity
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.active_set import list_row
 from nsds.schemes.problem.box import rounding_of, worse
 from nsds.schemes.problem.impact import restitution
 from nsds.schemes.problem.rows import POSITION
@@ -61,15 +62,8 @@ def prepare(records, mem, options, h, method):
 @kernel
 def start(t, s, functions, options, memory):
     """Before the first step: operators at the state, and its outputs."""
-    p = s.plan[0]
-    keep_state(s.parts, s.elements, p, memory)
-    evaluate_masses(1.0, s.parts, s.elements, p, functions, memory)
-    invert(t, options.newton, s.parts, s.elements, s.bodies, p, functions, memory)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, memory)
-    evaluate_forces(t, options.newton, s.parts, s.elements, p, p.f, functions, memory)
-    state_pull(options.h, p.f, s.elements, s.parts, p, memory.work)
-    state_pulls(p.pull, s.constraints, s.entries, memory.work)
-    update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, memory)
+    newton.start(t, s, functions, options.newton, memory)
+    invert(t, options.newton, s.parts, s.elements, s.bodies, s.plan[0], functions, memory)
     return CONVERGED
 
 
@@ -79,7 +73,7 @@ def step(t_new, s, calls, options, memory):
     functions, work = calls.functions, memory.work
     parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
     # 1. start: accelerations and contact forces
-    keep_state(parts, elements, p, memory)
+    keep_state(parts, elements, p.q_old, p.v_old, memory)
     if p.jointed != 0:
         keep_start(parts, elements, s.entries, p, memory)
     for i in range(constraints.size):
@@ -105,7 +99,7 @@ def step(t_new, s, calls, options, memory):
     finite = end_smooth_motion(h, parts, elements, p, memory)
     # 4. impacts
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, calls, options, memory)
-    add_jump(parts, elements, p, memory)
+    add_change(True, parts, elements, p.dv, memory)
     # 5. multipliers of all three, outputs, status
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
@@ -245,26 +239,14 @@ def _choose(when, tol, a, options, constraints, entries, p, memory):
         elif c.always == 0:
             slack = gap_slack(c, h, entries, memory)
             if at_velocity and memory.imem[c.active] != 0:
-                slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, memory.work))
+                slack = max(slack, h * h * _REST * acceleration(c, a, entries, memory.work)[1])
             closed = when == AT_START or position(c, entries, memory) <= slack
             closed &= when == IMPACT or memory.mem[c.y] <= slack
             # a contact that separates would pull
             if when != IMPACT and not at_velocity:
                 closed &= velocity(c, entries, memory)[0] <= max(left, _speed_rounding(c, h, a, entries, memory))
-        iwork[p.local + i] = n if closed else ABSENT
-        if closed:
-            iwork[p.active + n] = i
-            n += 1
+        n = list_row(i, closed, n, p, iwork)
     return n
-
-
-@tiny
-def _size_of_acceleration(c, a, entries, work):
-    """``|H| |a| + |curvature|``."""
-    s = 0.0 if c.curvature == ABSENT else abs(work[c.curvature])
-    for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
-    return s
 
 
 @tiny

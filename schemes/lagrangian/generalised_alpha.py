@@ -24,17 +24,17 @@ from nsds._jit import by_reference, inlined, kernel, tiny
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.branches import gain_of_energy, judge, keep_start
-from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
+from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, make_jump, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import add_jump, evaluate_forces, evaluate_masses, iterate, keep_state
-from nsds.schemes.lagrangian.outputs import gap_slack, position, update_outputs, velocity
-from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
+from nsds.schemes.lagrangian.newton import evaluate_forces, iterate
+from nsds.schemes.lagrangian.outputs import acceleration, add_change, gap_slack, keep_state, position, update_outputs
+from nsds.schemes.lagrangian.projection import find_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.memory import Allocator
+from nsds.schemes.problem.active_set import list_row
 from nsds.schemes.problem.box import rounding_of, worse
-from nsds.schemes.problem.impact import rebound
 from nsds.status import CONVERGED, INEXACT
 
 IS_ONE_STEP = False  # accelerations are carried from one step to the next
@@ -62,39 +62,36 @@ class Tables(NamedTuple):
     places: np.ndarray
 
 
-def weights_of(rho):
-    """(alpha_m, alpha_f, beta, gamma) of a spectral radius at infinite frequency (Chung and Hulbert 1993)."""
+def options_of(h, options, motion_of):
+    """`Options` of a spectral radius at infinite frequency (Chung and Hulbert 1993).
+
+    motion_of: makes those of the smooth problem from the weights of the new force and of the new velocity in the position.
+    """
+    rho, tol, max_iter = (float(options[name].item()) for name in ("rho", "newton_tol", "newton_max_iter"))
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma = 0.5 + alpha_f - alpha_m
-    return alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma
+    beta = 0.25 * (gamma + 0.5) ** 2
+    smooth = motion_of(gamma * ((1 - alpha_f) / (1 - alpha_m)), beta / gamma)._replace(tol=tol, max_iter=max_iter)
+    return Options(h, projection.options_of(h, options, smooth), alpha_m, alpha_f, beta, gamma)
 
 
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
-    # 1. weights and tolerances
-    alpha_m, alpha_f, beta, gamma = weights_of(options["rho"].item())
-    tol, max_iter, constraint_tol, max_rounds = (
-        float(options[name].item()) for name in ("newton_tol", "newton_max_iter", "constraint_tol", "max_rounds")
-    )
-    ratio = (1 - alpha_f) / (1 - alpha_m)
-    owner = "generalised_alpha"
-    # 2. model, without compliance at velocity level
-    work, iwork = Allocator(records.size), Allocator(records.size)
+    # 1. model, without compliance at velocity level
+    work, iwork, owner = Allocator(records.size), Allocator(records.size), "generalised_alpha"
     layout = layout_of(records, work, owner, h, h)
     require_rigid(owner, layout)
-    # 3. smooth problem as one of the Newton form, and that of positions
-    smooth = newton.Options(h, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio)
+    # 2. smooth problem as one of the Newton form, and that of positions
+    words = options_of(h, options, lambda weight, a: newton.Options(h, a=a, weight=weight))
     places = np.zeros(1, PLACES)
     dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
     work.place(places, held=int((layout.parts["count"] * layout.parts["n_u"]).sum()), force=dofs)
-    positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=max_rounds, every_contact=1.0)
-    prepared = prepare_with_positions(records, layout, smooth, "mass", method, work, iwork)
-    options = Options(h, positions, alpha_m, alpha_f, beta, gamma)
-    # 4. work of joints is known by the energy where masses are constant
+    prepared = prepare_with_positions(records, layout, words.positions, method, work, iwork)
+    # 3. work of joints is known by the energy where masses are constant
     form = prepared.tables.newton
     form.plan["jointed"] &= not (layout.parts["mass_function"] != ABSENT).any()
     tables = Tables(prepared.tables, _without_friction(prepared.tables), places)
-    return prepared._replace(tables=tables, options=options, stepper=sys.modules[__name__])
+    return prepared._replace(tables=tables, options=words, stepper=sys.modules[__name__])
 
 
 def _without_friction(positions):
@@ -106,7 +103,7 @@ def _without_friction(positions):
 @kernel
 def start(t, s, functions, options, memory):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    newton.start(t, s.positions.newton, functions, options.positions.newton, memory)
+    newton.start(t, s.positions.newton, functions, options.positions.motion, memory)
     p = s.positions.newton.plan[0]
     memory.iwork[p.fresh] = 1
     for i in range(p.n_dofs):
@@ -120,7 +117,7 @@ def step(t_new, s, calls, options, memory):
     functions, work, iwork = calls.functions, memory.work, memory.iwork
     form = s.positions.newton
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
-    p, h, smooth = form.plan[0], options.h, options.positions.newton
+    p, h, smooth = form.plan[0], options.h, options.positions.motion
     started = CONVERGED
     if p.jointed != 0:
         keep_start(parts, elements, entries, p, memory)
@@ -152,8 +149,7 @@ def step(t_new, s, calls, options, memory):
             status = worse(status, projected)
         if status not in (CONVERGED, INEXACT) or n == 0:
             break
-        evaluate_masses(1.0, parts, elements, p, functions, memory)
-        invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
+        find_metrics(s.positions, functions, memory)
         if attempt == 1 or not _has_friction(n, constraints, p, iwork):
             break
         shifted = _shift(n, s, calls, options, memory)
@@ -162,9 +158,9 @@ def step(t_new, s, calls, options, memory):
         n = _list(True, h, constraints, entries, p, memory)
     # 5. velocities
     if status in (CONVERGED, INEXACT) and n > 0:
-        pushed, error = _jump(n, 1.0, h, form, s.positions.metrics, calls, memory)
+        pushed, error = make_jump(n, 1.0, h, form, s.positions.metrics, calls, memory)
         status, residual = worse(status, pushed), max(residual, error)
-        add_jump(parts, elements, p, memory)
+        add_change(True, parts, elements, p.dv, memory)
     # 6. multipliers of all problems, and outputs
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
@@ -218,24 +214,16 @@ def _start_accelerations(t, s, calls, options, memory):
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h = form.plan[0], options.h
     # 1. state, inverse masses and forces
-    keep_state(parts, elements, p, memory)
-    evaluate_masses(1.0, parts, elements, p, functions, memory)
-    invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], memory)
-    evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, memory)
+    keep_state(parts, elements, p.q_old, p.v_old, memory)
+    find_metrics(s.positions, functions, memory)
+    evaluate_forces(t, options.positions.motion, parts, elements, p, p.f, functions, memory)
     apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, memory)
     evaluate_curvature(t, h, p.acc, form.relations, p, functions, memory)
     # 2. acceleration of each bilateral constraint without multipliers
     n = _list(False, h, constraints, entries, p, memory)
     most = 0.0
     for a in range(n):
-        c = constraints[memory.iwork[p.active + a]]
-        w = 0.0 if c.curvature == ABSENT else work[c.curvature]
-        size = abs(w)
-        for k in range(c.entry, c.entry_end):
-            term = work[entries[k].coefficient] * work[p.acc + entries[k].dof]
-            w += term
-            size += abs(term)
-        work[p.q + a] = w
+        work[p.q + a], size = acceleration(constraints[memory.iwork[p.active + a]], p.acc, entries, work)
         most = max(most, size)
     work[p.rounding] = rounding_of(most)
     # 3. multipliers, and both accelerations
@@ -245,22 +233,26 @@ def _start_accelerations(t, s, calls, options, memory):
     return status
 
 
+@tiny
+def predict(options, A, a):
+    """(known part of A_{k+1}, mean acceleration of the step for its velocity, for its position) from A_k and a_k."""
+    known = (options.alpha_f * a - options.alpha_m * A) / (1.0 - options.alpha_m)
+    return known, (1.0 - options.gamma) * A + options.gamma * known, (0.5 - options.beta) * A + options.beta * known
+
+
 @inlined
 def _known_motion(options, parts, elements, p, memory):
     """Out: v_old, the predictor v_p of the velocity; q_old, the predictor of q less ``h v_p``; a_old, the known part of A_{k+1}."""
     mem, work = memory.mem, memory.work
-    h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
+    h = options.h
     for k in range(elements.size):
         el = elements[k]
         q, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
         for i in range(n):
             dof = el.dof + i
-            A_k = work[p.a_old + dof]
-            known = (alpha_f * work[p.acc + dof] - alpha_m * A_k) / (1.0 - alpha_m)
-            v = mem[q + n + i] + h * ((1.0 - gamma) * A_k + gamma * known)
-            work[p.q_old + dof] = mem[q + i] + h * mem[q + n + i] + h * h * ((0.5 - beta) * A_k + beta * known) - h * v
-            work[p.v_old + dof] = v
-            work[p.a_old + dof] = known
+            work[p.a_old + dof], of_v, of_q = predict(options, work[p.a_old + dof], work[p.acc + dof])
+            work[p.v_old + dof] = v = mem[q + n + i] + h * of_v
+            work[p.q_old + dof] = mem[q + i] + h * mem[q + n + i] + h * h * of_q - h * v
 
 
 @inlined
@@ -272,7 +264,7 @@ def _accelerations(options, parts, elements, p, memory):
         el = elements[k]
         v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
         for i in range(parts[el.part].n):
-            a = (memory.mem[v + i] - work[p.v_old + el.dof + i]) / (options.h * options.positions.newton.weight)
+            a = (memory.mem[v + i] - work[p.v_old + el.dof + i]) / (options.h * options.positions.motion.weight)
             work[p.acc + el.dof + i] = a
             work[p.a_old + el.dof + i] += ratio * a
 
@@ -293,10 +285,7 @@ def _list(with_contacts, h, constraints, entries, p, memory):
         elif with_contacts and not chosen:
             chosen = c.always != 0 or imem[c.active] != 0 or position(c, entries, memory) <= gap_slack(c, h, entries, memory)
         imem[c.active] = chosen
-        memory.iwork[p.local + i] = n if chosen else ABSENT
-        if chosen:
-            memory.iwork[p.active + n] = i
-            n += 1
+        n = list_row(i, chosen, n, p, memory.iwork)
     return n
 
 
@@ -319,13 +308,10 @@ def _shift(n, s, calls, options, memory):
     # 1. the same contacts without friction
     for i in range(form.constraints.size):
         chosen = iwork[p.local + i] != ABSENT and form.constraints[i].component == 0 and form.constraints[i].lower == ABSENT
-        iwork[own.local + i] = n_slippery if chosen else ABSENT
-        if chosen:
-            iwork[own.active + n_slippery] = i
-            n_slippery += 1
+        n_slippery = list_row(i, chosen, n_slippery, own, iwork)
     # 2. velocity jumps without and with it
-    status, _ = _jump(n_slippery, 0.0, options.h, slippery, metrics, calls, memory)
-    full, _ = _jump(n, 0.0, options.h, form, metrics, calls, memory)
+    status, _ = make_jump(n_slippery, 0.0, options.h, slippery, metrics, calls, memory)
+    full, _ = make_jump(n, 0.0, options.h, form, metrics, calls, memory)
     # 3. half of their difference, over the step
     for k in range(form.elements.size):
         el = form.elements[k]
@@ -333,25 +319,3 @@ def _shift(n, s, calls, options, memory):
         for i in range(form.parts[el.part].n):
             memory.mem[q + i] += 0.5 * options.h * (memory.work[p.dv + el.dof + i] - memory.work[own.dv + el.dof + i])
     return worse(status, full)
-
-
-@kernel
-def _jump(n, weight, h, form, metrics, calls, memory):
-    """The velocity problem of the n listed constraints at q; weight: of its impulses in the total. Returns (status, residual).
-
-    Out: dv, the velocity change.
-    """
-    work = memory.work
-    p, most = form.plan[0], 0.0
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        for i in range(el.dof, el.dof + form.parts[el.part].n):
-            work[p.dv + i] = 0.0
-    for a in range(n):
-        c = form.constraints[memory.iwork[p.active + a]]
-        w, size = velocity(c, form.entries, memory)
-        work[p.q + a] = w + rebound(c, memory)
-        most = max(most, size)
-    work[p.rounding] = rounding_of(most)
-    status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, calls, memory)
-    return status, residual

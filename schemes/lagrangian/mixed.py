@@ -37,8 +37,8 @@ MANY_PAIRS = 2**20  # entries of a Delassus matrix up to which systems with fric
 _COMPONENTS = 3  # of a contact, at most
 # Extents: N coordinates, k multipliers of rows that need an unknown, m rows.
 MIXED = table(
-    # N, N + k, entries of the matrix; multiplications of a factorisation, in thousands
-    "n_dofs", "size", "nnz", "cost",
+    # N, N + k, entries of the matrix
+    "n_dofs", "size", "nnz",
     # floats: entries of the matrix of all rows, and of the basic ones, with the factors; right-hand side, and values of what is no unknown;
     # solution
     "base", "values", "factors", "rhs", "fixed", "x",
@@ -237,7 +237,7 @@ def place(layout, plans, work, iwork):
     """One row of `MIXED`, with its memory."""
     mixed, factors, constraints = np.zeros(1, MIXED), plans.plan, layout.constraints
     m, n, size = constraints.size, int((layout.parts["count"] * layout.parts["n"]).sum()), factors.row.size - 1
-    mixed["n_dofs"], mixed["size"], mixed["nnz"], mixed["cost"] = n, size, factors.nnz, 1 + factors.fill**2 // (1000 * size)
+    mixed["n_dofs"], mixed["size"], mixed["nnz"] = n, size, factors.nnz
     work.place(mixed, base=factors.nnz, values=factors.nnz, factors=factors.size, rhs=size, fixed=size, x=size)
     owner = np.full(size, ABSENT)
     owner[plans.owned[plans.owned != ABSENT]] = np.flatnonzero(plans.owned != ABSENT)
@@ -326,7 +326,7 @@ def solve(n, h, unit, form, g, options, memory):
         n_iter += 1
         if not is_known(PLAIN, m, g, iwork):
             _factorise(m, g, work, iwork)
-            multiplications += 1000.0 * g.cost
+            multiplications += sparse_lu.effort(g.index, iwork)
         _solve_choice(n, form, g, memory)
         n_wrong, last = _wrong_signs(n, form, g, memory)
         if n_wrong == 0:

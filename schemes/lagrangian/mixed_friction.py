@@ -67,7 +67,7 @@ def solve(n, h, s, options, memory):
             break
         n_iter += 1
         _factorise(n, sigma, s, memory)
-        multiplications += 1000.0 * g.cost
+        multiplications += sparse_lu.effort(g.index, iwork)
         sparse_lu.solve(g.values, g.factors, g.index, g.rhs, g.fixed, work, iwork)
         before, t = merit, 1.0
         _move(n, 1.0, s, memory)

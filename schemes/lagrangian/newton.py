@@ -26,7 +26,7 @@ from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian import compressed, mixed
 from nsds.schemes.lagrangian.branches import are_bent, judge, keep_start, take_impulses, work_of_pressed
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass  # noqa: F401
-from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import keep_state, lengths, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.relations import ACTIVE, EVERY, INACTIVE, KEPT, evaluate_relations, is_active
 from nsds.schemes.lagrangian.tables import PART, RELATION, change
 from nsds.schemes.linear_algebra import (
@@ -35,7 +35,7 @@ from nsds.schemes.linear_algebra import (
     apply_inverses,
     dense,
     inverse_of,
-    invert_in_place,
+    invert_dense,
     is_positive_definite,
     subtract_product,
 )
@@ -45,7 +45,7 @@ from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import rounding_of
 from nsds.schemes.problem.contact import no_blocks, place_blocks
 from nsds.schemes.problem.impact import place_impacts, rebound, restitution, state_impact
-from nsds.schemes.problem.rows import CONSTRAINT, POSITION
+from nsds.schemes.problem.rows import CONSTRAINT, POSITION, coordinate, number_of, width
 from nsds.schemes.problem.tables import BODY, has_friction, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.solvers.box.signature import UNDERFLOW
 from nsds.solvers.box.signature import Options as BoxOptions
@@ -313,7 +313,7 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
 def start(t, s, functions, options, memory):
     """Before the first step: force at t, outputs of the state."""
     p = s.plan[0]
-    keep_state(s.parts, s.elements, p, memory)
+    keep_state(s.parts, s.elements, p.q_old, p.v_old, memory)
     evaluate_forces(t, options, s.parts, s.elements, p, p.f_old, functions, memory)
     evaluate_masses(1.0, s.parts, s.elements, p, functions, memory)
     state_pull(options.h, p.f_old, s.elements, s.parts, p, memory.work)
@@ -354,7 +354,7 @@ def step(t_new, s, calls, options, memory):
 @tiny
 def begin(t_new, options, parts, elements, p, functions, memory):
     """Keep q_k and v_k; the force at t_k where a controller has changed it since."""
-    keep_state(parts, elements, p, memory)
+    keep_state(parts, elements, p.q_old, p.v_old, memory)
     if p.controlled != 0 and options.weight < 1.0:
         evaluate_forces(t_new - options.h, options, parts, elements, p, p.f_old, functions, memory)
 
@@ -540,18 +540,6 @@ def _verdict(residual, definite, solved, n_iter, options):
     return solved if n_iter > 0 and residual <= max(options.tol, _LEAST_TOL) else NEWTON
 
 
-@tiny
-def keep_state(parts, elements, p, memory):
-    """q_k and v_k into q_old and v_old."""
-    for k in range(elements.size):
-        el = elements[k]
-        part = parts[el.part]
-        q = part.q + el.e * part.stride
-        for i in range(part.n):
-            memory.work[p.q_old + el.dof + i] = memory.mem[q + i]
-            memory.work[p.v_old + el.dof + i] = memory.mem[q + part.n + i]
-
-
 @inlined
 def _predict(h, parts, elements, p, memory):
     """``v = v_k``, ``q = q_k + h v_k``, ``p = 0``: where the iteration starts."""
@@ -648,7 +636,7 @@ def _add_nonlinear_input(h, r, p, work):
         s = h * work[r.g + j]
         for i in range(r.m):
             s -= work[r.B + j * r.m + i] * h * work[r.lam + i]
-        dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+        dof = number_of(r, j)
         work[p.residual + dof] += s
         work[p.impulse + dof] += abs(h * work[r.g + j])
 
@@ -753,17 +741,6 @@ def _iteration_matrix(t, factor_q, factor_v, options, part, el, M_hat, p, functi
         add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, memory, M_hat)
 
 
-@tiny
-def _invert_dense(n, M_hat, p, memory):
-    """Invert a matrix in place; False where it is singular."""
-    for i in range(n):
-        s = 0.0
-        for j in range(n):
-            s += abs(memory.work[M_hat + i * n + j])
-        memory.work[p.rhs + i] = s
-    return invert_in_place(n, M_hat, p.rhs, memory, p.pivots)
-
-
 @kernel
 def invert(t, options, parts, elements, bodies, p, functions, memory):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
@@ -775,7 +752,7 @@ def invert(t, options, parts, elements, bodies, p, functions, memory):
         part = parts[el.part]
         if el.mass != ABSENT:
             _iteration_matrix(t, factor_q, factor_v, options, part, el, bodies[k].data, p, functions, memory)
-            regular &= _invert_dense(part.n, bodies[k].data, p, memory)
+            regular &= invert_dense(part.n, bodies[k].data, p.rhs, memory, p.pivots)
         elif el.n_entries > 0:
             regular &= _factorise_sparse(t, factor_q, factor_v, options, part, el, bodies[k], p, functions, memory)
     return regular
@@ -822,7 +799,7 @@ def invert_bent(t, t_new, which, s, options, functions, memory):
     # 3. invert
     for k in range(elements.size):
         if elements[k].mass != ABSENT or elements[k].stiff != ABSENT:
-            regular &= _invert_dense(parts[elements[k].part].n, bent[k].data, p, memory)
+            regular &= invert_dense(parts[elements[k].part].n, bent[k].data, p.rhs, memory, p.pivots)
     return regular
 
 
@@ -847,10 +824,10 @@ def bend(t, which, options, r, elements, bent, p, functions, memory):
     if r.level != POSITION:
         s = reach * _SMALL
         for j in range(n):
-            work[r.x + j] += s * mem[_velocity_of(r, j)]
+            work[r.x + j] += s * mem[coordinate(r, j) + width(r, j)]
         derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, memory)
         for j in range(n):
-            work[r.x + j] -= s * mem[_velocity_of(r, j)]
+            work[r.x + j] -= s * mem[coordinate(r, j) + width(r, j)]
         for i in range(m * n):
             work[r.H + p.shift + i] += (work[p.H_moved + i] - work[r.H + i]) / _SMALL
     # 3. d(H^T lambda)/dq, column by column, of bodies that have a matrix of their own
@@ -883,12 +860,6 @@ def _reach(r, options, work):
     return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
 
 
-@tiny
-def _velocity_of(r, j):
-    """Place of the velocity of coordinate j of a relation, whose parts may differ in size."""
-    return r.q_first + r.n_first + j if j < r.n_first else r.q_second + r.n + j - 2 * r.n_first
-
-
 @kernel
 def _are_finite(parts, elements, bodies, work):
     """False where a Jacobian has put NaN or infinity into an iteration matrix."""
@@ -910,16 +881,6 @@ def old_velocity(c, entries, p, work):
     for k in range(c.entry, c.entry_end):
         s += work[entries[k].coefficient] * work[p.v_old + entries[k].dof]
     return s
-
-
-@tiny
-def add_jump(parts, elements, p, memory):
-    """``v += dv``."""
-    for k in range(elements.size):
-        el = elements[k]
-        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
-        for i in range(parts[el.part].n):
-            memory.mem[v + i] += memory.work[p.dv + el.dof + i]
 
 
 @tiny

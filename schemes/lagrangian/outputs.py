@@ -7,6 +7,26 @@ from nsds.schemes.problem.rows import POSITION
 
 
 @tiny
+def keep_state(parts, elements, q, v, memory):
+    """The state in mem, by degree of freedom, into work[q:] and work[v:]."""
+    for k in range(elements.size):
+        el = elements[k]
+        at, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
+        for i in range(n):
+            memory.work[q + el.dof + i], memory.work[v + el.dof + i] = memory.mem[at + i], memory.mem[at + n + i]
+
+
+@tiny
+def add_change(of_velocity, parts, elements, change, memory):
+    """``v += change``, or q, by degree of freedom in work[change:]."""
+    for k in range(elements.size):
+        el = elements[k]
+        at = parts[el.part].q + el.e * parts[el.part].stride + (parts[el.part].n if of_velocity else 0)
+        for i in range(parts[el.part].n):
+            memory.mem[at + i] += memory.work[change + el.dof + i]
+
+
+@tiny
 def velocity(c, entries, memory):
     """(``H v + rate``, the sum of the magnitudes that cancel in it)."""
     ydot = 0.0 if c.rate == ABSENT else memory.work[c.rate]
@@ -16,6 +36,18 @@ def velocity(c, entries, memory):
         ydot += term
         size += abs(term)
     return ydot, size
+
+
+@tiny
+def acceleration(c, a, entries, work):
+    """(``H a + curvature`` of the accelerations in work[a:], the sum of the magnitudes that cancel in it)."""
+    w = 0.0 if c.curvature == ABSENT else work[c.curvature]
+    size = abs(w)
+    for k in range(c.entry, c.entry_end):
+        term = work[entries[k].coefficient] * work[a + entries[k].dof]
+        w += term
+        size += abs(term)
+    return w, size
 
 
 @tiny

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import by_reference, inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.branches import judge, keep_start, take_impulses, work_of_pressed
@@ -19,9 +19,9 @@ from nsds.schemes.lagrangian.newton import begin, evaluate_forces, evaluate_mass
 from nsds.schemes.lagrangian.outputs import lengths, position
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
-from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
+from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_dense
 from nsds.schemes.memory import Allocator
-from nsds.schemes.problem.active_set import choose_active, extract_pattern, solve, transpose_pattern
+from nsds.schemes.problem.active_set import choose_active, extract_pattern, list_row, solve, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.problem.contact import place_blocks
@@ -30,15 +30,26 @@ from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_ac
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 
+@by_reference
 class Options(NamedTuple):
-    """Parameters of the step with its projection; flags are 0 or 1."""
+    """Parameters of a step with its projection, of coordinates or of rigid bodies; flags are 0 or 1."""
 
     h: float
-    newton: newton.Options
-    combined: float
+    motion: NamedTuple  # of the step itself
     constraint_tol: float
     max_rounds: float
-    every_contact: float
+    by_mass: float  # 1: the metric is the mass, else the identity
+    every_contact: float  # 0: only contacts that take part in the step
+    combined: float
+
+
+def options_of(h, options, motion):
+    """`Options` of a scheme with a projection; the mass is the metric, and all contacts are projected, unless it has options for that."""
+    names, combined = options.dtype.names, options["scheme"].item().endswith(b"combined_projection")
+    every = combined or "contacts" not in names or options["contacts"] == b"all"
+    by_mass = "metric" not in names or options["metric"] == b"mass"
+    tol, max_rounds = float(options["constraint_tol"].item()), float(options["max_rounds"].item())
+    return Options(h, motion, tol, max_rounds, float(by_mass), float(every), float(combined))
 
 
 class Tables(NamedTuple):
@@ -53,30 +64,16 @@ class Tables(NamedTuple):
 
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
-    # 1. model and options
-    owner = options["scheme"].item().decode()
-    work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, owner, h, h * options["theta"].item(), has_impact_laws=True)
-    combined = owner.endswith("combined_projection")
-    tol, max_rounds = float(options["constraint_tol"].item()), float(options["max_rounds"].item())
-    words = Options(
-        h,
-        newton.options_of(h, options),
-        combined=float(combined),
-        constraint_tol=tol,
-        max_rounds=max_rounds,
-        every_contact=float(combined or options["contacts"] == b"all"),
-    )
-    # 2. Newton form, with the problem of positions
-    metric = options["metric"].item().decode()
-    prepared = prepare_with_positions(records, layout, words.newton, metric, method, work, iwork)
-    return prepared._replace(options=words, stepper=sys.modules[__name__])
+    work, iwork, words = Allocator(records.size), Allocator(records.size), options_of(h, options, newton.options_of(h, options))
+    layout = layout_of(records, work, options["scheme"].item().decode(), h, h * options["theta"].item(), has_impact_laws=True)
+    prepared = prepare_with_positions(records, layout, words, method, work, iwork)
+    return prepared._replace(stepper=sys.modules[__name__])
 
 
-def prepare_with_positions(records, layout, options, metric, method, work, iwork):
-    """The Newton form with the tables of `project` appended."""
+def prepare_with_positions(records, layout, options, method, work, iwork):
+    """The Newton form with the tables of `project` appended, and their options."""
     # 1. constraints of positions: no compliance, input H^T
-    metrics, rigid = _metrics(records, layout, metric, work, iwork), layout.constraints.copy()
+    metrics, rigid = _metrics(records, layout, options.by_mass, work, iwork), layout.constraints.copy()
     for column in ("input", "input_end"):
         rigid[column] = rigid[column.replace("input", "entry")]
     rigid["coupling_end"] = rigid["coupling"]
@@ -95,14 +92,14 @@ def prepare_with_positions(records, layout, options, metric, method, work, iwork
     places["sub_W"] = places["W"]
     blocks = place_blocks(places, rigid[unknowns.order], unknowns, d, method, work, iwork)
     # 3. Newton form, in whose order the constraints are
-    prepared = newton.prepare(records, layout, options, method, work, iwork)
+    prepared = newton.prepare(records, layout, options.motion, method, work, iwork)
     order = [layout.owners.index(each) for each in prepared.layout.owners]
-    upper = places[0]["upper"]
+    places["n_dofs"], upper = dofs, places[0]["upper"]
     prepared.work[:, upper : upper + rigid.size] = np.inf
-    return prepared._replace(tables=Tables(prepared.tables, metrics, rigid[order], blocks, places))
+    return prepared._replace(tables=Tables(prepared.tables, metrics, rigid[order], blocks, places), options=options)
 
 
-def _metrics(records, layout, metric, work, iwork):
+def _metrics(records, layout, by_mass, work, iwork):
     """Rows like those of bodies, with the inverse of the metric: of M, updated if it changes, or the identity."""
     parts = layout.parts
     bodies = np.zeros(parts["count"].sum(), BODY)
@@ -110,7 +107,7 @@ def _metrics(records, layout, metric, work, iwork):
         mine = bodies[part["body"] : part["body"] + part["count"]]
         each, n, count = np.arange(part["count"]), int(part["n"]), int(part["count"])
         mine["n"], mine["dof"] = n, part["dof"] + n * each
-        if metric == "identity":
+        if not by_mass:
             mine["kind"], mine["data"] = DIAGONAL, work.store(np.ones((records.size, n)))
         elif part["mass_function"] != ABSENT:
             mine["kind"], mine["data"] = DENSE, work.reserve(count * n * n) + n * n * each
@@ -122,7 +119,7 @@ def _metrics(records, layout, metric, work, iwork):
 @kernel
 def start(t, s, functions, options, memory):
     """Before the first step: force at t, outputs of the state."""
-    return newton.start(t, s.newton, functions, options.newton, memory)
+    return newton.start(t, s.newton, functions, options.motion, memory)
 
 
 @kernel
@@ -130,9 +127,9 @@ def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     functions = calls.functions
     form, constraints, p, before = s.newton, s.newton.constraints, s.newton.plan[0], s.plan[0].local
-    h, gamma = options.h, options.newton.gamma
+    h, gamma = options.h, options.motion.gamma
     # 1. forces at the start, and the active set
-    begin(t_new, options.newton, form.parts, form.elements, p, functions, memory)
+    begin(t_new, options.motion, form.parts, form.elements, p, functions, memory)
     if p.jointed != 0:
         keep_start(form.parts, form.elements, form.entries, p, memory)
     n = choose_active(p, constraints, gamma * h, h, memory)
@@ -140,15 +137,15 @@ def step(t_new, s, calls, options, memory):
     status, n_iter, residual = CONVERGED, 0, 0.0
     # 2. the step; with the combined projection again, each time with at least one more active contact
     for attempt in range(constraints.size + 1):
-        status, n_iter, residual = iterate(t_new, n, form, calls, options.newton, memory)
+        status, n_iter, residual = iterate(t_new, n, form, calls, options.motion, memory)
         total += n_iter
         # the velocities cannot satisfy the contacts that have joined: these are left to the positions
         if status not in (CONVERGED, INEXACT) and attempt > 0:
             n = _leave(constraints, p, before, memory)
-            status, n_iter, residual = iterate(t_new, n, form, calls, options.newton, memory)
+            status, n_iter, residual = iterate(t_new, n, form, calls, options.motion, memory)
             total += n_iter
             n = 0
-        evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, form.relations, p, functions, memory)
+        evaluate_relations(t_new, 1.0, 0.0, EVERY, options.motion, form.relations, p, functions, memory)
         if status not in (CONVERGED, INEXACT) or options.combined == 0.0 or (attempt > 0 and n == 0):
             break
         n = _join_violated(options.constraint_tol, constraints, form.entries, p, before, memory)
@@ -159,13 +156,13 @@ def step(t_new, s, calls, options, memory):
         projected, moved = project(t_new, s, calls, options, memory)
         status = worse(status, projected)
         if moved:
-            evaluate_forces(t_new, options.newton, form.parts, form.elements, p, p.f, functions, memory)
+            evaluate_forces(t_new, options.motion, form.parts, form.elements, p, p.f, functions, memory)
     # 4. multipliers and outputs
-    if not hand_over(options.newton, constraints, form.entries, form.couplings, p, memory):
+    if not hand_over(options.motion, constraints, form.entries, form.couplings, p, memory):
         status = NON_FINITE
     if p.jointed != 0:
         take_impulses(form.parts, form.elements, p, memory)
-        done, words = work_of_pressed(form.parts, form.elements, p, memory), options.newton
+        done, words = work_of_pressed(form.parts, form.elements, p, memory), options.motion
         status, residual = judge(status, residual, done, 0.0, True, t_new, form, words, functions, memory)
     return status, total, residual
 
@@ -207,10 +204,7 @@ def _number_active(constraints, p, iwork):
     """Number the active constraints again, and list them; returns -1 - (their number)."""
     n = 0
     for i in range(constraints.size):
-        if iwork[p.local + i] != ABSENT:
-            iwork[p.local + i] = n
-            iwork[p.active + n] = i
-            n += 1
+        n = list_row(i, iwork[p.local + i] != ABSENT, n, p, iwork)
     return -1 - n
 
 
@@ -222,7 +216,7 @@ def project(t, s, calls, options, memory):
     Returns (status, whether anything moved).
     """
     work, iwork = memory.work, memory.iwork
-    form, parts, elements, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.entries
+    form, entries = s.newton, s.newton.entries
     p, tol, before = s.plan[0], options.constraint_tol, np.inf
     for done in range(int(options.max_rounds) + 1):
         # 1. active constraints, and the largest violation
@@ -236,8 +230,7 @@ def project(t, s, calls, options, memory):
         transpose_pattern(p, n, iwork)
         row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
         chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-        evaluate_masses(1.0, parts, elements, form.plan[0], calls.functions, memory)
-        invert_metrics(elements, parts, s.metrics, p, memory)
+        find_metrics(s, calls.functions, memory)
         assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, (row, column, transpose), 1.0, 0,
                        work, iwork)  # fmt: skip
         # 3. in units of the largest violation, so that tolerances of solvers apply
@@ -259,7 +252,7 @@ def project(t, s, calls, options, memory):
             return status, done > 0
         # 5. new positions
         _move(n, worst, s, memory)
-        evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], calls.functions, memory)
+        evaluate_relations(t, 1.0, 0.0, EVERY, options.motion, form.relations, form.plan[0], calls.functions, memory)
     return VIOLATED, True
 
 
@@ -284,19 +277,16 @@ def _choose(options, constraints, entries, p, memory):
 
 
 @kernel
-def invert_metrics(elements, parts, metrics, p, memory):
-    """Inverse masses where these change; evaluate_masses has just put them into the elements' memory."""
-    work = memory.work
+def find_metrics(s, functions, memory):
+    """Inverse masses at the state in mem, where they change."""
+    work, p, parts, elements, metrics = memory.work, s.plan[0], s.newton.parts, s.newton.elements, s.metrics
+    evaluate_masses(1.0, parts, elements, s.newton.plan[0], functions, memory)
     for k in range(elements.size):
         g = metrics[k]
         if parts[elements[k].part].mass_function != ABSENT and g.kind == DENSE:
-            for i in range(g.n):
-                size = 0.0
-                for j in range(g.n):
-                    work[g.data + i * g.n + j] = work[elements[k].mass + i * g.n + j]
-                    size += abs(work[g.data + i * g.n + j])
-                work[p.rhs + i] = size
-            invert_in_place(g.n, g.data, p.rhs, memory, p.pivots)
+            for i in range(g.n * g.n):
+                work[g.data + i] = work[elements[k].mass + i]
+            invert_dense(g.n, g.data, p.rhs, memory, p.pivots)
 
 
 @inlined

@@ -4,7 +4,7 @@ from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
 from nsds.schemes.problem.impact import restitution
-from nsds.schemes.problem.rows import POSITION
+from nsds.schemes.problem.rows import POSITION, coordinate, number_of
 
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
 
@@ -24,10 +24,9 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
             e = restitution(r, work) if paoli != 0.0 else 0.0
             at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
             for j in range(r.n):
-                q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-                dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+                dof = number_of(r, j)
                 before = work[p.q_old + dof] - (options.h * work[p.v_old + dof] if paoli != 0.0 else 0.0)
-                work[r.x + j] = at * memory.mem[q] + (1.0 - at) * before
+                work[r.x + j] = at * memory.mem[coordinate(r, j)] + (1.0 - at) * before
             for i in range(r.m):
                 work[r.lam + i] = memory.mem[r.multiplier + i]
             relation_output(t, r, functions, memory)

@@ -45,8 +45,6 @@ RELATION = table(
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
 _SPARSE_H = "state it in several interactions, or as nsds.lagrangian_linear_relation with an H of scipy.sparse"
-TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
-TANGENTS |= {(form, size): size - 1 for form in ("friction", "poisson", "multiple_impact") for size in (2, 3)}
 CURVATURE = 4  # entries a row: curvature, its error, its value by other points, and of a relation the distance of these
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
@@ -97,14 +95,14 @@ def _require_finite_bounds(owner, lines):
 
 def _require_impacts_of_one_law(owner, lines, is_treated):
     """All contacts of an impact by one of the laws of impacts have such a law, and one exponent; beside it there are equations at most."""
-    found = [line for line in lines if LAWS[line.law].form in IMPACTS]
+    found = [line for line in lines if LAWS[line.law].treatment.impact]
     if not found:
         return
-    where, law, form = f"{owner}: interaction '{found[0].name}'", found[0].law, LAWS[found[0].law].form
+    where, law, form = f"{owner}: interaction '{found[0].name}'", found[0].law, LAWS[found[0].law].treatment
     if not is_treated:
         raise ValueError(f"{where}: {law} is for nsds.event_driven, and nsds.moreau_jean, form='reduced', and its projections")
     of_forces = [line for line in lines if is_force(line.law, line.kind, "D" in line.at)]
-    other = next((line for line in lines if LAWS[line.law].form not in (form, "equality") or line in of_forces), None)
+    other = next((line for line in lines if not _goes_with(LAWS[line.law].treatment, form) or line in of_forces), None)
     if other is not None:
         raise ValueError(
             f"{where} has the law {law}, which goes with no other law but equality of velocities, and '{other.name}' has {other.law}"
@@ -116,6 +114,11 @@ def _require_impacts_of_one_law(owner, lines, is_treated):
     exponents = np.concatenate(exponents, axis=1)
     if (exponents != exponents[:, :1]).any():
         raise ValueError(f"{where}: all multiple impacts of a system must have one exponent")
+
+
+def _goes_with(form, of_impacts):
+    """Whether laws of a form, and those of a law of impacts, may be in one impact."""
+    return form.is_equation or form.impact == of_impacts.impact
 
 
 def is_linear(layout):
@@ -168,11 +171,11 @@ def constraints_of(line, block, level, work):
     constraints["component"] = np.arange(m) % block
     first = np.arange(m) - constraints["component"][0]
     constraints["gap"], constraints["gap_rate"] = at["y"] + first, at["ydot"] + first
-    constraints["tangents"] = TANGENTS.get((law.form, block), 0)
+    constraints["tangents"] = law.treatment.tangents.get(block, 0)
     for column in ("closed", "pull"):
         constraints[column] = (work.reserve(count * m) + np.arange(count * m).reshape(count, m))[:, first]
     # 3. the law: level, bilateral, active whatever the gap
-    constraints["level"], constraints["bilateral"] = level, law.form == "equality"
+    constraints["level"], constraints["bilateral"] = level, law.treatment.is_equation
     constraints["always"] = law.bilateral or law.is_bounded or level == POSITION
     for column in ("base", "h", "rate", "curvature", "e", "stiffness", "exponent", "rebound", "blow", "mu", "mu_r", "lower", "upper"):
         constraints[column] = ABSENT
@@ -204,8 +207,8 @@ def _store_parameters(constraints, values, law, m, block, work):
         for component in range(*of_components.indices(block)):
             constraints["e"][:, component::block] = places
     # 2. laws of multiple impacts
-    if law.form in IMPACTS:
-        constraints["impact_law"] = IMPACTS.index(law.form)
+    if law.treatment.impact:
+        constraints["impact_law"] = IMPACTS.index(law.treatment.impact)
         for field in ("stiffness", "exponent"):
             if field in law.parameters:
                 constraints[field] = np.repeat(work.store(values[field].reshape(n_members, -1)) + contacts, block, axis=1)

@@ -19,8 +19,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, IMPACT, Options, add_contact, end_smooth_motion
-from nsds.schemes.lagrangian.newton import add_jump, keep_state
-from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
+from nsds.schemes.lagrangian.outputs import add_change, keep_state, state_pulls, update_outputs
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.mechanics.bodies import (
@@ -132,7 +131,7 @@ def step(t_new, s, calls, options, memory):
     form, h, t = s.newton, options.h, t_new - options.h
     constraints, p, kept = form.constraints, form.plan[0], s.kept[0]
     # 1. state, operators, and activity of the last step
-    keep_state(form.parts, form.elements, p, memory)
+    keep_state(form.parts, form.elements, p.q_old, p.v_old, memory)
     _evaluate(t, p.a_old, s, options, calls.functions, memory)
     update_outputs(h, 1.0, constraints, form.entries, form.couplings, memory)  # of contacts of shapes the record has a list instead
     were_held = branches.are_held(h, view(work, p.v_old, p.n_dofs), s.rigid.interactions, work)
@@ -154,7 +153,7 @@ def step(t_new, s, calls, options, memory):
     is_finite = end_smooth_motion(h, form.parts, form.elements, p, memory)
     # 4. impacts
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, calls, options, memory)
-    add_jump(form.parts, form.elements, p, memory)
+    add_change(True, form.parts, form.elements, p.dv, memory)
     _press(1.0, s, memory)
     # 5. multipliers, contacts and outputs
     for i in range(constraints.size):

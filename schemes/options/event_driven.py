@@ -36,7 +36,9 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
         collocation where many short ones would only follow what has died away, as behind a diode that leaks: stiff circuits take no longer
         than others. "dopri5": the explicit Runge–Kutta pair of Dormand and Prince with dense output. "radau": the
         implicit method Radau IIA of order 5 with dense output, for motions that are stiff, of few coordinates (its matrices are dense, and
-        slopes are differences); circuits move as by "exact". "auto": exact where it can be, else "dopri5".
+        slopes are differences); circuits move as by "exact". "auto": exact where it can be, else "dopri5"; first-order systems of up to 48
+        states go on by "radau" where stability limits its steps, up to the next event. Such steps by "dopri5" end the run where more than
+        10^6 of them are between two rows.
     accumulation : float >= 0
         Impacts that accumulate, as those of a ball that comes to rest, end where three flight times fall by one ratio q and the speed of
         approach is below this part of the largest so far: the contact closes, and the flights left out, ``d q / (1 - q)``, are summed for

@@ -32,13 +32,14 @@ def moreau_jean_direct_projection(
         See `nsds.moreau_jean`.
     constraint_tol : float
         Gaps are brought above minus this, bilateral y within it; where the terms of y are all smaller than 1, within that part of them if
-        projections reach it.
+        projections reach it; of rigid bodies within rounding, 4e-15 of the lengths that cancel in y.
     max_rounds : int
         Projections of a step, each linearised at the last; the step fails if a constraint is still violated after them.
     contacts : "all" or "active"
         Which contacts are projected: all, or those of the velocity problem, which lets a body stay below 0 for one step before an impact.
     metric : "mass" or "identity"
-        Norm in which positions move least; of rigid bodies "identity" is that of x and the unit quaternion (eqs 13.7 and 13.12).
+        Norm in which positions move least; of rigid bodies "identity" is that of x and the unit quaternion (eqs 13.7 and 13.12), and "mass"
+        follows where it leaves a violation, as of bodies that are large in their units.
 
     Notes
     -----

@@ -45,6 +45,15 @@ def choose_active(p, constraints, horizon, h, memory):
     return -1 - n if changed else n
 
 
+@tiny
+def list_row(i, chosen, n, p, iwork):
+    """Constraint i, if it is chosen, behind the n in the list. Returns their number."""
+    iwork[p.local + i] = n if chosen else ABSENT
+    if chosen:
+        iwork[p.active + n] = i
+    return n + 1 if chosen else n
+
+
 @kernel
 def extract_pattern(p, n, W_row, W_column, iwork):
     """Pattern of the rows and columns of W that belong to the n active constraints, by rows; sub_place: where an entry lies in W."""

@@ -17,6 +17,7 @@ import numpy as np
 from numba import int64, typeof, types, uintp
 
 from nsds._jit import caller, kernel, on_demand, tiny, view
+from nsds.maths.patterns import distinct
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.rows import CONSTRAINT
 from nsds.solvers.contact.signature import EQUATION, N_INFO, OPTIONS, call_solver, problem_of
@@ -55,7 +56,7 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
     p, row, column = plan[0], unknowns.row, unknowns.column
     component, n_blocks = _components_of(constraints, d)
     owner = component // d
-    pairs = np.unique(owner[np.repeat(np.arange(constraints.size), np.diff(row))] * n_blocks + owner[column])
+    pairs = distinct(owner[np.repeat(np.arange(constraints.size), np.diff(row))] * n_blocks + owner[column])
     block_row, block_column = np.searchsorted(pairs // n_blocks, np.arange(n_blocks + 1)), pairs % n_blocks
     # 2. memory
     blocks, n = no_blocks(), constraints.size

@@ -11,24 +11,39 @@ rest carry loads, and without an impact the law is complementarity, or Coulomb's
 """
 
 import numpy as np
+from numba import uintp
 
-from nsds._jit import kernel, on_demand, tiny, view
+from nsds._jit import kernel, on_demand, specialised, tiny, view
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.rows import IMPACTS
 from nsds.solvers.box.signature import diagonal
-from nsds.solvers.impact import multiple, poisson
+from nsds.solvers.impact import LAWS
 from nsds.solvers.impact.signature import LAW, N_INFO, call_law, impact_of
 from nsds.status import CONVERGED, IMPACT
 
-_POISSON = IMPACTS.index("poisson")
 _TOL = 1e-10  # of a step of the integration, relative to the largest velocity, or of the problems of Poisson's law
-_ENOUGH = 1e-7  # residual up to which these are solved
 _PER_CONTACT = 5  # floats beside those that the law needs
 _REDUNDANT = 1e-12  # relative to an equation's diagonal entry: its remainder if others imply it
 
-address_of_multiple_impact = on_demand(LAW, multiple.multiple_impact)
-address_of_poisson_impact = on_demand(LAW, poisson.poisson_impact)
+_ENOUGH = (0.0, *(module.ENOUGH for module in LAWS.values()))  # residuals up to which impacts are solved, by the number of their law
+
+
+def _address_template(law):
+    """Address of the code of a law of impacts by its number."""
+    return this() if law == number else other(law)  # noqa: F821
+
+
+@tiny
+def _no_address(law):
+    """There is no further law."""
+    return uintp(0)
+
+
+address_of = _no_address
+for _number, (_name, _module) in enumerate(LAWS.items(), start=1):
+    _this = on_demand(LAW, getattr(_module, _name))
+    address_of = tiny(specialised(_address_template, _name, this=_this, number=_number, other=address_of))
 
 
 def place_impacts(plan, unknowns, work, iwork):
@@ -44,7 +59,7 @@ def place_impacts(plan, unknowns, work, iwork):
         row, column = n_contacts * np.arange(n_contacts + 1), np.tile(np.arange(n_contacts), n_contacts)
     floats, integers = 0, 0
     if law:
-        floats, integers = (poisson if law == _POISSON else multiple).work_size(row, column, constraints["component"][is_contact])
+        floats, integers = LAWS[IMPACTS[law]].work_size(row, column, constraints["component"][is_contact])
     work.place(plan, impact=floats + _PER_CONTACT * n + N_INFO, whole=n_reduced**2, reduced=n_reduced**2)
     iwork.place(plan, mode=integers, chosen=n, place_in_contact=n, reduced_row=n_reduced + 1, reduced_column=n_reduced**2)
     plan["n_impact"], plan["n_mode"] = floats, integers
@@ -99,9 +114,8 @@ def state_impact(p, n, W, row, column, constraints, entries, memory):
     component = view(iwork, p.place_in_contact, m)
     u, P, e, mu, stiffness = view(u, 0, m), view(P, 0, m), view(e, 0, m), view(mu, 0, m), view(stiffness, 0, m)
     impact = impact_of((row, column, matrix, component, mu, e, stiffness, exponent))
-    law = address_of_poisson_impact() if p.impact_law == _POISSON else address_of_multiple_impact()
-    status = call_law(law, (impact, _TOL, noise, u, P, info, scratch, mode))
-    if p.impact_law == _POISSON and info[1] <= _ENOUGH:
+    status = call_law(address_of(p.impact_law), (impact, _TOL, noise, u, P, info, scratch, mode))
+    if info[1] <= _ENOUGH[p.impact_law]:
         status = CONVERGED
     # 4. impulses and rebounds of the contacts
     for a in range(m):

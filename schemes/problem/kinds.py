@@ -49,7 +49,7 @@ def components(records):
     d, rolls = 0, False
     for name, _, law, *_ in split(model_of(records))[1]:
         if LAWS[law].blocks:
-            d, rolls = max(d, rows_of_contact(law, records.dtype[name].base)), rolls or LAWS[law].form == "rolling"
+            d, rolls = max(d, rows_of_contact(law, records.dtype[name].base)), rolls or LAWS[law].treatment.rolls
     return d, rolls
 
 

@@ -23,12 +23,12 @@ from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
 from nsds.solvers.box.signature import UNDERFLOW, Options, is_affordable
 from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
-# One row: sizes N of d and n of z; cost: multiplications of a factorisation, about. Work: the vectors of the problem; given: values of the
-# pattern with all rows basic (nnz); values: those of the present set; data: factors; rhs, solution (N + n); unit, centre: of proximal terms
-# (n). Iwork: index: of the factors; row (n + 1), column: pattern of the rows of w, the first of which is entry ``at`` of the values;
-# diagonal (n): their entries of D_ii; side, factored: sets (n), known: whether the latter has factors, and of which form.
+# One row: sizes N of d and n of z. Work: the vectors of the problem; given: values of the pattern with all rows basic (nnz); values:
+# those of the present set; data: factors; rhs, solution (N + n); unit, centre: of proximal terms (n). Iwork: index: of the factors; row
+# (n + 1), column: pattern of the rows of w, the first of which is entry ``at`` of the values; diagonal (n): their entries of D_ii; side,
+# factored: sets (n), known: whether the latter has factors, and of which form.
 VECTORS = ("q", "z", "w", "lower", "upper", "info", "rounding")
-MIXED = table("N", "n", "cost", *VECTORS, "given", "values", "data", "rhs", "solution", "unit", "centre", "index", "row", "column", "at",
+MIXED = table("N", "n", *VECTORS, "given", "values", "data", "rhs", "solution", "unit", "centre", "index", "row", "column", "at",
               "diagonal", "side", "factored", "known")  # fmt: skip
 SMALLEST = 60  # rows up to which W is formed
 _MOST_EXACT = 2 * 10**6  # entries of A^-1 B, up to which the diagonal of W is computed with all of A
@@ -102,7 +102,7 @@ def place_mixed(planned, work, iwork):
     p, plan, N = np.zeros(1, MIXED), planned.plan, planned.N
     n = planned.unit.shape[1]
     size, members = N + n, planned.given.shape[0]
-    p["N"], p["n"], p["cost"] = N, n, min(plan.fill * max(plan.fill // max(size, 1), 1), 2**31 - 1)
+    p["N"], p["n"] = N, n
     work.place(p, values=plan.nnz, data=plan.size, rhs=size, solution=size, centre=n)
     p["given"], p["unit"] = work.store(planned.given), work.store(planned.unit)
     iwork.place(p, side=n, factored=n, known=1)
@@ -163,7 +163,7 @@ def _exchange_sets(form, spent, m, options, memory):
             _write_values(form, m, memory)
             sparse_lu.factorise(m.values, m.data, m.index, work, iwork)
             iwork[m.known] = form
-            spent += m.cost
+            spent += sparse_lu.effort(m.index, iwork)
         # 2. state and multipliers
         error = _solve_set(form, m, memory)
         if sparse_lu.weak_row(m.index, iwork) >= 0 and form == PLAIN:

@@ -1,6 +1,8 @@
-"""Rows of one-step problems of mechanical systems: the table of constraints, and on which level each is stated."""
+"""Rows of one-step problems of mechanical systems: constraints, on which level each is stated; coordinates of relations of all families."""
 
+from nsds._jit import tiny
 from nsds.model.layout import RANGES, table
+from nsds.solvers import impact
 
 # One row per scalar unknown of the one-step problem.
 CONSTRAINT = table(
@@ -23,4 +25,22 @@ CONSTRAINT = table(
     *RANGES,
 )  # fmt: skip
 POSITION, VELOCITY, DRIVEN = range(3)
-IMPACTS = ("", "multiple_impact", "poisson")  # forms of laws of impacts, by their number in constraints and plans
+IMPACTS = ("", *impact.LAWS)  # laws of impacts, by their number in constraints and plans
+
+
+@tiny
+def coordinate(r, j):
+    """Place of coordinate j of a relation; its velocity is `width` behind it."""
+    return r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+
+
+@tiny
+def width(r, j):
+    """Coordinates of the body that coordinate j of a relation belongs to."""
+    return r.n_first if j < r.n_first else r.n - r.n_first
+
+
+@tiny
+def number_of(r, j):
+    """Number of coordinate j of a relation among all."""
+    return r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds.maths.patterns import distinct
 from nsds.model.layout import DIAGONAL, table
 from nsds.model.records import model_of, words
 from nsds.model.system_kinds import RELATIONS
@@ -64,7 +65,7 @@ def linked_pairs(constraints, entries, inputs, couplings, kinds):
     coupled = np.repeat(np.arange(n), constraints["coupling_end"] - constraints["coupling"])
     partner = couplings["constraint"]
     every = np.arange(n)
-    pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
+    pairs = distinct(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
     return np.divmod(pairs, n) if n else (pairs, pairs)
 
 
@@ -113,10 +114,10 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     place[order] = np.arange(n)
     couplings = couplings.copy()
     couplings["constraint"] = place[couplings["constraint"]]
-    if n > 0:
+    if (place[1:] < place[:-1]).any():
         row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
-    constraints = constraints[order]
-    return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
+    constraints, transpose = constraints[order], np.argsort(column, kind="stable")  # rows ascend
+    return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, transpose)
 
 
 def as_they_are(constraints, couplings):

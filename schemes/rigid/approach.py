@@ -29,7 +29,7 @@ _ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)  # kinds whose normal 
 
 
 @kernel
-def _carry(way, x, w, pose, out):
+def carry(way, x, w, pose, out):
     """Pose on a body at x after moving by its velocities times way. Out: out (7,)."""
     turn, quaternion, lever = stack(3), stack(4), stack(3)
     for k in range(3):
@@ -98,8 +98,8 @@ def _march(c, i, share, follows, slack, ahead, q, moving, memory, found):
     share = max(0.0, share * (1.0 - 0.5 * met / max(mem[c.y + i], met)))
     for _ in range(_ROUNDS):
         # poses after this share, and contacts there
-        _carry(share * ahead, x, w, view(saved, 0, 7), view(pose, 7 * a, 7))
-        _carry(share * ahead, x_b, w_b, view(saved, 7, 7), view(pose, 7 * b, 7))
+        carry(share * ahead, x, w, view(saved, 0, 7), view(pose, 7 * a, 7))
+        carry(share * ahead, x_b, w_b, view(saved, 7, 7), view(pose, 7 * b, 7))
         count, best, way = contacts_of_pair(kind, size, pose, a, b, slack + span, others, found), -1, math.inf
         # the contact that closes next, by its own normal
         for k in range(count):

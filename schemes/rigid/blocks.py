@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, load, put, specialised, stack, tiny, view
 from nsds.maths.vectors import norm
+from nsds.model.laws import NONE
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.forces import COMPLIANT
-from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FORCE, FRICTION, ROLLING
+from nsds.schemes.rigid.tables import EQUALITY, FORCE
 from nsds.solvers.contact.signature import EQUATION
 
 PROXIMAL = 1e-12  # epsilon: times their own diagonal, the stiffness that is added to equations for methods for contacts
@@ -108,10 +109,10 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, memory, stated
     # 1. bodies, cone and friction of the block
     for k in range(first, first + it.n_blocks):
         stated.body[2 * k], stated.body[2 * k + 1] = it.a, it.b
-        stated.disk[k] = EQUATION if is_equation else _TANGENTS if it.law in (FRICTION, ROLLING) else 0
+        stated.disk[k] = EQUATION if is_equation else it.tangents
         mu[2 * k], mu[2 * k + 1] = 0.0, 0.0
         c = k - first
-        if it.law == FRICTION or it.law == ROLLING:
+        if it.tangents > 0:
             grip = work[it.grip + c * each] if is_half else 1.0
             mu[2 * k] = grip * mem[it.mu + c]
             mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else grip * mem[it.mu_r + c]
@@ -150,7 +151,7 @@ def has_gap(interaction):
 @tiny
 def has_bounds(interaction):
     """Whether its law is one of bounds on lambda."""
-    return interaction.law == DRY or interaction.law == BOUNDED
+    return interaction.bounds != NONE
 
 
 @tiny
@@ -467,6 +468,21 @@ def velocities(d, stated, w, q):
     for k in range(stated.disk.size):
         for a in range(k * d, k * d + d):
             q[a] = velocity(stated.b[a], a, stated.body[2 * k], stated.body[2 * k + 1], stated.E, w)
+
+
+@kernel
+def largest_velocity(d, stated, w):
+    """(largest ``|H w + b|`` of the equations, largest sum of the sizes of its terms)."""
+    worst, most = 0.0, 0.0
+    for i in range(stated.b.size):
+        s = stated.b[i] if stated.diagonal[i] < 0.0 else 0.0
+        size = abs(s)
+        for l in range(12 if stated.diagonal[i] < 0.0 else 0):
+            body = stated.body[2 * (i // d) + l // 6]
+            term = stated.H[12 * i + l] * w[6 * body + l % 6] if body >= 0 else 0.0
+            s, size = s + term, size + abs(term)
+        worst, most = max(worst, abs(s)) + 0.0 * s, max(most, size)
+    return worst, most
 
 
 @tiny

@@ -11,6 +11,7 @@ import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths import rotations
+from nsds.maths.dense import invert_6
 from nsds.maths.vectors import cross, dot, norm, times
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
@@ -299,7 +300,7 @@ def _invert_coupled(at, body, R, functions, mem, J, inverse, spare):
                 s += J[3 * (i - 3) + j - 3]
             A[6 * i + j] = s
     # 2. invert, and turn its four 3 × 3 blocks into inertial axes
-    if not _invert_6(A, inverse):
+    if not invert_6(A, inverse):
         return False
     block, turned = stack(9), stack(9)
     for a in range(0, 6, 3):
@@ -324,36 +325,6 @@ def turn_block(R, a, b, block, spare):
         for j in range(3):
             s = spare[3 * i + j]
             block[3 * i + j] = s if b == 0 else spare[3 * i] * R[3 * j] + spare[3 * i + 1] * R[3 * j + 1] + spare[3 * i + 2] * R[3 * j + 2]
-
-
-@kernel
-def _invert_6(A, inverse):
-    """``inverse = A^-1`` by Gauss–Jordan with row exchanges; False if A is singular. A (36,) is destroyed."""
-    for i in range(36):
-        inverse[i] = 1.0 if i % 7 == 0 else 0.0
-    for k in range(6):
-        # pivot: the largest entry of the column; 0, NaN and infinity are singular
-        p = k
-        for i in range(k + 1, 6):
-            if abs(A[6 * i + k]) > abs(A[6 * p + k]):
-                p = i
-        if not 0.0 < abs(A[6 * p + k]) < math.inf:
-            return False
-        for j in range(6):
-            A[6 * k + j], A[6 * p + j] = A[6 * p + j], A[6 * k + j]
-            inverse[6 * k + j], inverse[6 * p + j] = inverse[6 * p + j], inverse[6 * k + j]
-        pivot = A[7 * k]
-        for j in range(6):
-            A[6 * k + j] /= pivot
-            inverse[6 * k + j] /= pivot
-        # eliminate above and below; entries that are 0 stay so, which keeps blocks apart
-        for i in range(6):
-            f = A[6 * i + k]
-            if i != k and f != 0.0:
-                for j in range(6):
-                    A[6 * i + j] -= f * A[6 * k + j]
-                    inverse[6 * i + j] -= f * inverse[6 * k + j]
-    return True
 
 
 @kernel

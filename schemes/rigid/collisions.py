@@ -34,6 +34,7 @@ _MANY = 2000  # shapes from which all cores detect contacts
 DEEPEST = 0.01  # of the size of a body: by no more is it pushed out of another in a step
 WAY = 0.1  # of the displacement that forces cause in a step: contacts with smaller gaps are active
 _REBOUND = 1e-6  # of the velocities that cancel: slower ones are residuals of a contact that persists
+STRUCK = 2.0  # taking of contacts that close where a body is stopped
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
@@ -455,7 +456,8 @@ def insert(c, i, q_old, q, memory):
         for k in range(3):
             mem[c.normal + 3 * j + 3 + k], mem[c.point + 3 * j + 3 + k] = mem[c.normal + 3 * j + k], mem[c.point + 3 * j + k]
         for k in range(c.each * j, c.each * j + c.each):
-            mem[c.lam + c.each + k], work[c.last + c.each + k], work[c.aim + c.each + k] = mem[c.lam + k], work[c.last + k], work[c.aim + k]
+            mem[c.lam + c.each + k], work[c.aim + c.each + k] = mem[c.lam + k], work[c.aim + k]
+            work[c.last + c.each + k], work[c.begun + c.each + k] = work[c.last + k], work[c.begun + k]
     # 3. numbers of contacts found, counted from 1
     for j in range(iwork[c.found]):
         work[c.known + j] += 1.0 if work[c.known + j] > number else 0.0
@@ -470,7 +472,7 @@ def insert(c, i, q_old, q, memory):
         mem[c.normal + 3 * number + k], mem[c.point + 3 * number + k] = normal[k], 0.5 * (x[k] + z[k])
     mem[c.y + number], work[c.before + number] = gap, 0.0
     for k in range(c.each * number, c.each * number + c.each):
-        mem[c.lam + k] = work[c.last + k] = 0.0
+        mem[c.lam + k] = work[c.last + k] = work[c.begun + k] = 0.0
     return number
 
 
@@ -653,6 +655,33 @@ def choose(c, bodies, ahead, is_half, moved, first, q, w, memory, bodies_of, whi
         carries = is_half and mem[c.lam + c.each * i] > 0.0
         if carries or is_closed(mem[c.y + i] + way, way, rounding + rounding_b, forces + forces_b):
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
+            n += 1
+    return n
+
+
+@kernel
+def find_struck(c, bodies, ahead, q, w, struck, memory):
+    """Number of contacts of two spheres that do not take part, but close in a time ahead if a body that is struck is at rest.
+
+    In/out: struck (n_bodies,), which bodies are; taking, STRUCK of those found.
+    """
+    mem, imem, work, lever, x = memory.mem, memory.imem, memory.work, stack(6), stack(3)
+    n = 0
+    for i in range(imem[c.n]):
+        shape_a, shape_b = imem[c.a + i], imem[c.b + i]
+        a, b, is_round = imem[c.body + shape_a], imem[c.body + shape_b], imem[c.kind + shape_a] == SPHERE == imem[c.kind + shape_b]
+        if work[c.taking + i] != 0.0 or not is_round or b == WORLD or struck[a] + struck[b] == 0 or (bodies[a].fixed and bodies[b].fixed):
+            continue
+        reach(c, i, q, memory, lever)
+        normal, speed = view(mem, c.normal + 3 * i, 3), -math.inf
+        # the other one goes on
+        for side in range(2):
+            other, is_struck, sign = (a, struck[b], -1.0) if side == 0 else (b, struck[a], 1.0)
+            cross(view(w, 6 * other + 3, 3), view(lever, 3 * side, 3), x)
+            if is_struck != 0:
+                speed = max(speed, sign * (dot(normal, view(w, 6 * other, 3)) + dot(normal, x)))
+        if mem[c.y + i] <= ahead * speed:
+            work[c.taking + i], struck[a], struck[b] = STRUCK, 1, 1
             n += 1
     return n
 

@@ -28,19 +28,19 @@ from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.collision.frames import frame_in
 from nsds.model.layout import table
-from nsds.schemes.lagrangian.generalised_alpha import Options, weights_of
+from nsds.schemes.lagrangian.generalised_alpha import options_of, predict
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
 from nsds.schemes.problem.smooth_work import of_smooth
-from nsds.schemes.rigid import blocks, branches, forces, passing, problem, projection
+from nsds.schemes.rigid import blocks, branches, passing, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid.bodies import EXPONENTIAL, force, kinetic_energy, move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
 from nsds.schemes.rigid.enabled import is_gone, is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, keep_angles, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
-from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NON_FINITE
+from nsds.schemes.rigid.tables import EQUALITY, P, V, tables
+from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH
 
 PLAN = table(
     # acc, A (6 n): accelerations a and A; change, smooth (6 n): velocity change by the last problem, with and without friction
@@ -67,18 +67,12 @@ class Tables(NamedTuple):
 
 def prepare(records, mem, options, h, method):
     """Tables of the step and of its problems of positions and velocities."""
-    # 1. model and weights
+    # 1. model; the smooth problem is one of Moreau–Jean's
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, iwork)
-    alpha_m, alpha_f, beta, gamma = weights_of(options["rho"].item())
-    tol, max_iter, constraint_tol, max_rounds = (
-        float(options[name].item()) for name in ("newton_tol", "newton_max_iter", "constraint_tol", "max_rounds")
-    )
-    theta = gamma * (1 - alpha_f) / (1 - alpha_m)
-    # 2. smooth problem as one of Moreau–Jean's, and the projection
-    motion = problem.Options(h, theta, beta / gamma, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, press=1.0)
-    positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
-    # 3. two problems with memory of their own, as the smooth one is needed after the projection
+    words = options_of(h, options, lambda theta, a: problem.Options(h, theta, a, gamma=0.0, q_star=1.0, tol=0.0, max_iter=0.0, press=1.0))
+    motion = words.positions.motion
+    # 2. two problems with memory of their own, as the smooth one is needed after the projection
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
     places, n = np.zeros(1, PLAN), lists.bodies.size
     work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, before=7 * n, pushed=2 * n, force=6 * n)
@@ -86,7 +80,7 @@ def prepare(records, mem, options, h, method):
     work.place(first.plan, v_mid=6 * n)
     problem.follow_turns(lists, motion, first.plan, work)
     iwork.place(places, fresh=1)
-    s, words = Tables(first, second, places), Options(h, positions, alpha_m, alpha_f, beta, gamma)
+    s = Tables(first, second, places)
     return Prepared(s, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
@@ -185,7 +179,7 @@ def _work_beyond_reason(n_contacts, h, s, memory):
     """
     work = memory.work
     form, places, p, done, bound = s.motion, s.plan[0], s.motion.plan[0], 0.0, 0.0
-    is_smooth = n_contacts == 0 and _are_joints(form.interactions, s.positions.plan[0], memory.iwork)
+    is_smooth = n_contacts == 0 and branches.are_only_joints(form.interactions, s.positions.plan[0], memory.iwork)
     for i in range(p.n_bodies):
         body, at = form.bodies[i], 6 * i
         for k in range(at, at + 6):
@@ -204,26 +198,15 @@ def _work_beyond_reason(n_contacts, h, s, memory):
     return abs(done) / energy if abs(done) > bound else 0.0
 
 
-@tiny
-def _are_joints(interactions, p, iwork):
-    """Whether the interactions that make velocities jump are joints."""
-    others = 0
-    for k in range(interactions.size):
-        others += 1 if iwork[p.begin + k] >= 0 and not branches.is_joint(interactions[k]) else 0
-    return others == 0
-
-
 @kernel
 def _begin(bodies, p, places, memory):
     """Keep q_k and v_k, and its w, which `outputs` left."""
-    mem, work = memory.mem, memory.work
-    for i in range(p.n_bodies):
-        for k in range(7):
-            work[p.q_old + 7 * i + k] = mem[bodies[i].q + k]
-            work[p.q + 7 * i + k] = mem[bodies[i].q + k]
-        for k in range(6):
-            work[p.v + 6 * i + k] = 0.0 if is_gone(bodies[i], work) else mem[bodies[i].q + V + k]
-            work[places.w_old + 6 * i + k] = work[p.w + 6 * i + k]
+    work = memory.work
+    plain.load_state(bodies, view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), memory)
+    for i in range(7 * p.n_bodies):
+        work[p.q_old + i] = work[p.q + i]
+    for i in range(6 * p.n_bodies):
+        work[places.w_old + i] = work[p.w + i]
 
 
 @kernel
@@ -258,14 +241,11 @@ def _know_motion(options, p, places, work):
     Out: v_old, the predictor of the velocity; v_mid, the velocity at the start of the position update that gives the predicted
     displacement; A, the known part of A_{k+1}.
     """
-    h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
-    a = beta / gamma
+    a = options.beta / options.gamma
     for i in range(6 * p.n_bodies):
-        v, A_k = work[p.v + i], work[places.A + i]
-        known = (alpha_f * work[places.acc + i] - alpha_m * A_k) / (1.0 - alpha_m)
-        v_p = v + h * ((1.0 - gamma) * A_k + gamma * known)
-        way = v + h * ((0.5 - beta) * A_k + beta * known)
-        work[p.v_old + i], work[p.v_mid + i], work[places.A + i] = v_p, (way - a * v_p) / (1.0 - a), known
+        work[places.A + i], of_v, of_q = predict(options, work[places.A + i], work[places.acc + i])
+        v_p, way = work[p.v + i] + options.h * of_v, work[p.v + i] + options.h * of_q
+        work[p.v_old + i], work[p.v_mid + i] = v_p, (way - a * v_p) / (1.0 - a)
 
 
 @kernel
@@ -329,15 +309,7 @@ def _start_accelerations(t, s, calls, options, memory):
     projection.turn_matrices(p, q, work)
     plain.to_inertial(n, R, v, w)
     projection.metric(t, True, form.bodies, p, q, functions, memory)
-    for i in range(n):
-        if is_unmoved(form.bodies[i], work):
-            for k in range(6):
-                F[6 * i + k] = 0.0
-        else:
-            out, size = view(F, 6 * i, 6), view(work, p.size + 2 * i, 2)
-            force(t, form.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, memory.mem, out, size)
-    if own.forces != 0:
-        forces.add_at_end(False, t, 0.0, 0.0, 0.0, s.positions, q, functions, memory)
+    plain.evaluate_forces(False, t, options.positions.motion, s.positions, q, v, functions, memory)
     for i in range(6 * n):
         work[places.force + i] = F[i]
     plain.to_inertial(n, R, F, F)
@@ -352,12 +324,12 @@ def _start_accelerations(t, s, calls, options, memory):
             for i in range(n):
                 q_i, v_i = view(q, 7 * i, 7), view(v, 6 * i, 6)
                 move(EXPONENTIAL, q_i, side * way, 1.0, v_i, v_i, view(moved, 7 * i, 7))
-            _state_rows(t + side * way, True, 0, n_blocks, moved, options.h, s, functions, memory)
+            problem.state_rows(t + side * way, 0, n_blocks, moved, options.h, interactions, p, functions, memory)
             blocks.velocities(p.d, stated, w, stated.r)
             for i in range(p.d * n_blocks):
                 work[p.u + i] += side * stated.r[i] / (2.0 * way)
         # 3. multipliers for H a + curvature = 0
-        _state_rows(t, True, 0, n_blocks, q, options.h, s, functions, memory)
+        problem.state_rows(t, 0, n_blocks, q, options.h, interactions, p, functions, memory)
         for i in range(p.d * n_blocks):
             stated.b[i], stated.r[i] = work[p.u + i], 0.0
         problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, memory)
@@ -370,18 +342,6 @@ def _start_accelerations(t, s, calls, options, memory):
     for i in range(6 * n):
         work[places.A + i] = acc[i]
     return status
-
-
-@kernel
-def _state_rows(t, is_new, n_contacts, n_blocks, q, h, s, functions, memory):
-    """Blocks of the listed interactions, with H at q. Out: those of the problem of positions."""
-    p = s.positions.plan[0]
-    stated = problem.stated_blocks(n_contacts, n_blocks, p, memory)
-    for k in range(s.motion.interactions.size):
-        it, first = s.motion.interactions[k], memory.iwork[p.begin + k]
-        if first >= 0:
-            evaluate(t, it, q, view(memory.work, p.R, 9 * p.n_bodies), functions, memory)
-            blocks.state_block(h, -1.0, False, is_new, it, first, p.d, memory, stated)
 
 
 @kernel
@@ -462,7 +422,7 @@ def _jump(t, with_friction, n_contacts, s, calls, options, memory):
     # 2. inverse masses, free velocities and rows at q
     projection.metric(t, True, form.bodies, p, q, calls.functions, memory)
     plain.to_inertial(n, R, v, w)
-    _state_rows(t, True, n_contacts, n_blocks, q, h, s, calls.functions, memory)
+    problem.state_rows(t, n_contacts, n_blocks, q, h, form.interactions, p, calls.functions, memory)
     _forget_equations(n_contacts, n_blocks, form.interactions, p, memory)
     # known impulses of bounds act on the free velocities
     if p.bounded != 0:
@@ -501,9 +461,8 @@ def _forget_equations(n_contacts, n_blocks, interactions, p, memory):
     r = problem.stated_blocks(n_contacts, n_blocks, p, memory).r
     for k in range(interactions.size):
         first, it = memory.iwork[p.begin + k], interactions[k]
-        if it.law == EQUALITY:
-            for i in range(p.d * first, p.d * (first + it.n_blocks)):
-                r[i] = 0.0
+        for i in range(p.d * first, p.d * (first + it.n_blocks) if it.law == EQUALITY and first >= 0 else p.d * first):
+            r[i] = 0.0
 
 
 @kernel
@@ -584,64 +543,25 @@ def _commit(t, n_contacts, s, functions, options, memory):
     mem, work = memory.mem, memory.work
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, weight, h = own.n_bodies, options.positions.motion.theta, options.h
-    q, v, R, zero = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, own.R, 9 * n), 0.0
+    q, v, R = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, own.R, 9 * n)
     ratio = (1.0 - options.alpha_f) / (1.0 - options.alpha_m)
     # 1. accelerations of the smooth motion, by its velocity change
     for i in range(6 * n):
         a = (v[i] - work[places.change + i] - work[own.v_old + i]) / (h * weight)
         work[places.acc + i] = a
         work[places.A + i] += ratio * a
-    # 2. multipliers and impulses, of both problems in axes of the bodies at their configurations
-    _keep_impulses(n_contacts, weight, s, options, memory)
+    # 2. multipliers, of the jump and, of bilateral constraints, of the smooth motion: its problem has them times the weight of the force
+    plain.take_contacts(form.collisions, memory)
+    problem.keep_impulses(n_contacts, True, options.positions.motion, s.positions, memory)
+    for k in range(form.interactions.size):
+        it, first = form.interactions[k], memory.iwork[own.begin + k]
+        for i in range(it.m if it.law == EQUALITY and first >= 0 else 0):
+            mem[it.lam + i] += work[own.r + own.d * first + blocks.place(it, own.d, i)] / weight
+    # 3. impulses, of both problems in axes of the bodies at their configurations
     smooth, sudden = view(work, own.p, 6 * n), view(work, p.p, 6 * n)
     plain.to_body(n, R, smooth, smooth)
     plain.to_body(n, view(work, p.R, 9 * n), sudden, sudden)
-    # 3. state
-    for i in range(n):
-        if is_gone(form.bodies[i], work):
-            continue
-        at = form.bodies[i].q
-        for k in range(7):
-            mem[at + k] = q[7 * i + k]
-            zero += 0.0 * q[7 * i + k]
-        for k in range(6):
-            mem[at + V + k], mem[at + P + k] = v[6 * i + k], smooth[6 * i + k] / weight + sudden[6 * i + k]
-    # 4. outputs
-    is_finite = plain.outputs(t, form.interactions, own, q, v, R, functions, memory) and zero == 0.0
-    return CONVERGED if is_finite else NON_FINITE
-
-
-@kernel
-def _keep_impulses(n_contacts, weight, s, options, memory):
-    """lambda of everything into the record: of bilateral constraints of the smooth motion and of the jump; of contacts of the latter."""
-    work, iwork = memory.work, memory.iwork
-    form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
-    n_smooth, n_blocks = _count(form.interactions, own, iwork), _count(form.interactions, p, iwork)
-    before, after = problem.stated_blocks(0, n_smooth, own, memory).r, problem.stated_blocks(n_contacts, n_blocks, p, memory).r
-    for k in range(form.interactions.size):
-        it, first = form.interactions[k], iwork[p.begin + k]
-        for i in range(it.m):
-            lam = 0.0
-            # impulse of the jump
-            if first >= 0 and blocks.has_bounds(it):
-                lam = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, after)
-            elif first >= 0:
-                lam = after[p.d * first + blocks.place(it, p.d, i)]
-            # plus that of the smooth motion, whose problem has the impulse times the weight of the force
-            if it.law == FORCE:
-                lam = options.h * work[it.force + i]
-            elif it.law == EQUALITY and iwork[own.begin + k] >= 0:
-                lam += before[p.d * iwork[own.begin + k] + blocks.place(it, p.d, i)] / weight
-            memory.mem[it.lam + i] = lam
-            memory.imem[it.active + i] = work[it.off] == 0.0 and blocks.takes_part(it, i, -1.0, memory)
-    plain.take_contacts(form.collisions, memory)
-    problem.keep_contact_impulses(n_contacts, form, p, memory)
-
-
-@tiny
-def _count(interactions, p, iwork):
-    """Number of blocks of the interactions that are listed."""
-    n = 0
-    for k in range(interactions.size):
-        n += interactions[k].n_blocks if iwork[p.begin + k] >= 0 else 0
-    return n
+    for i in range(6 * n):
+        mem[form.bodies[i // 6].q + P + i % 6] = smooth[i] / weight + sudden[i]
+    # 4. state and outputs
+    return plain.put_state(t, form, q, v, R, functions, memory)

@@ -12,6 +12,7 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import memory, model_of
 from nsds.model.system_kinds import collisions_of
 from nsds.schemes.derivatives import differences
+from nsds.schemes.lagrangian.functions import prescribe
 from nsds.schemes.problem.blame import blaming
 from nsds.schemes.rigid.joint_rows import joint_row, seen_from
 from nsds.schemes.rigid.tables import EQUALITY, V
@@ -153,12 +154,9 @@ def evaluate(t, interaction, q, R, functions, memory):
 def _evaluate_prescribed(t, r, functions, memory):
     """Rows that pick velocities; rate: minus the velocity that is wanted."""
     mem, work = memory.mem, memory.work
-    if r.velocity_function != ABSENT:
-        nothing = view(mem, 0, 0)
-        call_function(functions, r.velocity_function, (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
+    prescribe(t, r, functions, memory)
     for i in range(r.m):
-        work[r.rate + i] = -(work[r.rate + i] if r.velocity_function != ABSENT else mem[r.z + i])
-        work[r.h + i] = 0.0
+        work[r.rate + i], work[r.h + i] = work[r.rate + i] if r.velocity_function != ABSENT else -mem[r.z + i], 0.0
         for k in range(12):
             work[r.H + 12 * i + k] = 1.0 if k == memory.imem[r.dofs + i] else 0.0
 

@@ -103,16 +103,22 @@ def start(t, s, functions, options, memory):
     p = s.plan[0]
     note_presence(s, memory)
     q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
-    for i in range(p.n_bodies):
-        for k in range(7):
-            q[7 * i + k] = memory.mem[s.bodies[i].q + k]
-        for k in range(6):
-            v[6 * i + k] = 0.0 if is_gone(s.bodies[i], work) else memory.mem[s.bodies[i].q + V + k]
+    load_state(s.bodies, q, v, memory)
     if not find_contacts(options, p.parallel != 0, s.collisions, q, v, memory):
         return CAPACITY
     take_contacts(s.collisions, memory)
     outputs(t, s.interactions, p, q, v, R, functions, memory)
     return CONVERGED
+
+
+@tiny
+def load_state(bodies, q, v, memory):
+    """q and v of all bodies from mem, v = 0 of those that are gone."""
+    for i in range(bodies.size):
+        for k in range(7):
+            q[7 * i + k] = memory.mem[bodies[i].q + k]
+        for k in range(6):
+            v[6 * i + k] = 0.0 if is_gone(bodies[i], memory.work) else memory.mem[bodies[i].q + V + k]
 
 
 @kernel
@@ -212,22 +218,20 @@ def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, me
 @tiny
 def begin(t, options, s, functions, memory):
     """Keep q_k and v_k, the first iterate, F_k and the displacement by forces; of an explicit step the inverse masses, too."""
-    mem, work = memory.mem, memory.work
-    bodies, p = s.bodies, s.plan[0]
+    work, bodies, p = memory.work, s.bodies, s.plan[0]
+    q_old, v_old = view(work, p.q_old, 7 * p.n_bodies), view(work, p.v_old, 6 * p.n_bodies)
     work[p.lost] = 0.0
     keep_angles(s.interactions, memory)
     # F_k is needed by its weight 1 - theta, and by the choice of active contacts
     is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or options.span > 0.0 or p.unilateral != 0
     # 1. state, and forces on each body
-    for i in range(p.n_bodies):
-        q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
-        for k in range(7):
-            q[k] = mem[bodies[i].q + k]
-        for k in range(6):
-            v[k] = 0.0 if is_gone(bodies[i], work) else mem[bodies[i].q + V + k]
-            work[p.v + 6 * i + k] = v[k]
-        if is_wanted and not is_unmoved(bodies[i], work):
-            force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
+    load_state(bodies, q_old, v_old, memory)
+    for i in range(6 * p.n_bodies):
+        work[p.v + i] = v_old[i]
+    for i in range(p.n_bodies if is_wanted else 0):
+        if not is_unmoved(bodies[i], work):
+            out, size = view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2)
+            force(t, bodies[i], view(q_old, 7 * i, 7), view(v_old, 6 * i, 6), functions, memory.mem, out, size)
     # 2. forces between bodies, then the displacement by both
     if is_wanted and p.forces != 0:
         forces.add_at_start(t, s, functions, memory)
@@ -550,6 +554,15 @@ def speeds(bodies, p, v, inverse, memory, speed):
 
 
 @tiny
+def restore_velocities(p, work):
+    """Velocities of the start of the step. Out: v, w."""
+    v, R = view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    for i in range(6 * p.n_bodies):
+        v[i] = work[p.v_old + i]
+    to_inertial(p.n_bodies, R, v, view(work, p.w, 6 * p.n_bodies))
+
+
+@tiny
 def invert(t_new, is_free, options, bodies, p, q, v, R, functions, memory, inverse):
     """Inverse iteration matrices of all bodies; False where one is singular. is_free: with equations only, they may be indefinite."""
     h, weight = options.h, 0.0 if options.is_explicit != 0.0 else options.h * options.theta
@@ -599,7 +612,7 @@ def commit(t_new, n_contacts, n_blocks, s, functions, options, memory):
     if not find_contacts(options, p.parallel != 0, s.collisions, q, v, memory):
         restore_angles(s.interactions, memory)
         return CAPACITY
-    problem.keep_impulses(n_contacts, n_blocks, options, s, memory)
+    problem.keep_impulses(n_contacts, False, options, s, memory)
     take_contacts(s.collisions, memory)
     for i in range(m):
         at = s.bodies[i].q

@@ -8,6 +8,7 @@ with the gap that the motion has closed, ``y_{k+1} - h H v``. So ``y_k + h H v >
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.schemes.rigid import collisions as contacts
+from nsds.schemes.rigid.projection import enter
 
 ROUNDS = 5  # first halves in a step, at most
 _JOINS = 0.1  # of the depth at which a first half is solved again: deeper contacts are added
@@ -34,7 +35,6 @@ def join(span, n_contacts, s, q, w, memory):
     """
     iwork = memory.iwork
     p = s.plan[0]
-    q_old = view(memory.work, p.q_old, 7 * p.n_bodies)
     for k in range(s.collisions.size):
         c = s.collisions[k]
         # 1. contacts that the record knows
@@ -48,10 +48,7 @@ def join(span, n_contacts, s, q, w, memory):
             if number < 0:
                 if memory.imem[c.n] == c.capacity:
                     return -1
-                number = contacts.insert(c, i, q_old, q, memory)
-                for j in range(n_contacts):
-                    if iwork[p.which + p.n_contacts + j] == k and iwork[p.which + j] >= number:
-                        iwork[p.which + j] += 1
+                number = enter(k, i, n_contacts, s, q, memory)
             # 3. data of the end, and into the list of active ones
             a, b = _put(span, wanted, c, i, number, s, q, w, memory)
             is_listed = False

@@ -17,6 +17,7 @@ from nsds.collision import WORLD
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
+from nsds.model.laws import ANY
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import memory_of
 from nsds.schemes.problem import friction, redundancy
@@ -27,7 +28,7 @@ from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
-from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
+from nsds.schemes.rigid.tables import COLLISIONS, EQUALITY, FORCE, MASS, OTHER
 from nsds.solvers.bodies import newton, rigid, slabs
 from nsds.solvers.contact import block_lu
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
@@ -115,7 +116,8 @@ _CLOSEST = 2e-15  # the least tolerance that solvers are asked for,
 _LEAST_OF_MOTION = 1e-13  # and if bounds of impulses are far above the impulses that they limit
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: residual of the solver
 _OWED = 1e-2  # residual of sweeps without a requested tolerance, relative to the velocities of contacts without impulses,
-_QUICK = 10.0  # and sweeps within which they must reach a hundredth of it to continue
+_QUICK, _SLOW = 10.0, 0.7  # and sweeps within which they must reach a hundredth of it to continue, where bodies are that slow
+_STRUCK = 8  # bodies in a row that strike each other in a step, at most: of more, those are found that end too deep
 _TRIED = 60.0  # sweeps before a method with a matrix, if there is room for one
 _AT_REST = 1e-2  # velocities of contacts, relative likewise, of bodies at rest
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and number of chunks
@@ -157,7 +159,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, solver=floats)
     plan["v_mid"], plan["E"] = plan["v_old"], plan["H"]
     # 3. equations: elimination needs m^2 floats, or bit sets of n_words entries for the sparse one, so its size is limited
-    n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
+    n_rows = int(interactions["m"][_may_be_equations(interactions)].sum())
     n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
     work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, weight=few, own=d * limit if n_rows else 0)
@@ -191,11 +193,16 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()
-    plan["bounded"], plan["forces"] = (interactions["law"] == BOUNDED).any(), (interactions["law"] == FORCE).any()
+    plan["bounded"], plan["forces"] = (interactions["bounds"] == ANY).any(), (interactions["law"] == FORCE).any()
     # 6. sizes and flags
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     plan["placed"] = interactions.size > 0 or bool((bodies["oriented"] | bodies["coupled"]).any())
     return plan
+
+
+def _may_be_equations(interactions):
+    """Which interactions have rows without a sign: equations, forces, and bounds that are infinite."""
+    return (interactions["law"] != OTHER) | (interactions["bounds"] == ANY)
 
 
 def follow_turns(lists, options, plan, work):
@@ -231,7 +238,7 @@ def _is_linear(lists, options):
     bodies, interactions = lists.bodies, lists.interactions
     moving = ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT)).any() and options.q_star > 0
     simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["oriented"] == 0)) | bodies["fixed"]
-    repeated = np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE)).any()
+    repeated = _may_be_equations(interactions).any()
     return options.is_explicit != 0 or (bool(simple.all()) and not moving and not repeated)
 
 
@@ -268,7 +275,47 @@ def choose_active(options, s, memory):
             n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, memory, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
+    if options.is_half != 0.0 and ahead > 0.0 and not has_matrix(n_contacts, n_blocks, p):
+        n_contacts = _add_struck(ahead, n_contacts, s, q, w, memory)
     return n_contacts, n_blocks
+
+
+@kernel
+def _add_struck(ahead, n, s, q, w, memory):
+    """Number of the n active contacts with those of spheres that close if a body with an active contact is stopped by it.
+
+    Bodies that fall together do not approach each other, but in a pile the first one to land is struck by the next in the same step.
+    Out: pair, which. Work: slab, taking of contacts.
+    """
+    iwork, p = memory.iwork, s.plan[0]
+    struck, pair, number = view(iwork, p.slab, p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts), view(iwork, p.which, p.n_contacts)
+    # 1. bodies with an active contact, and these
+    for i in range(p.n_bodies):
+        struck[i] = 0
+    for k in range(s.collisions.size):
+        for i in range(memory.imem[s.collisions[k].n]):
+            memory.work[s.collisions[k].taking + i] = 0.0
+    for i in range(n):
+        memory.work[s.collisions[iwork[p.which + p.n_contacts + i]].taking + number[i]] = 1.0
+        struck[pair[2 * i]] = 1
+        if pair[2 * i + 1] != WORLD:
+            struck[pair[2 * i + 1]] = 1
+    # 2. from body to body
+    for _ in range(_STRUCK):
+        n_found = 0
+        for k in range(s.collisions.size):
+            n_found += contacts.find_struck(s.collisions[k], s.bodies, ahead, q, w, struck, memory)
+        if n_found == 0:
+            break
+    # 3. into the list of active contacts
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(memory.imem[c.n]):
+            if memory.work[c.taking + i] == contacts.STRUCK:
+                pair[2 * n], pair[2 * n + 1] = memory.imem[c.body + memory.imem[c.a + i]], memory.imem[c.body + memory.imem[c.b + i]]
+                number[n], iwork[p.which + p.n_contacts + n] = i, k
+                n += 1
+    return n
 
 
 @tiny
@@ -316,6 +363,17 @@ def list_blocks(what, interactions, p, memory):
         memory.iwork[p.begin + k] = n if chosen else -1
         n += it.n_blocks if chosen else 0
     return n
+
+
+@kernel
+def state_rows(t, n_contacts, n_blocks, q, h, interactions, p, functions, memory):
+    """Blocks of the listed interactions, with H at q, and without any forecast."""
+    stated = stated_blocks(n_contacts, n_blocks, p, memory)
+    for k in range(interactions.size):
+        it, first = interactions[k], memory.iwork[p.begin + k]
+        if first >= 0:
+            evaluate(t, it, q, view(memory.work, p.R, 9 * p.n_bodies), functions, memory)
+            blocks.state_block(h, -1.0, False, True, it, first, p.d, memory, stated)
 
 
 @tiny
@@ -405,18 +463,23 @@ def has_matrix(n_contacts, n_blocks, p):
 
 @tiny
 def stated_blocks(n_contacts, n_blocks, p, memory):
-    """Blocks of interactions, which follow the contacts in the arrays."""
-    work = memory.work
-    d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
+    """Blocks of interactions, which follow the contacts in the arrays; of these there are rows where a matrix wants them."""
+    return _blocks_at(n_contacts, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0, n_blocks, p, memory)
+
+
+@tiny
+def _blocks_at(first, first_row, n, p, memory):
+    """n blocks from the first on, whose rows begin with those of another one."""
+    work, d, row = memory.work, p.d, p.d * first_row
     return blocks.Blocks(
-        view(work, p.H + 12 * d * shift, 12 * d * n_blocks),
-        view(work, p.E + 12 * d * shift, 12 * d * n_blocks),
-        view(work, p.diagonal + d * shift, d * n_blocks),
-        view(memory.iwork, p.body + 2 * n_contacts, 2 * n_blocks),
-        view(memory.iwork, p.disk + n_contacts, n_blocks),
-        view(work, p.mu + 2 * n_contacts, 2 * n_blocks),
-        view(work, p.b + d * n_contacts, d * n_blocks),
-        view(work, p.r + d * n_contacts, d * n_blocks),
+        view(work, p.H + 12 * row, 12 * d * n),
+        view(work, p.E + 12 * row, 12 * d * n),
+        view(work, p.diagonal + row, d * n),
+        view(memory.iwork, p.body + 2 * first, 2 * n),
+        view(memory.iwork, p.disk + first, n),
+        view(work, p.mu + 2 * first, 2 * n),
+        view(work, p.b + d * first, d * n),
+        view(work, p.r + d * first, d * n),
     )
 
 
@@ -561,7 +624,7 @@ def know_origins(h, interactions, p, memory):
     for i in range(2 * p.n_bodies):
         size[i] = 0.0
     for k in range(interactions.size):
-        if interactions[k].law == BOUNDED and memory.iwork[p.begin + k] >= 0:
+        if interactions[k].bounds == ANY and memory.iwork[p.begin + k] >= 0:
             blocks.add_origins(h, interactions[k], work, known, size)
 
 
@@ -730,13 +793,13 @@ def solve_blocks(n_contacts, n_blocks, is_new, may_owe, s, solver, options, want
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
         if can_go_on(status) and may_swap:
-            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
+            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, True, memory)
     # many contacts without a requested tolerance: sweeps with a residual that the next step corrects
     elif may_swap and p.at_once != 0 and may_owe and asked > options.tol:
         status = _solve_as_owed(n_contacts, groups, is_new, s, solver, options, memory)
     # many contacts with a tolerance: sweeps first, a matrix if it fits and they stall
     elif p.sweeps != 0:
-        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, memory)
+        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, asked, asked, 0.0, 0.0, True, memory)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
             status = solve_with_matrix(True, asked, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
     return status
@@ -762,10 +825,10 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
         tol, held = (options.tol, _SHARE * _HELD) if is_at_rest else (options.enough, _OWED)
         has_tried, status = True, _solve_on_graph(n, tol, held, _BUDGET, s, memory)
     # 3. sweeps, few of them if another method can take over, since hard problems cost many
-    is_last, quick = options.max_iter != 0.0 or (has_tried and n > p.limit), _QUICK if is_new else 0.0
+    is_last, quick = options.max_iter != 0.0 or (has_tried and n > p.limit), _QUICK if is_new and speed <= _SLOW * scale else 0.0
     if status != CONVERGED:
         few = changed(options, options.tol, options.max_iter if is_last else _TRIED, 0.0)
-        status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, memory)
+        status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, is_last, memory)
         # their residuals would add up from step to step at rest, so that a pile would creep
         if is_at_rest and not has_tried and status == CONVERGED and work[p.info + 1] > options.enough:
             _solve_on_graph(n, options.tol, _SHARE * _HELD, _BRIEF_BUDGET, s, memory)
@@ -776,7 +839,7 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
         note_lost(p, options, work)
         status = solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)
     elif can_go_on(status) and not is_last:
-        status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, memory)
+        status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, True, memory)
     return status
 
 
@@ -822,7 +885,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
-    stated = _stated_rows(n, p, memory)
+    stated = _blocks_at(0, 0, n, p, memory)
     disk, mu, r = stated.disk, stated.mu, stated.r
     # 1. rows of detected contacts, which the sweeps do without
     _rows_of_contacts(n_contacts, s.collisions, p, stated, memory)
@@ -896,22 +959,6 @@ def _rows_of_contacts(n, collisions, p, stated, memory):
         blocks.copy_rows(p, i, 1, stated)
 
 
-@tiny
-def _stated_rows(n, p, memory):
-    """The n contacts and blocks of a problem with rows of all."""
-    work, d = memory.work, p.d
-    return blocks.Blocks(
-        view(work, p.H, 12 * d * n),
-        view(work, p.E, 12 * d * n),
-        view(work, p.diagonal, d * n),
-        view(memory.iwork, p.body, 2 * n),
-        view(memory.iwork, p.disk, n),
-        view(work, p.mu, 2 * n),
-        view(work, p.b, d * n),
-        view(work, p.r, d * n),
-    )
-
-
 @kernel
 def _solve_on_graph(n, tol, enough, budget, s, memory):
     """`solve` of n contacts by Newton's method on the graph of the bodies, to tol, or to enough where steps get no closer. In/out: r.
@@ -919,7 +966,7 @@ def _solve_on_graph(n, tol, enough, budget, s, memory):
     Returns its status: UNSUITED where the graph is too dense. Out: p, u, info.
     """
     work, p = memory.work, s.plan[0]
-    stated, q = _stated_rows(n, p, memory), view(work, p.rhs, p.d * n)
+    stated, q = _blocks_at(0, 0, n, p, memory), view(work, p.rhs, p.d * n)
     _rows_of_contacts(n, s.collisions, p, stated, memory)
     for i in range(p.d * n):
         stated.diagonal[i] = 0.0  # padding of contacts is 0 by their law
@@ -1004,10 +1051,10 @@ def _what_is_left(n_rows, stated, q, p, memory):
 
 
 @kernel
-def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, memory):
+def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, speed, may_freeze, memory):
     """As `solve`, on the velocities of the bodies. groups: contacts that are swept at the same time, see `arrange`.
 
-    tol, owed, quick, speed: see `rigid.Options`.
+    tol, owed, quick, speed, may_freeze: see `rigid.Options`.
     """
     work, iwork = memory.work, memory.iwork
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
@@ -1032,7 +1079,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
         view(work, p.w_free, 6 * m),
     )
     # 2. sweep; threads pay from _PARALLEL contacts on only
-    own = rigid.Options(tol, options.max_iter, options.rho, owed, quick, speed)
+    own = rigid.Options(tol, options.max_iter, options.rho, owed, quick, speed, 1.0 if may_freeze else 0.0)
     r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     address = uintp(iwork[p.instead])
@@ -1084,19 +1131,19 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 
 
 @tiny
-def keep_impulses(n_contacts, n_blocks, options, s, memory):
-    """lambda of everything into the record, 0 of inactive rows."""
+def keep_impulses(n_contacts, is_at_end, options, s, memory):
+    """lambda of everything into the record, 0 of inactive rows. is_at_end: without forecasts; forces are those of the end of the step."""
     mem, work = memory.mem, memory.work
     p = s.plan[0]
-    r = stated_blocks(n_contacts, n_blocks, p, memory).r
+    r, ahead = view(work, p.r + p.d * n_contacts, p.d * p.n_blocks), -1.0 if is_at_end else options.gamma * options.h
     for k in range(s.interactions.size):
         it, first = s.interactions[k], memory.iwork[p.begin + k]
-        at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
+        at_end = 0.0 if options.is_explicit != 0.0 else options.h if is_at_end else options.h * options.theta
         takes_part = False
         # the record's flag is that of the first row of a contact
         for i in range(it.m):
             if blocks.first_row(it, i) == i:
-                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, memory)
+                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, ahead, memory)
             memory.imem[it.active + i] = takes_part
             # impulse of a force law: both ends of the step by their weights
             if it.law == FORCE:

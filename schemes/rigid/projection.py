@@ -21,8 +21,9 @@ from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.collision.frames import frame_in
 from nsds.maths import rotations
-from nsds.maths.vectors import times_transposed
+from nsds.maths.vectors import norm, times_transposed
 from nsds.model.layout import ABSENT
+from nsds.schemes.lagrangian.projection import options_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, passing, problem
 from nsds.schemes.rigid import collisions as contacts
@@ -31,11 +32,13 @@ from nsds.schemes.rigid.bodies import State, inverse_matrix
 from nsds.schemes.rigid.enabled import is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
+from nsds.schemes.rigid.tables import EQUALITY, tables
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 
 _SHARE = 0.1  # of the tolerance: residual allowed in the solver
+_ROUNDING = 2.0**-48  # of the lengths that cancel in a gap, in any units: less is no violation
+_OF_SLACK = 1e10 * _ROUNDING  # the same of the slack of a shape, which is 1e-10 of them
 
 
 @by_reference
@@ -46,30 +49,13 @@ class Tables(NamedTuple):
     positions: plain.Tables  # the same, but for a plan of its own: impulses of the projection must not overwrite those of the step
 
 
-@by_reference
-class Options(NamedTuple):
-    """Parameters of a step with its projection."""
-
-    h: float
-    motion: problem.Options
-    constraint_tol: float
-    max_rounds: float
-    by_mass: float  # not 0: the metric is the mass, else the identity
-    every_contact: float  # 0: only contacts that take part in the step
-    combined: float
-
-
 def prepare(records, mem, options, h, method):
     """Tables of the step and of the problem of positions."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists, words = tables(records, work, iwork), plain.options_of(h, options)
-    tol, max_rounds = float(options["constraint_tol"].item()), float(options["max_rounds"].item())
-    combined = options["scheme"].item().endswith(b"combined_projection")
-    every = float(combined or options["contacts"] == b"all")
-    own = Options(h, words, tol, max_rounds, float(options["metric"] == b"mass"), every, float(combined))
     s = Tables(*(plain.tables_of(lists, words, method, work, iwork, records.size) for _ in range(2)))
     problem.follow_turns(lists, words, s.motion.plan, work)
-    return Prepared(s, lists.functions, own, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+    return Prepared(s, lists.functions, options_of(h, options, words), work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
 @kernel
@@ -161,13 +147,13 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
             if not of_all and (i == 0 or iwork[c.new_a + i] != iwork[c.new_a + i - 1] or iwork[c.new_b + i] != iwork[c.new_b + i - 1]):
                 of_pair = _is_one_absent(i, c, options, memory)
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
-            is_violated = work[c.new_gap + i] < -options.constraint_tol
+            is_violated = work[c.new_gap + i] < -max(options.constraint_tol, rounding_of_contact(c, i, memory))
             if not is_violated or (bodies[a].fixed and (b == WORLD or bodies[b].fixed)):
                 continue
             number = int(work[c.known + i]) - 1
             is_new = number < 0 and imem[c.n] < c.capacity
             if is_new:
-                number = _enter(k, i, n_contacts, s.motion, q, memory)
+                number = enter(k, i, n_contacts, s.motion, q, memory)
             if is_new or (of_pair and number >= 0 and work[c.taking + number] == 0.0):
                 iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
                 iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
@@ -182,7 +168,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
             is_new = False
             for i in range(0, it.m, stride(it)):
                 takes_part = blocks.takes_part(it, i, options.motion.gamma * options.h, memory)
-                if not takes_part and work[it.h + i] < -options.constraint_tol:
+                if not takes_part and work[it.h + i] < -max(options.constraint_tol, rounding_of_row(it, i, q, work)):
                     work[it.joined + i], is_new, joined = attempt, True, True
             if is_new and iwork[own.begin + k] < 0:
                 iwork[own.begin + k], n_blocks = n_blocks, n_blocks + it.n_blocks
@@ -194,13 +180,14 @@ def _is_one_absent(i, c, options, memory):
     """Whether a violated contact of the pair of shapes whose contacts begin at the i-th one found is not in the record."""
     a, b, result = memory.iwork[c.new_a + i], memory.iwork[c.new_b + i], False
     while i < memory.iwork[c.found] and memory.iwork[c.new_a + i] == a and memory.iwork[c.new_b + i] == b:
-        result = result or (memory.work[c.known + i] == 0.0 and memory.work[c.new_gap + i] < -options.constraint_tol)
+        least = max(options.constraint_tol, rounding_of_contact(c, i, memory))
+        result = result or (memory.work[c.known + i] == 0.0 and memory.work[c.new_gap + i] < -least)
         i += 1
     return result
 
 
 @kernel
-def _enter(k, i, n_contacts, s, q, memory):
+def enter(k, i, n_contacts, s, q, memory):
     """Enter the i-th contact found of collisions k, of which n_contacts are active, into the record. Returns its number. In/out: which."""
     iwork = memory.iwork
     c, own = s.collisions[k], s.plan[0]
@@ -233,9 +220,7 @@ def restart(t, interactions, p, functions, memory):
     work = memory.work
     m = p.n_bodies
     q_old, R = view(work, p.q_old, 7 * m), view(work, p.R, 9 * m)
-    for i in range(6 * m):
-        work[p.v + i] = work[p.v_old + i]
-    plain.to_inertial(m, R, view(work, p.v_old, 6 * m), view(work, p.w, 6 * m))
+    plain.restore_velocities(p, work)
     restore_angles(interactions, memory)
     for k in range(interactions.size):
         if interactions[k].gap_function != ABSENT or interactions[k].row != ABSENT:
@@ -260,7 +245,7 @@ def note_pressing(n_contacts, n_blocks, s, p, memory):
 @tiny
 def stride(interaction):
     """From one row with a gap to the next."""
-    return 1 if interaction.law == EQUALITY or interaction.law == IMPACT else interaction.each
+    return interaction.each
 
 
 @tiny
@@ -274,28 +259,62 @@ def find_known(options, c, p, own, q, memory):
     contacts.recognise(c, memory.iwork[c.found], memory)
 
 
+@tiny
+def rounding_of_contact(c, i, memory):
+    """Gap of the i-th contact found that is rounding of its shapes and of the coordinates of their bodies."""
+    a, b = memory.iwork[c.new_a + i], memory.iwork[c.new_b + i]
+    return _OF_SLACK * (memory.work[c.slack + 2 * a] + memory.work[c.slack + 2 * b])
+
+
+@tiny
+def rounding_of_row(it, i, q, work):
+    """h of a row that is rounding of the lengths ``|H_v| |x| + |H_omega|``."""
+    length = 0.0
+    for side in range(2):
+        body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
+        if body != ABSENT:
+            length += norm(view(work, row, 3)) * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3))
+    return _ROUNDING * length
+
+
 @kernel
 def project(t, is_found, s, calls, options, memory):
     """Project q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan.
 
-    is_found: whether `find_known` has found the contacts at q.
+    is_found: whether `find_known` has found the contacts at q. The identity depends on units: where bodies are large in them it turns what
+    should be lifted. If it ends with a violation, the mass is the metric, from the same q on.
     """
+    work, q, kept = memory.work, s.motion.plan[0].q, s.positions.plan[0].q
+    for i in range(7 * s.motion.plan[0].n_bodies):
+        work[kept + i] = work[q + i]
+    status = _project_by(options.by_mass != 0.0, t, is_found, s, calls, options, memory)
+    if status == VIOLATED and options.by_mass == 0.0:
+        for i in range(7 * s.motion.plan[0].n_bodies):
+            work[q + i] = work[kept + i]
+        status = _project_by(True, t, False, s, calls, options, memory)
+    return status
+
+
+@kernel
+def _project_by(by_mass, t, is_found, s, calls, options, memory):
+    """As `project`, in one metric."""
     work = memory.work
     p, own, collisions, interactions = s.positions.plan[0], s.motion.plan[0], s.motion.collisions, s.motion.interactions
-    m, status, wanted, press = p.n_bodies, VIOLATED, _SHARE * options.constraint_tol, options.combined != 0.0
+    m, status, press = p.n_bodies, VIOLATED, options.combined != 0.0
     q, moved = view(work, own.q, 7 * m), view(work, p.w_free, 6 * m)
     for k in range(int(options.max_rounds) + 1):
         # 1. violations; pressing contacts that contradict each other are, from half of the rounds on, only kept from violation
         press = press and 2 * k < options.max_rounds
-        n_contacts, depth = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
-        n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, calls.functions, memory)
+        n_contacts, depth, rounding = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
+        n_blocks, violation, of_rows = violated(t, k == 0, press, options, interactions, p, q, calls.functions, memory)
+        wanted = _SHARE * max(options.constraint_tol, rounding, of_rows)
         if max(depth, violation) <= options.constraint_tol:
             status = CONVERGED
             break
         if k == int(options.max_rounds):
             break
         # 2. metric and rows at q
-        metric(t, options.by_mass != 0.0, s.motion.bodies, p, q, calls.functions, memory)
+        metric(t, by_mass, s.motion.bodies, p, q, calls.functions, memory)
         solved = CONVERGED
         # 3. problem of positions
         for attempt in range(2):
@@ -335,13 +354,14 @@ def solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory):
 
 @kernel
 def penetrating(is_found, press, options, own, collisions, p, q, memory):
-    """(number, depth): detected contacts at q with gaps up to the depth of the deepest, none if that is 0. Out: q_old, pair, which of p.
+    """(number, depth, rounding): detected contacts at q with gaps up to the depth of the deepest, none if that is 0.
 
-    Gaps smaller than the depth are listed too, as bodies that are separated may be pushed into others. press: contacts that pressed in
-    the step count by the size of their gap. Unless all are projected, contacts that were inactive in the step are ignored.
+    What is rounding, by the most of any, is no depth. Gaps smaller than the depth are listed too, as bodies that are separated may be
+    pushed into others. press: contacts that pressed in the step count by the size of their gap. Unless all are projected, contacts that
+    were inactive in the step are ignored. Out: q_old, pair, which of p.
     """
     work, iwork = memory.work, memory.iwork
-    n, depth, v, chosen = 0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
+    n, depth, rounding, v, chosen = 0, 0.0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
     # 1. contacts at q, and the largest depth
@@ -354,7 +374,8 @@ def penetrating(is_found, press, options, own, collisions, p, q, memory):
         for i in range(iwork[c.found]):
             gap = work[c.new_gap + i]
             if options.every_contact != 0.0 or role(c, i, work) > 0.0:
-                depth = max(depth, abs(gap) if press and role(c, i, work) > 1.0 else -gap)
+                deep, least = abs(gap) if press and role(c, i, work) > 1.0 else -gap, rounding_of_contact(c, i, memory)
+                depth, rounding = max(depth, deep if deep > least else 0.0), max(rounding, least)
     # 2. list of those that it may concern
     for k in range(collisions.size if depth > 0.0 else 0):
         c = collisions[k]
@@ -363,7 +384,7 @@ def penetrating(is_found, press, options, own, collisions, p, q, memory):
                 a, b = memory.imem[c.body + iwork[c.new_a + i]], memory.imem[c.body + iwork[c.new_b + i]]
                 iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
                 n += 1
-    return n, depth
+    return n, depth, rounding
 
 
 @tiny
@@ -405,12 +426,14 @@ def turn_matrices(p, q, work):
 
 @kernel
 def violated(t, is_first, press, options, interactions, p, q, functions, memory):
-    """(blocks, violation): equations, and negative gaps, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin.
+    """(blocks, violation, rounding): equations, and negative gaps, at q, the largest of ``|h|`` and ``-h``, and of its rounding.
+
+    Out: R, begin.
 
     A gap that was negative in an earlier round is listed again: otherwise two would push the bodies back and forth.
     """
     work, iwork = memory.work, memory.iwork
-    R, n, worst = view(work, p.R, 9 * p.n_bodies), 0, 0.0
+    R, n, worst, rounding = view(work, p.R, 9 * p.n_bodies), 0, 0.0, 0.0
     turn_matrices(p, q, work)
     for k in range(interactions.size):
         it = interactions[k]
@@ -423,12 +446,13 @@ def violated(t, is_first, press, options, interactions, p, q, functions, memory)
         violation = 0.0
         for i in range(0, it.m, stride(it)):
             if counts(options, it, i, memory):
-                violation = max(violation, abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i])
+                off, least = abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i], rounding_of_row(it, i, q, work)
+                violation, rounding = max(violation, off if off > least else 0.0), max(rounding, least)
         if it.law == EQUALITY or violation > 0.0 or was_listed:
             iwork[p.begin + k] = n
             n += it.n_blocks
             worst = max(worst, violation)
-    return n, worst
+    return n, worst, rounding
 
 
 @tiny

@@ -37,6 +37,7 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
+from numba import int64
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
@@ -46,7 +47,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import worse
 from nsds.schemes.problem.smooth_work import of_smooth
-from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, trees
+from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, rolling, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
@@ -140,13 +141,14 @@ def step(t_new, s, calls, options, memory):
     plain.begin(t, first, form, functions, memory)
     for i in range(6 * p.n_bodies):
         work[s.plan[0].w_old + i], work[s.plan[0].v_old + i] = work[p.w + i], work[p.v + i]
-    n_contacts, n_blocks, is_alone = 0, 0, form.interactions.size == 0 and not _are_contacts_listed(form.collisions, memory.imem)
+    n_contacts, n_blocks, is_alone = 0, 0, form.interactions.size == 0 and not _are_contacts_near(form.collisions, False, memory)
     if not is_alone:
-        _scale_impulses(0.5, form, memory)
+        _halve_impulses(form, memory)
         n_contacts, n_blocks = problem.choose_active(first, form, memory)
         if p.unilateral != 0:
             _note_approach(t, s, first, functions, memory)
             _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, memory)
+            _aim_at_rolling(t, options.h, form, functions, memory)
     # 2. guess, and measures of energy by which the solution is judged
     if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, memory.iwork):
         _anticipate(t, first, form, functions, memory)
@@ -155,10 +157,10 @@ def step(t_new, s, calls, options, memory):
     # 3. first half, and the motion of the bodies
     n_contacts, n_blocks, status, n_iter, residual, way = _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory)
     if n_contacts < 0:
-        _scale_impulses(2.0, form, memory)
+        _restore_impulses(form, memory)
         restore_angles(form.interactions, memory)
         return CAPACITY, n_iter, residual
-    if is_alone and not _are_contacts_found(form.collisions, memory.iwork):
+    if is_alone and not _are_contacts_near(form.collisions, True, memory):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
     # 4. middle: contacts and outputs at the new positions; impulses of contacts are set aside
     is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, _GAIN * before
@@ -227,7 +229,8 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
             return -1, n_blocks, status, n_iter, residual, way
         if way != p.v or attempt == overshooting.ROUNDS or not overshooting.is_any(options.h, form, q, memory):
             break
-        # 4. add them, and restart from the state in mem
+        # 4. add them, and restart from the state in mem, with the impulses found as a guess
+        problem.keep_contact_impulses(n_contacts, form, p, memory)
         n_contacts = overshooting.join(options.h, n_contacts, form, q, w, memory)
         if n_contacts < 0:
             break
@@ -236,20 +239,11 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
 
 
 @tiny
-def _are_contacts_listed(collisions, imem):
-    """Whether there are contacts in the record, closed or near."""
+def _are_contacts_near(collisions, is_found, memory):
+    """Whether there are contacts in the record, closed or near, or where the first half ends."""
     n = 0
     for k in range(collisions.size):
-        n += imem[collisions[k].n]
-    return n > 0
-
-
-@tiny
-def _are_contacts_found(collisions, iwork):
-    """Whether there are contacts where the first half ends."""
-    n = 0
-    for k in range(collisions.size):
-        n += iwork[collisions[k].found]
+        n += memory.iwork[collisions[k].found] if is_found else memory.imem[collisions[k].n]
     return n > 0
 
 
@@ -307,23 +301,13 @@ def _solve_half(t, n_contacts, n_blocks, s, calls, options, memory):
             status, n_tried, residual = trees.hold(t, n_contacts, n_laws, form, s.tree, calls, options, memory)
         if status in (CONVERGED, INFEASIBLE):
             return status, n_tried, residual
-        _begin_again(form, memory.work)
+        plain.restore_velocities(form.plan[0], memory.work)
         problem.choose_blocks(options, form, memory)
     # 3. all bodies
     if options.is_explicit != 0.0 and form.plan[0].unilateral == 0:
         plain.invert_masses(t, options, form, calls.functions, memory)
     status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, form, calls, options, memory)
     return status, n_tried + n_iter, residual
-
-
-@tiny
-def _begin_again(s, work):
-    """Velocities of the start of a half. Out: v, w."""
-    p = s.plan[0]
-    v, R = view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
-    for i in range(6 * p.n_bodies):
-        v[i] = work[p.v_old + i]
-    plain.to_inertial(p.n_bodies, R, v, view(work, p.w, 6 * p.n_bodies))
 
 
 @kernel
@@ -387,7 +371,7 @@ def _yield(t, s, calls, options, memory):
     if held[2] != INEXACT:
         return held
     # 2. motion beside it that closes the joints; its impulses are a guess for the same ones
-    problem.keep_impulses(held[0], held[1], options.yielding, form, memory)  # a guess of the same ones
+    problem.keep_impulses(held[0], False, options.yielding, form, memory)  # a guess of the same ones
     _close(t, s, calls, options, memory)
     return _hold_velocities(t, s, calls, options, memory)  # whose work is lost
 
@@ -481,7 +465,7 @@ def _hold_with_free_forces(t, n_contacts, n_blocks, s, calls, options, memory):
     plain.iterate(t, 0, n, s, calls, options.yielding, memory)
     for i in range(6 * p.n_bodies):
         work[p.f_old + i] = work[p.f + i]
-    _begin_again(s, work)
+    plain.restore_velocities(p, work)
     if n_blocks > 0:
         problem.choose_blocks(options.second, s, memory)
     plain.invert_masses(t, options.second, s, calls.functions, memory)
@@ -709,7 +693,7 @@ def _forget_first_half(h, s, memory):
         for i in range(it.m if it.law != FORCE else 0):
             work[at + i] = 0.0
         at += it.m
-    _begin_again(form, work)
+    plain.restore_velocities(p, work)
 
 
 @kernel
@@ -739,22 +723,33 @@ def _least_energy(h, body, p, i, memory):
 
 
 @kernel
-def _scale_impulses(factor, s, memory):
-    """lambda of the record, from which each half guesses its own; none has joined. Out: last."""
+def _halve_impulses(s, memory):
+    """lambda of the record becomes the guess of the first half; none has joined. Out: last, begun."""
     mem, work = memory.mem, memory.work
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m):
-            if factor < 1.0:
-                work[it.last + i] = mem[it.lam + i]
-            mem[it.lam + i] *= factor
-            work[it.joined + i] = 0.0
+            work[it.last + i], work[it.joined + i] = mem[it.lam + i], 0.0
+            mem[it.lam + i] *= 0.5
     for k in range(s.collisions.size):
         c = s.collisions[k]
         for i in range(c.each * memory.imem[c.n]):
-            if factor < 1.0:
-                work[c.last + i] = mem[c.lam + i]
-            mem[c.lam + i] *= factor
+            work[c.last + i] = work[c.begun + i] = mem[c.lam + i]
+            mem[c.lam + i] *= 0.5
+
+
+@kernel
+def _restore_impulses(s, memory):
+    """lambda of the record as before the step, which there is no room for."""
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m):
+            memory.mem[it.lam + i] *= 2.0
+            memory.work[it.joined + i] = 0.0
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(c.each * memory.imem[c.n]):
+            memory.mem[c.lam + i] = memory.work[c.begun + i]
 
 
 @kernel
@@ -817,7 +812,7 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
     _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
     plain.to_body(m, R, driven, driven)
     # 2. contacts of the end: inherited impulses, and those of the first half subtracted, at q_k or where they turn with the bodies
-    problem.keep_impulses(n_contacts, n_blocks, options.first, form, memory)
+    problem.keep_impulses(n_contacts, False, options.first, form, memory)
     for k in range(form.collisions.size):
         c = form.collisions[k]
         contacts.inherit(True, c, iwork[c.found], memory)
@@ -958,6 +953,22 @@ def _aim_at_gaps(nothing, options, s, memory):
         contacts.aim_at_gaps(span, nothing, form.collisions[k], form.bodies, view(work, p.moved, m), q, w, memory)
 
 
+@kernel
+def _aim_at_rolling(t, h, s, functions, memory):
+    """Velocities of sticking contacts in the first half, opposite to those that the second one meets, see `rolling`. In/out: aim."""
+    work, m = memory.work, s.plan[0].n_bodies
+    q, w = view(work, s.plan[0].q_old, 7 * m), view(work, s.plan[0].w, 6 * m)
+    for k in range(s.interactions.size):
+        if rolling.is_turning(h, s.interactions[k], w, memory):
+            rolling.aim_rows(t, h, s.interactions[k], s.plan[0], functions, memory)
+    for k in range(s.collisions.size):
+        # a user's function sees contacts where bodies are, and nowhere else
+        if s.collisions[k].each > 1 and memory.iwork[s.collisions[k].hook] == 0 and rolling.are_some_turning(h, s.collisions[k], w, memory):
+            address = rolling.address_of_aim()
+            if address != 0:
+                rolling.call_aim(address, (s.collisions, int64(k), h, q, w, memory))
+
+
 @tiny
 def _size(it, i, bodies, memory):
     """Size of the bodies of a row, in units of its gap."""
@@ -1052,7 +1063,7 @@ def _commit(n_contacts, n_blocks, s, options, memory):
                 work[p.R_free + at] + work[places.impulse + at] + options.h * work[p.load + at] + work[places.back + at]
             )
     # 2. multipliers
-    problem.keep_impulses(n_contacts, n_blocks, options.second, form, memory)
+    problem.keep_impulses(n_contacts, False, options.second, form, memory)
     _each_lambda(True, s, memory)
     loads.add_to(options.h, form, memory)
     # 3. state; positions and H are those of the middle

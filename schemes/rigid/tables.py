@@ -10,7 +10,7 @@ from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
 from nsds.collision.touching import safe_ways
-from nsds.model.laws import FORMS, LAWS
+from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, addresses, count_and_stride, table
 from nsds.model.records import GRAVITY, model_of, words
 from nsds.model.system_kinds import COLLISIONS as DETECTED
@@ -39,9 +39,9 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # One row per element of an interaction; m rows of its law. The kind of relation shows in the columns that it has: row of a joint, dofs of
 # prescribed velocities, gap_function of a contact, h_function.
 INTERACTION = table(
-    # law: place in FORMS; a, b: bodies, b ABSENT for the world; each: components of a contact; n_blocks: blocks of the one-step problem;
-    # always: active whatever the forecast (bilateral, or with bounds)
-    "law", "m", "a", "b", "each", "n_blocks", "always",
+    # law: EQUALITY, FORCE or OTHER; bounds, tangents: those of its form, see `nsds.model.laws`; a, b: bodies, b ABSENT for the world; each:
+    # components of a contact; n_blocks: blocks of the one-step problem; always: active whatever the forecast (bilateral, or with bounds)
+    "law", "bounds", "tangents", "m", "a", "b", "each", "n_blocks", "always",
     # record: outputs and multipliers (m), flag of activity; z (n_z): parameters of user functions
     "y", "ydot", "lam", "active", "z", "n_z",
     # record: parameters of the law, restitution, friction, rolling friction, stiffness, damping; work memory: lower, upper (m), bounds
@@ -76,9 +76,9 @@ COLLISIONS = table(
     # contacts found at the end of a step, in the order of (a, b, feature), with inherited impulses
     "new_normal", "new_point", "new_gap", "new_lam", "old_normal",
     # half steps: before, share of the step after which a gap closes; aim (each), velocity from which laws are counted; grip, share of
-    # friction; last (each), impulses of the last step; new_*: of contacts found
-    "before", "new_before", "aim", "grip", "last", "new_last",
-    # projection: taking, whether a contact of the record is active, and presses; known, number in the record, plus 1, of a contact found
+    # friction; last (each), impulses of the last step; begun (each), those in the record before a half; new_*: of contacts found
+    "before", "new_before", "aim", "grip", "last", "begun", "new_last",
+    # taking, whether a contact of the record is active, and presses or is struck; known, number in the record, plus 1, of a contact found
     "taking", "known",
     # scratch of detection, floats and integers; new_a, new_b, new_feature, found: contacts found; convex hulls
     "scratch", "n_scratch", "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices",
@@ -91,7 +91,7 @@ COLLISIONS = table(
     "thickness", "swept", "passed",
 )  # fmt: skip
 _OF_ROWS = ("joined", "pressing", "before", "aim", "grip", "last")  # numbers of each row of an interaction
-EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
+EQUALITY, FORCE, OTHER = range(3)  # laws of interactions: equations, forces that y and ydot give, and those with an unknown and a sign
 
 
 class Lists(NamedTuple):
@@ -185,10 +185,10 @@ def _interaction(records, line, first, d, functions, work):
     law, m, at = line.law, line.m, line.at
     fields, count = line.values.dtype.fields, line.values.shape[1]
     rows, each = np.zeros(count, INTERACTION), np.arange(count)
-    rows["law"], rows["m"] = FORMS.index(LAWS[law].form), m
-    rows["each"] = LAWS[law].block(NEWTON_EULER)
-    has_no_contacts, is_given = LAWS[law].form in ("equality", "force"), LAWS[law].is_given
-    rows["n_blocks"] = -(-m // d) if has_no_contacts else m // LAWS[law].block(NEWTON_EULER)
+    form, block, is_given = LAWS[law].treatment, LAWS[law].block(NEWTON_EULER), LAWS[law].is_given
+    rows["law"] = EQUALITY if form.is_equation else FORCE if is_given else OTHER
+    rows["bounds"], rows["tangents"], rows["m"], rows["each"] = form.bounds, form.tangents.get(block, 0), m, block
+    rows["n_blocks"] = -(-m // d) if form.is_equation or is_given else m // block
     rows["always"] = LAWS[law].bilateral or LAWS[law].is_bounded
     # 2. bodies
     rows["a"] = line.sides[0] + line.elements[:, 0]
@@ -259,7 +259,7 @@ def _collisions(records, work, iwork):
         # 2. work memory: shapes, contacts found, half steps, projections
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
-        found, impulses = ("new_gap", "before", "new_before", "grip", "taking", "known"), ("aim", "last", "new_last", "new_lam")
+        found, impulses = ("new_gap", "before", "new_before", "grip", "taking", "known"), ("aim", "last", "begun", "new_last", "new_lam")
         sizes = {
             "pose": 7 * n_shapes, "reach": n_shapes, "slack": 2 * n_shapes, "hidden": n_shapes, "swept": 7 * n_shapes + MOST * FIELDS,
             **dict.fromkeys(("new_normal", "new_point", "old_normal"), 3 * capacity), **dict.fromkeys(found, capacity),

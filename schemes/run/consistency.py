@@ -4,14 +4,15 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
-from nsds.model.records import copied, model_of
+from nsds.model.records import copied, memory, model_of
 from nsds.model.system_kinds import FIRST_ORDER, NEWTON_EULER, family
 from nsds.model.validation import runnable
 from nsds.schemes.lagrangian import consistency as lagrangian
+from nsds.schemes.memory import of_each_member
 from nsds.schemes.options.projection import moreau_jean_direct_projection
 from nsds.schemes.rigid import consistency as rigid
 from nsds.schemes.table import solver_of
-from nsds.status import CONVERGED, advice
+from nsds.status import CAPACITY, CONVERGED, advice
 
 _NEAR = 1e-3  # s, of rigid bodies: contacts that their motion closes in it are in the record
 
@@ -63,8 +64,14 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     options = moreau_jean_direct_projection(theta=1.0, constraint_tol=tol, max_rounds=max_rounds)
     method, solver_options, address = solver_of(None, records)
     module, h = (rigid, _NEAR) if kind == NEWTON_EULER else (lagrangian, 1.0)
-    records, statuses = module.make_consistent(records, options, h, method, address, solver_options)
+    while True:  # with more room for contacts where the record has too little
+        changed = copied(records)
+        prepared = module.projection.prepare(changed, memory(changed), options, h, method)
+        statuses = of_each_member(module.make_consistent, prepared, changed, address, solver_options)
+        if CAPACITY not in statuses:
+            break
+        records = module.projection.grow(records)
     for m, status in enumerate(statuses):
         if status != CONVERGED:
             raise ValueError(f"{owner}: {'' if np.shape(system) == () else f'member {m}: '}{advice(status)}")
-    return records.reshape(np.shape(system))
+    return changed.reshape(np.shape(system))

@@ -527,18 +527,19 @@ def name_of(stepper):
 
 def march_of(stepper, again=False):
     """The compiled time loop of schemes with the same start and step; again: to be called with arguments of the types of a call before."""
-    name = name_of(stepper)
-    if name not in _marches:
+    key = stepper.start, stepper.step  # modules, which name the loop, may have several
+    if key not in _marches:
+        name = name_of(stepper)
         names = {"start": stepper.start, "step_": stepper.step, "at_events": has_event_rows(stepper)}
         names["opening"] = getattr(stepper, "opening", _no_opening)
         march = _jit.kernel(_jit.specialised(_march_template, name, **names))
-        _marches[name] = _jit.announcing(march, f"kernels of {name}")
-    march = _marches[name]
+        _marches[key] = _jit.announcing(march, f"kernels of {name}")
+    march = _marches[key]
     if not again or not hasattr(march, "overloads"):
         return march
-    if _entries.get(name, (0,))[0] != len(march.overloads):
-        _entries[name] = len(march.overloads), _jit.compiled(march)
-    return _entries[name][1]
+    if _entries.get(key, (0,))[0] != len(march.overloads):
+        _entries[key] = len(march.overloads), _jit.compiled(march)
+    return _entries[key][1]
 
 
 def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, shape, raised):

@@ -21,7 +21,6 @@ from nsds.schemes.run.recording import ROW
 from nsds.status import TIME_STEPPED, advice, is_event
 
 _VIOLATION = 1e-6  # in units of y: smaller values are rounding, or the residual of an earlier run
-_ONE_SIDED = ("unilateral", "friction", "rolling", "poisson", "multiple_impact")  # forms of laws whose y is a gap
 _OF_A_PULSE = 1e-3  # relative error of a pulse: that of time stepping anyway
 _MOST_EDGES = 1000  # of a source that are checked
 _ON_A_STEP = 1e-6  # of a step: an edge so near before its end is at its end
@@ -186,7 +185,7 @@ def warn_of_penetration(records, given=None):
     # 2. contacts of interactions
     for name, kind, law, *_ in split(model_of(records))[1]:
         fields = records.dtype[name].base
-        if LAWS[law].form not in _ONE_SIDED or "ydot" not in fields.names or is_force(law, kind, "D" in fields.names):
+        if not LAWS[law].is_one_sided or "ydot" not in fields.names or is_force(law, kind, "D" in fields.names):
             continue
         part = (records[name] if starts.size == records.size else records[name][starts]).reshape(starts.size, -1)
         each = rows_of_contact(law, fields)

@@ -21,6 +21,7 @@ from numba import float64, int64, types
 from numpy.typing import NDArray
 
 from nsds._jit import caller, kernel, load, on_demand, put, specialised, spread, stack, tiny, view
+from nsds.maths.dense import invert, invert_6
 from nsds.solvers.box.signature import place_of
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
@@ -181,40 +182,6 @@ def _graph(p, movable, bits, row, column):
 # ------------------------------------------------------------------------------------------------------------------------- small blocks
 
 
-_N = 6  # rows of a matrix; bound by `specialised`
-
-
-def _invert(A, inverse):
-    """Inverse of a matrix (N, N) by Gauss–Jordan with row exchanges; A is destroyed. False: singular."""
-    for i in range(_N * _N):
-        inverse[i] = 0.0
-    for i in range(_N):
-        inverse[i * (_N + 1)] = 1.0
-    for k in range(_N):
-        pivot = k
-        for i in range(k + 1, _N):
-            if abs(A[i * _N + k]) > abs(A[pivot * _N + k]):
-                pivot = i
-        if not abs(A[pivot * _N + k]) > 0.0:
-            return False
-        for j in range(_N if pivot != k else 0):
-            A[k * _N + j], A[pivot * _N + j] = A[pivot * _N + j], A[k * _N + j]
-            inverse[k * _N + j], inverse[pivot * _N + j] = inverse[pivot * _N + j], inverse[k * _N + j]
-        f = 1.0 / A[k * _N + k]
-        for j in range(_N):
-            A[k * _N + j] *= f
-            inverse[k * _N + j] *= f
-        for i in range(_N):
-            f = A[i * _N + k] if i != k else 0.0
-            for j in range(_N if f != 0.0 else 0):
-                A[i * _N + j] -= f * A[k * _N + j]
-                inverse[i * _N + j] -= f * inverse[k * _N + j]
-    return True
-
-
-_invert_6 = kernel(specialised(_invert, "6", _N=6))
-
-
 @tiny
 def _apply_inverse(stride, inverse, x, y):
     """``y = M^-1 x`` of one body."""
@@ -247,7 +214,7 @@ def _matrices(p, l):
                     spare[k] = p.inverse[10 * i + 1 + 3 * (k // 6 - 3) + k % 6 - 3]
                 else:
                     spare[k] = p.inverse[10 * i] if k % 7 == 0 else 0.0
-        regular = _invert_6(spare, view(l.M, 36 * i, 36)) and regular
+        regular = invert_6(spare, view(l.M, 36 * i, 36)) and regular
     return regular
 
 
@@ -342,7 +309,7 @@ def _largest_term(p, r, l):
     return most
 
 
-_D, _invert_block = 0, _invert  # components of a block, and what inverts them: bound by `specialised`
+_D, _invert_block = 0, invert_6  # components of a block, and what inverts them: bound by `specialised`
 
 
 def _eliminate(sigma, p, l):
@@ -414,8 +381,8 @@ def _eliminate_block(c, sigma, p, l):
 
 def _elimination(d):
     """`_eliminate` for blocks of d components."""
-    invert = kernel(specialised(_invert, str(d), _N=d))
-    block = kernel(specialised(_eliminate_block, str(d), _D=d, _invert_block=invert))
+    inverse = kernel(specialised(invert, str(d), _N=d))
+    block = kernel(specialised(_eliminate_block, str(d), _D=d, _invert_block=inverse))
     return kernel(specialised(_eliminate, str(d), _eliminate_block=block))
 
 

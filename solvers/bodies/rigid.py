@@ -71,6 +71,7 @@ class Options(NamedTuple):
     owed: float  # residual that is enough where tol would cost more than it gains, see `_enough`; tol: no other is
     quick: float  # sweeps before which it has to be tol
     speed: float  # norm of the velocities at contacts at the start of the step, m/s
+    may_freeze: float  # not 0: the slip may be frozen where sweeps do not settle; 0: another method comes next
 
 
 class Layout(NamedTuple):
@@ -103,12 +104,14 @@ class Pace(NamedTuple):
 _floats, _integers = float64[::1], int64[::1]
 _PROBLEM = types.NamedTuple([int64, *(_integers, _integers, _floats, _integers), *(_floats,) * 3, _integers, *(_floats,) * 4], Problem)
 # The arguments of `nsgs_rigid`, for those who call it by its address.
-SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 6, Options), *(_floats,) * 5, _integers)
+SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 7, Options), *(_floats,) * 5, _integers)
 call_sweeps = caller(SIGNATURE)
 
 MAX_SWEEPS = 10_000
 _CHUNKS = 16  # parts in which the loops over all contacts or bodies are handed out
 _MOMENTUM, _LESS, _MORE = 0.9, 0.5, 0.95  # bound of beta, when sweeps get no closer with it, and with the slip frozen
+_STUCK = 0.97  # of the least residual before: with more at a check, momentum begins again
+_SPOILT = 0.1  # of the residual of the guess: with less by no impulses sweeps begin there
 _GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
 _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
@@ -116,6 +119,7 @@ _SPACING = 10  # sweeps between checks of the residual, or a tenth of those done
 _PATIENCE = 500  # sweeps without progress
 _SHARE = 0.1  # of the velocities at contacts: an error that counts beside them
 _PATIENT, _MOST_OWED = 50, 300  # sweeps until what is owed is enough although bodies hardly move, and until it is given up
+_DEARER, _DEAR = 20, 100  # sweeps by which what is owed grows by itself, at first and later, while bodies are fast
 _CLEAN = 10  # sweeps whose rounding is no more than that of velocities from reactions
 _FOLLOWING, _FROZEN = 300, 1000  # sweeps in which the slip follows the velocities, and with it frozen
 _GAIN = 0.2  # of the way that the slip takes in the first sweep; it falls to 0
@@ -486,10 +490,13 @@ def _enough(k, scale, options):
     """Residual that is enough after k sweeps: tol at first, then what is small beside the velocities at contacts, then what is owed.
 
     So the error is small beside the motion at hand, and where there is none, each step goes on from a better guess than the last one.
+    While bodies are as fast as without impulses, what is owed grows with the sweeps that it has cost, as more of them gain less.
     """
-    if k < options.quick:
+    if k < options.quick or not options.owed > options.tol:
         return options.tol
-    return min(max(options.tol, _SHARE * options.speed / scale), options.owed) if k < _PATIENT else options.owed
+    moving = options.speed / scale
+    most = options.owed * max(1.0, min(moving, 1.0) ** 2 * min(1.0 + k / _DEARER, 3.0 + k / _DEAR))
+    return max(options.tol, min(_SHARE * moving, most)) if k < _PATIENT else most
 
 
 def _nsgs(p, options, r, v, u, info, work, iwork):
@@ -505,9 +512,16 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
     n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, _most_sweeps(options)
     w = _layout(p.d, n_contacts, p.disk.size, world, p.begin.size - 1, work)
     s = State(p.disk, w.R, iwork, w.B, w.S, r, w.r_before)
-    unit, scale = _begin(p, s, w, u, info)
+    # 1. the guess, or none where impacts have spoilt it; a fair one is kept, as it gets better from step to step
+    unit, scale, without = _begin(p, s, w, u, info)
     _velocities(p, s, w.G)
     status = _judge(0, scale, unit, p, _enough(0, scale, options), s, w, u, info)
+    if status != CONVERGED and without < _SPOILT * info[1]:
+        for i in range(r.size):
+            r[i] = s.r_before[i] = 0.0
+        _start_velocities(p.v_free, s.B)
+        status = _judge(0, scale, unit, p, _enough(0, scale, options), s, w, u, info)
+    # 2. sweeps
     most = max(options.momentum, 0.0) if options.momentum != 0.0 else _MOMENTUM
     pace = _first_pace(most)
     k, looked, progress, ratio, least = 0, 0, 0, 1.0, keep_better(info[1], math.inf, r, w.best)
@@ -523,17 +537,20 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
                 status = _judge(k, scale, unit, p, enough, s, w, u, info)
             ratio = info[1] * scale / moved if moved > 0.0 else 0.0
             progress = k if info[1] < 0.999 * least else progress
+            if info[1] > _STUCK * least:  # momentum carries r past the solution, though changes still go one way
+                pace = Pace(0.0, 1.0, pace.bound, pace.least, pace.since, pace.straight)
             least = keep_better(info[1], least, r, w.best)
             if k > progress + _PATIENCE and status == MAX_ITER:
                 status, most, progress = MAX_ITER if most > _LESS else STALLED, min(most, _LESS), k
         pace = _faster(pace, most, moved, along)
+    # 3. the best that was seen, and the slip frozen where nothing else is left
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
             r[i] = w.best[i]
         _velocities(p, s, w.G)
-        if _judge(k, scale, unit, p, options.owed, s, w, u, info) == CONVERGED:
+        if _judge(k, scale, unit, p, max(_enough(k, scale, options), options.owed), s, w, u, info) == CONVERGED:
             status = CONVERGED
-        elif status in (MAX_ITER, STALLED) and k > 0:
+        elif status in (MAX_ITER, STALLED) and k > 0 and options.may_freeze != 0.0:
             status = _freeze(status, limit, _MORE if most > 0.0 else 0.0, scale, unit, p, options, s, w, u, info)
     for i in range(v.size):
         v[i] = w.B[i // 6 * BODY + i % 6]
@@ -541,7 +558,8 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
 
 
 def _begin(p, s, w, u, info):
-    """(unit of impulses, size of u without impulses). Out: all of s and w, with the guess as r and r_before, but no velocities of r."""
+    """(unit of impulses, size of u without impulses, residual of none). Out: s, w, with the guess as r and r_before, but no velocities of
+    it."""
     n_contacts, world, r = p.body.size // 2, p.inverse.size // 10, s.r
     _build_all(p, s.R, s.ids)
     for i in range(p.panel_body.size):
@@ -555,9 +573,20 @@ def _begin(p, s, w, u, info):
     unit = _unit_of_impulses(p.d, p.disk, s.R, w.W)
     _judge(0, 1.0, 0.0, p, 0.0, s, w, u, info)
     scale = norm(u, 0, u.size)
+    scale = scale if scale > 0.0 else 1.0
+    without = _residual_without(unit, p, r, u) / scale
     for i in range(r.size):
         r[i] = s.r_before[i] = w.best[i]
-    return unit, scale if scale > 0.0 else 1.0
+    return unit, scale, without
+
+
+@kernel
+def _residual_without(unit, p, r, u):
+    """Root of the sum of squares of res_q of r = 0, whose velocities are u."""
+    x, squares = stack(5), 0.0
+    for c in range(p.disk.size):
+        squares += natural_map(1.0 / unit, cone_of(c, p.d, p.disk, p.mu), p.d * c, r, u, x) * unit**2
+    return math.sqrt(squares)
 
 
 @kernel
@@ -589,6 +618,7 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
     Out: info[3], the largest error of the normal velocity of contacts that press.
     """
     r, begun, least, k = s.r, int(info[0]), info[1], 0
+    enough = max(_enough(begun, scale, options), options.owed)
     _slips(p.d, p.disk, p.mu, u, s.S)
     for i in range(r.size):
         s.r_before[i] = w.best[i] = r[i]
@@ -599,9 +629,9 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
         k += 1
         if k % _SPACING == 0 or k == last or not moved < math.inf:
             for _ in range(2):  # once more without the rounding of all sweeps
-                result = _judge(begun + k, scale, unit, p, options.owed, s, w, u, info)
+                result = _judge(begun + k, scale, unit, p, enough, s, w, u, info)
                 frozen, off = _frozen_residual(unit, p, s, u)
-                if result == MAX_ITER and gain == 0.0 and frozen <= options.owed * scale:
+                if result == MAX_ITER and gain == 0.0 and frozen <= enough * scale:
                     result = INEXACT
                 if result == MAX_ITER:
                     break
@@ -614,7 +644,7 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
     for i in range(r.size):
         r[i] = w.best[i]
     _velocities(p, s, w.G)
-    _judge(begun + k, scale, unit, p, options.owed, s, w, u, info)
+    _judge(begun + k, scale, unit, p, enough, s, w, u, info)
     return status
 
 

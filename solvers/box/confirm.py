@@ -7,8 +7,6 @@ import numpy as np
 from nsds.maths.superlu import factorise
 from nsds.solvers.box.signature import LEVELS, OF_DATA, hides_data, least_data, multiply_exactly, rounding_of_data, size_beside
 
-_ROUNDING = 2.0**-52
-_LEFT, _AT_MOST = 1e-3, 0.01  # of the rounding of a row's terms, and of its data: what more digits must leave of its error
 _REPEATS = 50  # at most, while the error falls
 _SHIFT = 1e-9  # on the diagonal
 _SMALLEST = (1e-14, 1e-12, 1e-10, 1e-8)  # singular values, of the largest, that are not 0
@@ -18,7 +16,7 @@ _DENSE = 600  # unknowns up to which a matrix that may be singular is treated as
 def confirmed(tol, problem, z):
     """(whether there is a solution beside z, the largest error of a row in units of its data) of a `nsds.solvers.box.signature.Problem`.
 
-    Between the bounds z is refined, ``z <- z - M_BB^-1 w_B``, as a sum of two numbers, with w as if computed with twice the digits. Where
+    Between the bounds z is refined, ``z <- z - M_BB^-1 w_B``, a sum of many numbers, with w as if computed with twice the digits. Where
     z is what the data ask for, its rows lose their error; where z has grown along a direction that M nearly maps to 0 until rounding hides
     what is missing, no z meets them, and they keep it. Rounding of M is nothing where z is what the data ask for: equations that depend on
     each other may contradict by that.
@@ -40,24 +38,32 @@ def confirmed(tol, problem, z):
     data = np.where(data > 0.0, data, abs(q))
     of_data = [rounding_of_data(i, least, problem) for i in range(n)]
     of_matrix = [OF_DATA * size_beside(i, least, problem, data) for i in range(n)]
-    enough = np.max([tol * data, np.minimum(_LEFT * _ROUNDING * terms, _AT_MOST * data), of_data, of_matrix], axis=0)
+    enough = np.max([tol * data, of_data, of_matrix], axis=0)
     B = np.flatnonzero(~at_bound)
     rows, columns = 1.0 / np.where(terms > 0.0, terms, 1.0)[B], np.where(z == 0.0, 1.0, abs(z))[B]
-    worst = np.inf
+    units = np.where(data > 0.0, data, 1.0)
+
+    def judged(exact):
+        """(whether all rows with data are met, the largest error in units of these) of w."""
+        error = np.where(~at_bound, abs(exact), np.where(z == lower, np.maximum(-exact, 0.0), np.maximum(exact, 0.0)))
+        error = np.where((lower == problem.upper) | (data == 0.0), 0.0, error)
+        return (error <= enough).all(), float(np.max(error / units, initial=0.0))
+
+    is_met, worst = judged(w)
+    if is_met or B.size == 0:
+        return is_met, worst
     for solve in _solutions_of(whole[B][:, B], rows, columns):
-        rest, exact, before = np.zeros(n), w.copy(), np.inf
+        step, exact, before = np.zeros(n), w.copy(), np.inf
         for _ in range(_REPEATS):
-            rest[B] -= solve(exact[B])
-            exact = w + whole @ rest
-            error = np.where(~at_bound, abs(exact), np.where(z == lower, np.maximum(-exact, 0.0), np.maximum(exact, 0.0)))
-            error[lower == problem.upper] = 0.0
-            missing = np.max(error / np.where(data > 0.0, data, 1.0), initial=0.0, where=data > 0.0)
+            step[B] = -solve(exact[B])
+            multiply_exactly(problem._replace(q=exact.copy()), step, exact)
+            is_met, missing = judged(exact)
             if not np.isfinite(exact).all() or missing >= before:
                 break
-            if (error <= enough)[data > 0.0].all():
-                return True, float(missing)
+            if is_met:
+                return True, missing
             before, worst = missing, min(worst, missing)
-    return False, float(worst)
+    return False, worst
 
 
 def holds(tol, problem, z):

@@ -7,13 +7,24 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.solvers.box.signature import MINOR, Problem, call_solver, entry, exact_error, hides_data, largest_in_row, row_sum
+from nsds.solvers.box.signature import (
+    MINOR,
+    Problem,
+    call_solver,
+    entry,
+    exact_error,
+    hides_data,
+    is_rounding_of_terms,
+    largest_in_row,
+    row_sum,
+)
 from nsds.solvers.workspaces import DOUBTFUL, REFUSED, UNCERTAIN
 from nsds.status import CONVERGED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
 _FAR = 160.0  # binary digits by which bounds may be larger than what q asks of z
+NOTHING, ROUNDING, MORE = range(3)  # of `missing`
 _LOST = 2.0**-48  # of 1: what rounding leaves of sums of some terms
 _SPARSE_FROM = 32  # unknowns from which a dense matrix is searched for zeros
 _DENSITY = 0.2
@@ -215,22 +226,24 @@ def wants_common_units(status, tol, problem, z):
 
 
 @kernel
-def meets(tol, problem, z):
-    """Whether z misses no row by more than tol of its q_i, or of the terms of z that carry alone what some other row asks for.
+def missing(tol, problem, z):
+    """The lack of z in a problem in common units: NOTHING, ROUNDING of the terms of its rows, or MORE.
 
-    So a q_i is what rounding left of a sum that should be 0, or less than what is asked, if others say that z are so much larger. Rows
-    whose q are rounding beside 1 themselves, the largest q of what is linked, say nothing, and are nothing where no others tell.
+    A row has what it asks for to within tol of its q_i, or of the terms of z that carry alone what some other row asks for. So a q_i is
+    what rounding left of a sum that should be 0, or less than what is asked, if others say that z are so much larger. Rows whose q are
+    rounding beside 1 themselves, the largest q of what is linked, say nothing, and are nothing where no others tell.
     """
-    row, M, q = problem.row, problem.M, problem.q
+    row, M, q, lacks = problem.row, problem.M, problem.q, NOTHING
     for i in range(q.size):
         asked = 0.0
         for k in range(row[i], row[i + 1]):
             if M[k] != 0.0:
                 asked += abs(M[k]) * _asked_by_others(i, problem.column[k], problem)
         size = asked + abs(q[i]) if asked > 0.0 or abs(q[i]) > _LOST * largest_in_row(row, M, i) else 1.0
-        if exact_error(i, 0.0, problem, z) > tol * size:
-            return False
-    return True
+        error = exact_error(i, 0.0, problem, z)
+        if error > tol * size:
+            lacks = max(lacks, ROUNDING if is_rounding_of_terms(i, error, problem, z) else MORE)
+    return lacks
 
 
 @kernel

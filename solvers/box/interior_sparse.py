@@ -16,7 +16,6 @@ _DONE = 1e-11  # of the residual, from which it need not fall
 _NEARLY = 1e-6  # of the residual, from which iterates are tried as the end
 _NEARER = 0.1  # of the residual of the last one that was tried
 _STEPS, _FALLS = 100, 0.95  # with the same factors, in the end, while the error falls by that
-_NARROW = 1e-3  # distance to a bound: what has less goes its way as that, in the end
 _CHANGES = 6  # of what is at its bound, in the end
 _ROUNDING = 1e-15  # z beside data of 1
 _MISSED = 1e-6  # of a row's terms, and of the data: what is no end, which need not be judged
@@ -24,8 +23,8 @@ _NOTHING = 1e-2  # of the root of the residual: z and w that are both less go to
 _BEGINNING = 1e-2  # of the largest data: slacks, a and b at first; beside 1 bounds that are 1e-7 apart would let no step be made
 _LEAST = 1e-30  # slack, a and b
 _PATIENCE, _PATIENCE_DONE = 25, 5  # iterations in which the error must fall by a tenth
-_SHIFT_OF_END = 1e-9  # of the equations of the end
-_OTHER_SHIFTS = (1e-7, 1e-11)  # which are tried where nothing else is left
+# Of the equations of the end: shift, and distance to a bound below which z go their way as that; the last where nothing else is left.
+_ENDS = (1e-9, 1e-3), (1e-9, 1e-2), (1e-7, 1e-3), (1e-11, 1e-3)
 
 
 def interior_sparse(problem, options):
@@ -51,14 +50,16 @@ def interior_sparse(problem, options):
     search = _Search(scaled, fixed)
     status, best, n_iter = MAX_ITER, None, 0
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
-    least, since, tried = np.inf, 0, np.inf
+    least, since, tried, nearest = np.inf, 0, np.inf, (np.inf, None)
     for n_iter in range(limit + 1):
         error = search.error()
         least, since = (error, n_iter) if error < 0.9 * least else (least, since)
         is_last = not np.isfinite(error) or n_iter == limit or n_iter - since >= (_PATIENCE if error > _DONE else _PATIENCE_DONE)
+        if error < nearest[0]:
+            nearest = error, (search.z, search.a, search.b)
         if is_last or error < min(_NEARLY, _NEARER * tried):
             tried = error
-            for found in search.ends(is_last):
+            for found in search.ends(nearest[1] if is_last else None):
                 if search.misses(found, max(_MISSED, 1e3 * options.tol)):
                     continue
                 end = np.clip(np.where(found <= search.low, lower, np.where(found >= search.high, upper, found * size * C)), lower, upper)
@@ -214,16 +215,20 @@ class _Search:
         error = np.maximum(np.where(inside < self.high, -w, 0.0), np.where(inside > self.low, w, 0.0))
         return not (error[terms > part] <= part * terms[terms > part]).all()
 
-    def ends(self, is_last):
-        """Points with some z at bounds, and w = 0 elsewhere: by `_end`; all that there are where the search ends here."""
-        nothing = _NOTHING * np.sqrt(self.error())
-        yield from self._ends(_SHIFT_OF_END, 0.0, np.inf)
-        yield from self._ends(_SHIFT_OF_END, 0.0, 1.0)
-        yield from self._ends(_SHIFT_OF_END, nothing, np.inf)
-        for shift in _OTHER_SHIFTS if is_last else ():
-            yield from self._ends(shift, 0.0, np.inf)
+    def ends(self, nearest):
+        """Points with some z at bounds, and w = 0 elsewhere: by `_ends`; all of them where the search ends, with its nearest iterate."""
+        yield from self._ends_here(_ENDS if nearest else _ENDS[:1])
+        if nearest and nearest[0] is not self.z:  # steps have led away since
+            self.z, self.a, self.b = nearest
+            yield from self._ends_here(_ENDS)
 
-    def _ends(self, shift, nothing, largest):
+    def _ends_here(self, kinds):
+        nothing = _NOTHING * np.sqrt(self.error())
+        for shift, narrow in kinds:
+            for least, most in ((0.0, np.inf), (0.0, 1.0), (nothing, np.inf)):
+                yield from self._ends(shift, narrow, least, most)
+
+    def _ends(self, shift, narrow, nothing, largest):
         """At first those are at bounds that are nearer to it than their w to 0, and those of which both are nothing.
 
         Others are as near to the present z as w = 0 lets them be, or to what is left of it within ``largest``: z that nothing determines,
@@ -238,7 +243,7 @@ class _Search:
         start = np.clip(self.z, -largest, largest)
         start = np.where((start > self.low) & (start < self.high), start, self.z)
         start = np.where(~self.has_low & ~self.has_high & (abs(self.z) <= nothing), 0.0, start)
-        weight = 1.0 / np.clip(np.minimum(below, above), _NARROW, 1.0) ** 2
+        weight = 1.0 / np.clip(np.minimum(below, above), narrow, 1.0) ** 2
         w = np.empty(start.size)
         for _ in range(_CHANGES):
             z = np.where(at_low, self.low, np.where(at_high, self.high, start))

@@ -97,6 +97,12 @@ def changed(options, tol, max_iter):
     return Options(tol, max_iter, options.weight, options.block, options.rounding, options.inexact)
 
 
+@tiny
+def exact(options, tol):
+    """The options with that tolerance at most, and no inexact solution."""
+    return Options(min(tol, options.tol), options.max_iter, options.weight, options.block, options.rounding, 0.0)
+
+
 @kernel
 def solve_repeatedly(count, keep, solver, z0, problem, options, z, w, info, work, iwork):
     """The same problem ``count`` times from the same guess; with ``keep``, what the solver knows of the matrix is kept between calls.
@@ -353,7 +359,7 @@ def second_look(thorough, tol, rounding, problem, z, w):
         while _spread(thorough, False, rounding, problem, z, w):
             pass
         for i in range(q.size):
-            if w[i] < 0.0 and _is_tight(i, rounding, problem, z, w):
+            if w[i] < 0.0 and _is_tight(i, rounding, problem, z):
                 data = _data(i, rounding, problem, z)
                 if data > 0.0 and abs(exact_row(i, problem, z)) + _ROUNDING * abs(w[i]) <= _MET * data:
                     w[i] = -w[i]  # an equation that holds, and not by chance: rounding of z leaves no room for that
@@ -366,7 +372,7 @@ def second_look(thorough, tol, rounding, problem, z, w):
         error = exact_error(i, rounding, problem, z)
         if error > 0.0:
             data = _data(i, rounding, problem, z)
-            is_missed = rounding == 0.0 and error > _MISSED * data and not _is_tight(i, rounding, problem, z, w)
+            is_missed = rounding == 0.0 and error > _MISSED * data and not _is_tight(i, rounding, problem, z)
             scale = data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])
             if rounding == 0.0 and error > tol * scale:
                 least = least_data(problem) if least < 0.0 else least
@@ -395,19 +401,32 @@ def _merit_beside(least, problem, z, w):
         error = exact_error(i, 0.0, problem, z) if w[i] <= 0.0 else 0.0
         if error > OF_DATA * -w[i]:
             _, terms = row_sum(i, problem, z)
-            merit += _square(error / _worth(terms, _data(i, 0.0, problem, z), -w[i]))
+            merit += _square(error / _worth(i, -w[i], terms, _data(i, 0.0, problem, z), least, problem))
     return merit
 
 
-@tiny
-def _worth(terms, data, size):
+@kernel
+def _worth(i, size, terms, data, least, problem):
     """Scale of an error in a row without data, or whose data may be rounding; size: of the natural z in it, 0 where unknown.
 
-    Where z have terms that are larger than such data, the row is one without.
+    Where z have terms that are larger than such data, the row is one without. Where no other row tells how large one of its z is, and
+    rounding does not explain its data, in whatever units, these are data.
     """
     if size <= 0.0:
         return terms
-    return min(size, terms) if terms > 2.0 * data else max(size, terms)
+    if terms > 2.0 * data:
+        return min(size, terms)
+    return terms if data > MINOR * size and _tells_alone(i, least, problem) else max(size, terms)
+
+
+@kernel
+def _tells_alone(i, least, problem):
+    """Whether some z_j in row i, where it is more than rounding, has a size that no row tells whose q is more than rounding may be."""
+    for k in range(problem.row[i], problem.row[i + 1]):
+        j = problem.column[k]
+        if problem.M[k] != 0.0 and _tells(problem.M[k], j, problem) and _natural_size(j, least, problem, problem.q) == 0.0:
+            return True
+    return False
 
 
 _SECOND_LOOK = float64(types.boolean, float64, float64, PROBLEM, _floats, _floats)
@@ -425,10 +444,16 @@ def exact_error(i, rounding, problem, z):
 
 
 @tiny
-def _is_tight(i, rounding, problem, z, w):
-    """True when the error of w_i is rounding of its terms, |w[i]|."""
-    tight = min(2.0 * _ROUNDING * (problem.row[i + 1] - problem.row[i]), _TIGHT)
-    return exact_error(i, rounding, problem, z) <= tight * abs(w[i])
+def is_rounding_of_terms(i, error, problem, z):
+    """True when an error of w_i is rounding of its terms."""
+    _, terms = row_sum(i, problem, z)
+    return error <= min(2.0 * _ROUNDING * (problem.row[i + 1] - problem.row[i]), _TIGHT) * terms
+
+
+@tiny
+def _is_tight(i, rounding, problem, z):
+    """True when the error of w_i is rounding of its terms."""
+    return is_rounding_of_terms(i, exact_error(i, rounding, problem, z), problem, z)
 
 
 @kernel
@@ -458,7 +483,7 @@ def _spread(thorough, only_tight, rounding, problem, z, w):
         for a in range(w.size):
             i = w.size - 1 - a if sweep == 1 else a
             backed = w[i] < 0.0 and _is_backed(i, sweep == 2 and not spread, problem, z, w)
-            if backed and (not only_tight or _is_tight(i, rounding, problem, z, w)):
+            if backed and (not only_tight or _is_tight(i, rounding, problem, z)):
                 w[i] = -w[i]
                 spread = True
     return spread
@@ -818,7 +843,7 @@ def _beside(merit, most, tol, problem, z, w):
         is_rounding = data > 0.0 and error <= rounding_of_data(i, least, problem)
         if noise > 0.0 and not (error > tol * terms and (is_rounding or error <= OF_DATA * -w[i])):
             scale = max(terms, -w[i])
-            new_merit += _square(error / (_worth(terms, data, -w[i]) if w[i] <= 0.0 else terms))
+            new_merit += _square(error / (_worth(i, -w[i], terms, data, least, problem) if w[i] <= 0.0 else terms))
             new_most += _square(noise / (scale if w[i] <= 0.0 else scale_of_row(terms, data)))
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
     multiply(problem.row, problem.column, problem.M, q, z, w)

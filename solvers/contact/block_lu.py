@@ -12,6 +12,7 @@ Rows of zeros (open contacts, where A = 0) are skipped.
 import numpy as np
 
 from nsds._jit import kernel, load, put, specialised, spread, tiny, view
+from nsds.maths.dense import invert
 
 LARGEST = 8192  # contacts for which the bits of all pairs are kept
 UNLIMITED = 1 << 62  # products of two blocks
@@ -214,36 +215,6 @@ def pieces(n, n_upper, m, factors):
 _D = 0  # rows of a block; bound by `specialised`
 
 
-def _invert(A, at, inverse, to):
-    """Inverse of a block by Gauss–Jordan with row exchanges; the block is destroyed. False: singular."""
-    for i in range(_D * _D):
-        inverse[to + i] = 0.0
-    for i in range(_D):
-        inverse[to + i * (_D + 1)] = 1.0
-    for k in range(_D):
-        p = k
-        for i in range(k + 1, _D):
-            if abs(A[at + i * _D + k]) > abs(A[at + p * _D + k]):
-                p = i
-        if not abs(A[at + p * _D + k]) > 0.0:
-            return False
-        if p != k:
-            for j in range(_D):
-                A[at + k * _D + j], A[at + p * _D + j] = A[at + p * _D + j], A[at + k * _D + j]
-                inverse[to + k * _D + j], inverse[to + p * _D + j] = inverse[to + p * _D + j], inverse[to + k * _D + j]
-        f = 1.0 / A[at + k * _D + k]
-        for j in range(_D):
-            A[at + k * _D + j] *= f
-            inverse[to + k * _D + j] *= f
-        for i in range(_D):
-            if i != k:
-                f = A[at + i * _D + k]
-                for j in range(_D):
-                    A[at + i * _D + j] -= f * A[at + k * _D + j]
-                    inverse[to + i * _D + j] -= f * inverse[to + k * _D + j]
-    return True
-
-
 @tiny
 def _add_2(L, e, U, u, width, line, to, stride, size):
     """``line += L_e U`` for size columns of two rows; rows of U and line are width and stride apart."""
@@ -296,7 +267,7 @@ def _six(x, at):
     return load(view(x, at, 6), 0, 6)
 
 
-_add = _add_3  # bound by `specialised`
+_add, _invert = _add_3, invert  # bound by `specialised`
 
 
 def _load(c, problem, eta, A, B, place, line):
@@ -369,7 +340,7 @@ def _factorise(problem, eta, A, B, n_upper, symbols, factors):
                 at = (a * n + step) * _D + b
                 line[n * m + a * _D + b] = line[at]
                 line[at] = 0.0
-        if not _invert(line, n * m, inverse, step * m):
+        if not _invert(view(line, n * m, m), view(inverse, step * m, m)):
             return False
     return True
 
@@ -406,8 +377,8 @@ def _substitute(row, n_upper, symbols, factors, x):
 
 def _templates(d, add):
     """(factorise, substitute) for blocks of d rows."""
-    names = {"_D": d}
-    for function in (_invert, _load, _multiplier, _add_row):
+    names = {"_D": d, "_invert": tiny(specialised(invert, str(d), _N=d))}
+    for function in (_load, _multiplier, _add_row):
         names[function.__name__] = tiny(specialised(function, str(d), _D=d, _add=add))
     return kernel(specialised(_factorise, str(d), **names)), kernel(specialised(_substitute, str(d), **names))
 

@@ -438,7 +438,8 @@ def _by(given, method, options):
         status, info[1] = (CONVERGED, info[1]) if holds else (STALLED, max(error, info[1]))
     elif status < 0:  # REFUSED or UNCERTAIN
         common = forms.in_common_units(problem)
-        if status == UNCERTAIN and _is_certain(options.tol, problem, common, z):
+        in_common = forms.in_units_of(common[1], slice(None), z)
+        if status == UNCERTAIN and _is_certain(options.tol, (problem, z), common[0], in_common):
             status = CONVERGED
         else:
             status, z, w, info = _in_other_units(problem, common, method, options, guess)
@@ -476,10 +477,12 @@ def _run(method, options, problem, guess):
     return status, *arguments[-5:-2]
 
 
-def _is_certain(tol, given, common, z):
-    """Whether a z that a method calls a solution is one in common units, too; common: from `nsds.solvers.box.forms.in_common_units`."""
-    problem, units = common
-    return forms.meets(tol, problem, forms.in_units_of(units, slice(None), z)) and confirm.holds(tol, given, z)
+def _is_certain(tol, given, problem, z):
+    """Whether a z of a problem in common units is a solution, where a method calls it one of the given problem; z in common units."""
+    lacks = forms.missing(tol, problem, z)
+    if lacks == forms.ROUNDING:
+        return confirm.confirmed(tol, problem, z)[0]
+    return lacks == forms.NOTHING and confirm.holds(tol, *given)
 
 
 def _in_other_units(given, common, method, options, guess):
@@ -500,7 +503,8 @@ def _returned(units, given, problem, options, z, w, info, status):
         status = judge(CONVERGED, int(info[0]), problem, options, rounded, w, info)
     if status == CONVERGED:
         is_open = forms.wants_common_units(status, options.tol, problem, rounded)
-        holds = (not is_open or forms.meets(options.tol, problem, rounded)) and confirm.holds(options.tol, problem, rounded)
+        found = problem, rounded
+        holds = _is_certain(options.tol, found, *found) if is_open else confirm.holds(options.tol, *found)
         status = CONVERGED if holds else STALLED
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)

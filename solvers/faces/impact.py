@@ -7,11 +7,10 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import results
 from nsds.solvers.box import forms
-from nsds.solvers.impact import multiple, poisson
+from nsds.solvers.impact import LAWS
 from nsds.solvers.impact.signature import N_INFO, Impact
 from nsds.status import MAX_ITER, NON_FINITE
 
-_LAWS = {"multiple_impact": multiple, "poisson_impact": poisson}
 _ADVICE = {
     MAX_ITER: ("the impact does not end: bodies without loss are held from both sides, or data differ by too many orders of magnitude", ()),
     NON_FINITE: ("numbers grew beyond what floating point holds: look at the size of the matrices and velocities", ()),
@@ -224,7 +223,7 @@ def _given(owner, M, H, v, W, u):
 
 def _solved(method, given, impact, tol):
     """The result by a law of impacts, a kernel of this name."""
-    law, u, P, info = _LAWS[method], given.u.copy(), np.zeros(given.u.size), np.zeros(N_INFO)
+    law, u, P, info = LAWS[method], given.u.copy(), np.zeros(given.u.size), np.zeros(N_INFO)
     floats, integers = law.work_size(impact.row, impact.column, impact.component)
     arguments = impact, tol, 0.0, u, P, info, np.zeros(floats), np.zeros(integers, np.int64)
     status = getattr(law, method)(*arguments)

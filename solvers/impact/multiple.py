@@ -35,6 +35,7 @@ _NOISE = 1e-12  # of the largest velocity and deformation: below, a contact neit
 _LEFT = 1e-11  # what may be left of both at the end
 _LEAST_E = 1e-8  # a restitution below this is none
 MAX_STEPS = 200000
+ENOUGH = -1.0  # a result that has not come to its end is none, see `nsds.solvers.impact.LAWS`
 _FIRST_STEP = 1e-3
 _SHORTEST, _LONGEST, _SAFETY = 0.2, 5.0, 0.9  # changes of the step
 _MAX_TRIALS = 100  # of a switching point

@@ -25,6 +25,7 @@ from nsds.solvers.contact import signature as contact
 from nsds.status import CONVERGED
 
 _VECTORS = 5  # of n numbers, of scratch
+ENOUGH = 1e-7  # residual of the problems, see `nsds.solvers.impact.LAWS`
 _NONE = -1
 
 address_of_box_solver = on_demand(SOLVER, box_auto.auto)

@@ -389,6 +389,35 @@ def test_a_relay_in_a_loop_oscillates_from_where_it_switches(poles, off):
     np.testing.assert_allclose(sorted(abs(found["multipliers"])), wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("settle", [0, 5])
+def test_a_state_of_rest_is_no_cycle(settle):
+    """Newton's method brings the period to where all returns, or the transient the state to rest, to which it returns after any time."""
+    loop = nsds.system(loop=nsds.first_order_linear(A=[[-1.0, 2.0], [-2.0, -1.0]], b=[1.0, 0.0], x=[0.2 + 1e-7 * settle, 0.4]))
+    with pytest.raises(ValueError, match=r"orbit: no orbit"):
+        nsds.orbit(loop, period=3.0, free_period=True, settle=settle)
+
+
+def push(t, z, out):
+    out[0] = z[0] * np.sin(t) - 1.0
+
+
+@pytest.mark.parametrize("e", [0.5, 0.8])
+def test_a_ball_on_a_vibrating_table_doubles_and_folds_at_published_values(e):
+    """One impact a period of ``A sin t``, with g = 1, in the frame of the table: Luck and Mehta (1993), Tufillaro (1992)."""
+    fold = np.pi * (1 - e) / (1 + e)
+    doubling = np.hypot(fold, 2 * (1 + e * e) / (1 + e) ** 2)
+    A = 0.5 * (fold + doubling)
+    impact = np.arccos(fold / A)
+    flight = 2 * np.pi - impact
+    q, v = A * np.sin(impact) + np.pi * flight - 0.5 * flight**2, np.pi - flight - A
+    ball = nsds.lagrangian_linear([[1.0]], fext=push, q=[q], v=[v], z=[A])
+    table = nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(e), on="ball")
+    system = nsds.system(ball=ball, table=table)
+    for kind, value, until in (("period_doubling", doubling, 1.05 * doubling), ("fold", fold, 0.95 * fold)):
+        rows = nsds.continue_orbit(system, parameter="ball.z[0]", until=until, period=2 * np.pi)
+        assert rows["parameter"][rows["kind"] == kind][0] == pytest.approx(value, rel=1e-9)
+
+
 def test_basin_of_an_orbit():
     """Near the orbit with one impact, at the least."""
     _, phase, state, *_ = single_impact_orbit(0.05, 2.6, 0.8, 1, 0.0, 0.4)

@@ -60,3 +60,23 @@ def test_a_small_state_beside_large_forces_keeps_its_long_differences():
     found = nsds.floquet(system, period=1.0)
     assert np.linalg.det(found["monodromy"]) == pytest.approx(np.exp(-0.3), rel=1e-8)
     assert found["monodromy"].trace() == pytest.approx(2 * np.exp(-0.15) * np.cos(np.sqrt(9.81 - 0.15**2)), rel=1e-6)
+
+
+def springs(t, q, v, z, out):
+    a, b = q[0] / z[0], q[1] / z[1]
+    out[0] = z[0] * (a + 0.5 * a**3 + 0.3 * (a - b) - 1.0)
+    out[1] = z[1] * (2.0 * b + 0.3 * (b - a) + 0.1 * b**2)
+
+
+@pytest.mark.parametrize("row", [None, 0, 1])
+def test_each_coordinate_of_an_equilibrium_is_in_balance(row):
+    """A part whose coordinates are counted in two units: what is left of one force is not small beside the other, nor at a stop."""
+    found = []
+    for one, other in ((1.0, 1.0), (1e6, 1e-6), (1e-6, 1e6), (1e3, 1e-3)):
+        units = np.array([one, other])
+        parts = {"masses": nsds.lagrangian(mass=[1.0, 1.0], fint=springs, q=[0.1, 0.2] * units, v=[0.0, 0.0], z=units)}
+        if row is not None:
+            stop = nsds.lagrangian_linear_relation(H=-np.eye(2)[[row]], b=[(0.15, 0.25)[row] * units[row]])
+            parts["stop"] = nsds.interaction(stop, nsds.newton_impact(0.7), on="masses")
+        found.append(nsds.equilibrium(nsds.system(**parts))["masses"]["q"] / units)
+    np.testing.assert_allclose(found, [found[0]] * 4, rtol=1e-9)

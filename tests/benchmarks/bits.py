@@ -23,6 +23,7 @@ from tests.scenes import SCENES
 
 _STEPS, _SCENE_STEPS = 60, 25
 _N = 12  # unknowns, or contacts, of generated problems
+SLOW = {("hertz_roller", "event_driven")}  # rows at rest; events follow the fastest of what decays to it
 
 
 def trajectories(steps=_STEPS, scene_steps=_SCENE_STEPS):
@@ -33,7 +34,7 @@ def trajectories(steps=_STEPS, scene_steps=_SCENE_STEPS):
         run = {key: value for key, value in example.run.items() if key not in ("t_end", "save_every", "fields", "on_failure")}
         run["t_end"] = float(system["t"].max()) + steps * run["h"]
         for scheme, known in SCHEMES.items():
-            if systems in known.modules:
+            if systems in known.modules and (name, scheme) not in SLOW:
                 yield f"{name} {scheme}", _run(system, run | {"scheme": known.constructor()})
         kind = kind_of(system)
         for method in solvers.methods("lcp" if kind == "relay" else kind):

@@ -4,7 +4,8 @@ Per step, on one thread and on all: ms, its share in detection, in sweeps and in
 contact and sweep. A sweep's time is that of the step less that of the same step with one sweep. Bits are compared between numbers of
 threads. Beside them what sweeps read and write, in MB a step, and what share of the machine's bandwidth for so many bytes that is; and a
 hand-written step, which finds the contacts and takes as many sweeps over as many contacts, on one thread. Below the table: the condition
-of the normal block of 1000 spheres, and the sweeps that follow from it.
+of the normal block of 1000 spheres, and the sweeps that follow from it. Then whole runs by the defaults, from drop to rest: processor time
+a step on the mean, of the first 40 beside it, steps that are not clean, and the deepest overlap at the ends of 40 steps.
 
 ``--growth N ...`` measures other things instead: seconds to build so many spheres that touch, bytes, ns a contact. ``--settle N``: N steps
 of the first number of spheres, in up to 300 sweeps each: penetration, speed, whether some sphere is outside. ``--peer N``: N spheres
@@ -43,6 +44,7 @@ OPTIONS = {"tol": 1e-4, "max_iter": 1000}
 _REPEATS, _FEW_REPEATS, _MOST_AT_REST, _ON_ONE = 3, 50_000, 1000, 1000
 SWEEPS = 20  # of steps that show growth, which are not solved
 SIZES = [10**k for k in range(2, 7)]
+FIRST, WHOLE = 40, 440  # steps of the beginning of a run, and of all of it
 TARGETS = {"1000 settling": 2, "10000 settling": 15, "100000 settling": 150}  # ms a step
 # Bytes for each contact and sweep: its record, r and r_before, its bodies' numbers and records; r, r_before, velocities.
 READ, WRITTEN = 8 * (record_size(3) + 6 + 2 + 2 * BODY), 8 * (6 + 2 * 6)
@@ -205,6 +207,10 @@ COLUMNS = (
     ("unsolved", "unsolved", 9, 0), ("ns", "ns/(c s)", 9, 1), ("MB", "MB", 8, 1), ("pace", "% memory", 9, 0), ("floor", "floor ms", 9, 2),
     ("ratio_floor", "x floor", 8, 1), ("target", "target", 7, 0), ("peer_ms", "peer ms", 9, 1), ("ratio", "ratio", 7, 1),
 )  # fmt: skip
+OF_WHOLE = (
+    ("ms", "ms/step", 9, 2), ("first", "first 40", 9, 2), ("last", "last 40", 9, 2), ("unclean", "not clean", 10, 0),
+    ("overlap", "% overlap", 10, 2),
+)  # fmt: skip
 OF_GROWTH = (
     ("first", "build s", 9, 3), ("again", "again s", 9, 3), ("preparing", "prepare s", 10, 3), ("contacts", "contacts", 10, 0),
     ("bytes", "B/contact", 10, 0), ("ms", "ms/step", 10, 2), ("detection", "ns detect", 10, 0), ("ns", "ns/(c s)", 9, 1),
@@ -264,6 +270,21 @@ def rows_of(sizes, n_steps):
             print(f"{n} {state}: the bits are {'the same' if len(ends) == 1 else 'NOT the same'} on any number of threads")
 
 
+def whole(n, n_steps=WHOLE):
+    """Figures of n spheres by the defaults from drop to rest: ms of processor time a step, of the whole run and of its beginning."""
+    system, spent, deepest = pile(n), [], 0.0
+    advance = nsds.stepper(system, h=H, on_failure="continue")
+    advance(system)
+    for _ in range(n_steps // FIRST):
+        began = time.process_time()
+        system = advance(system, n=FIRST)
+        spent.append((time.process_time() - began) / FIRST)
+        deepest = max(deepest, -system["contacts"]["y"][: system["contacts"]["n"]].min(initial=0.0))
+    rows = nsds.simulate(pile(n), t_end=n_steps * H, h=H, fields=("balls.v",), on_failure="continue", progress=False)
+    figures = {"name": f"{n} spheres", "ms": 1e3 * np.mean(spent), "first": 1e3 * spent[0], "last": 1e3 * spent[-1]}
+    return figures | {"unclean": int((rows["status"] != 0).sum()), "overlap": 100 * deepest / RADIUS}
+
+
 def limits(rows):
     """What keeps piles from their targets, line by line."""
     for figures in rows:
@@ -309,6 +330,7 @@ def main():
     else:
         rows = table(rows_of(arguments.spheres, arguments.steps), COLUMNS)
         print(*limits(rows), limit_of_sweeps(), sep="\n")
+        table(map(whole, (n for n in arguments.spheres if n <= _MOST_AT_REST)), OF_WHOLE)
         python = find_peer()
         if arguments.peer and python and _PEER_SCRIPT.exists():
             table([peer_row(python, arguments.peer, arguments.steps)], COLUMNS)

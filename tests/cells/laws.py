@@ -8,7 +8,6 @@ import numpy as np
 
 import nsds
 from nsds.model.laws import LAWS
-from nsds.schemes.problem.rows import IMPACTS
 from tests.reference_contact import hat, onto_cone
 
 RADIUS, GAP, STEP, END = 0.1, 0.02, 1e-3, 0.3
@@ -74,7 +73,7 @@ class Law(NamedTuple):
 
     def rebound(self, before):
         """What the law adds to the velocity after a step, of the one before: ``e u-``; of laws of impacts only where contacts close."""
-        return self.restitution * (np.minimum(before, 0.0) if LAWS[self.made["law"]].form in IMPACTS else before)
+        return self.restitution * (np.minimum(before, 0.0) if LAWS[self.made["law"]].treatment.impact else before)
 
     def nearest(self, x, u, h):
         """The multiplier allowed by the law that is nearest to x, where it is stated for the velocity u."""
@@ -184,7 +183,7 @@ def velocities_break(law, rows):
             u = after[k] + law.rebound(after[k - 1])
             if (
                 law.made["law"].endswith("_impact_friction")
-                and LAWS[law.made["law"]].form in IMPACTS
+                and LAWS[law.made["law"]].treatment.impact
                 and law.disk == 2
                 and after[k - 1][0] < -1e-9
             ):

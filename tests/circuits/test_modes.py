@@ -50,6 +50,15 @@ def test_a_source_that_steps_up_charges_no_capacitor():
         nsds.simulate(circuit, t_end=1e-4, h=1e-5, scheme=nsds.event_driven())
 
 
+@pytest.mark.parametrize("volts", [3.62, 3.7, 4.27, 6.0])
+def test_a_source_beyond_what_diodes_clamp_is_a_contradiction(volts):
+    """0.6 V into 3 V: no motion, however little the source is above 3.6 V, and not 64 events at one time."""
+    netlist = [f"V1 a 0 {volts}", "D1 a b DZ", "D2 0 b DZ", "R1 a b 100", ".model DZ D(Vfwd=0.6 Vrev=3)"]
+    with pytest.raises(nsds.SimulationError, match=r"D\d: no point satisfies .*: a source of voltage is short-circuited") as raised:
+        nsds.simulate(nsds.circuit(netlist), t_end=1e-3, h=1e-4, scheme=nsds.event_driven())
+    assert raised.value.status == nsds.status.INFEASIBLE
+
+
 @pytest.mark.parametrize(("resistance", "drop"), [(1e-3, 0.0), (0.1, 0.6), (1.0, 0.0)])
 @pytest.mark.parametrize("pair", ["D1 c x DI\nD2 x c DI", "D1 c x DI\nD2 c x DI", "D1 c m DI\nD2 x m DI\nD3 m c DI\nD4 m x DI"])
 @pytest.mark.parametrize("load", ["R2 x 0 1k", "C2 x 0 1u\nR2 x 0 1k", "L2 x y 1m\nR2 y 0 10"])

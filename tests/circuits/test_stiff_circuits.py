@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import nsds
 from nsds.schemes.event_driven import collocation
@@ -95,3 +96,32 @@ def test_tables_of_collocation_reproduce_polynomials():
     weights = np.linalg.solve(values.T / points, 1.0 / powers)
     for degree in range(2 * collocation.STAGES - 1):
         assert weights @ points**degree == pytest.approx(1.0 / (degree + 1), abs=1e-12)
+
+
+def test_a_current_that_is_rounding_of_what_cancels_in_it_ends_in_time():
+    """Through 30 nOhm: a part of 1e-9 of the terms of the current; it ends where ``C v' + v / R`` of the rest asks for no more."""
+    netlist = ["V1 a 0 SIN(0 2.59 500)", "R1 a b 141.73", "R2 b 0 173.7", "D1 0 b DR", "C1 a b 3.67u",
+               ".model DR D(Ron=29.6n Roff=5.62e10 Vfwd=0.4)"]  # fmt: skip
+    circuit = nsds.circuit(netlist)
+    rows = nsds.simulate(circuit, t_end=2e-3, h=1e-5, scheme=nsds.event_driven())
+    opened = rows["t"][(rows["status"] >= nsds.status.EVENT) & (rows["status"] & nsds.status.OPENED > 0)]
+    w = 2 * np.pi * 500
+
+    def current(t):
+        return 0.4 / 173.7 + (0.4 + 2.59 * np.sin(w * t)) / 141.73 + 3.67e-6 * 2.59 * w * np.cos(w * t)
+
+    assert opened[-1] == pytest.approx(brentq(current, 1.2e-3, 1.9e-3), abs=1e-8)
+    assert rows["devices"]["lambda"].min() > -1e-4
+
+
+def test_time_constants_that_are_nine_decades_apart():
+    """A ramp behind 20 fF, 2 pF and 40 nF from 0: what the stages' matrix leaves of digits is refined."""
+    netlist = ["V1 a 0 PULSE(0 1.34 200u 30u 30u 300u 1m)", "R1 a b 20.8", "R2 b c 41.5", "R3 c d 2.28", "R4 d e 641", "R5 e f 1.36",
+               "R6 f 0 25.8", "D1 c f DR", "D2 0 c DI", "C1 0 d 1.59e-12", "C2 d 0 4.16e-08", "C3 c a 2.09e-14", ".model DI D",
+               ".model DR D(Ron=3.51u Roff=833meg Vfwd=0.4)"]  # fmt: skip
+    circuit = nsds.circuit(netlist)
+    rows = nsds.simulate(circuit, t_end=5e-4, h=1e-5, scheme=nsds.event_driven())
+    conductance = np.array([[1 / 62.3 + 1 / 644.64, -1 / 644.64, 1.0], [-1 / 644.64, 1 / 644.64 + 1 / 25.8, -1.0], [1.0, -1.0, -3.51e-6]])
+    expected = np.linalg.solve(conductance, [1.34 / 62.3, 0.0, 0.4])  # at rest with D1 conducting: v(c), v(f), its current
+    assert nsds.circuits.voltage(circuit, rows, "c")[-1] == pytest.approx(expected[0], rel=1e-6)
+    assert rows["t"][-1] == 5e-4

@@ -6,6 +6,7 @@ import pytest
 import nsds
 from nsds.examples import EXAMPLES
 from nsds.examples.american_put import STRIKE, prices
+from nsds.examples.hertz_roller import hertz, nodes
 from nsds.examples.membrane_obstacle import FREE_BOUNDARY, at_rest
 
 
@@ -52,3 +53,17 @@ def test_a_rod_melts_as_neumann_says():
     solid = rows["phases"]["lambda"][1:]
     assert ((solid >= 0) & (solid <= 1)).all()
     assert ((solid > 0) & (solid < 1)).sum(axis=1).max() <= 2
+
+
+def test_a_roller_presses_as_hertz_says():
+    rows = rows_of("hertz_roller", n=16, bed=40.0)
+    half, peak = hertz(70.0)
+    force, x = rows["contact"]["lambda"][-1], nodes(16)
+    pressure, width = force / (x[1] - x[0]), x[1] - x[0]
+    assert force.sum() == pytest.approx(70.0, rel=1e-9)
+    assert abs(x[force > 0]).max() == pytest.approx(half, abs=1.01 * width)
+    inside = abs(x) < 0.9 * half
+    np.testing.assert_allclose(pressure[inside], peak * np.sqrt(1.0 - (x[inside] / half) ** 2), rtol=0, atol=5e-3 * peak)
+    # no force where there is a gap
+    gap = rows["contact"]["y"][-1]
+    assert abs(force * gap).max() < 1e-6 * force.max() * gap.max()

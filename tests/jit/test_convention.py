@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from nsds._jit import address, bound, caller, each, kernel, parallel, tiny
+from nsds._jit import address, bound, by_reference, caller, each, kernel, made, parallel, tiny
 
 CASES = {
     "a vector": np.arange(5.0),
@@ -118,3 +118,39 @@ def test_bound_arguments_are_what_was_given():
     given = out, rows, np.arange(4.0).reshape(2, 2), np.arange(8.0)[::4], 10.0
     assert bound((add_up, given))() == 7
     np.testing.assert_array_equal(out, [3.0, 47.0])
+
+
+@by_reference
+class Inner(NamedTuple):
+    rows: np.ndarray
+    weight: float
+
+
+@by_reference
+class Outer(NamedTuple):
+    first: float
+    inner: Inner
+    last: np.ndarray
+
+
+inner_of, outer_of = made(Inner), made(Outer)
+
+
+@kernel
+def weigh(outer, out):
+    for i in range(out.size):
+        out[i] = outer.first + outer.inner.weight * outer.inner.rows[i] + outer.last[i]
+
+
+@kernel
+def weigh_made(rows, out):
+    """A value inside another one, both made here."""
+    weigh(outer_of((1.0, inner_of((rows, 2.0)), out)), out)
+
+
+def test_values_by_reference_lie_in_others_where_kernels_make_them_too():
+    rows, out = np.array([3.0, 4.0]), np.array([10.0, 20.0])
+    weigh_made(rows, out)
+    np.testing.assert_array_equal(out, [17.0, 29.0])
+    weigh(Outer(1.0, Inner(rows, 2.0), np.array([10.0, 20.0])), out)
+    np.testing.assert_array_equal(out, [17.0, 29.0])

@@ -230,6 +230,26 @@ print(v)
     assert printed() == "2.5\n"
 
 
+def test_a_function_that_calls_itself_is_compiled_in_every_process(tmp_path):
+    """numba finds it within one process only; what calls it was found in the cache again, and ended the process."""
+    program = """
+import numba
+import nsds
+
+@numba.njit
+def factorial(n):
+    return 1.0 if n <= 1.0 else n * factorial(n - 1.0)
+
+def push(t, z, out):
+    out[0] = factorial(z[0])
+
+mass = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], q=[0.0], v=[0.0], z=[4.0], fext=push))
+print(nsds.simulate(mass, t_end=1.0, h=0.5)["mass"]["v"][-1, 0])
+"""
+    first, second = (run(program, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first.stdout == second.stdout == "24.0\n", first.stderr + second.stderr
+
+
 @pytest.mark.parametrize(
     ("program", "printed", "what"),
     [

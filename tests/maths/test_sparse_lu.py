@@ -173,3 +173,29 @@ def test_nan_is_told():
 def test_no_unknowns():
     plan = sparse_lu.plan(sp.csr_array((0, 0)))
     assert (plan.nnz, plan.fill) == (0, 0)
+
+
+@settings(max_examples=40)
+@given(seeds)
+def test_factors_of_changed_rows_are_those_from_scratch_to_the_bit(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    A = sp.csr_array(random_matrix(rng, n))
+    A.sum_duplicates()
+    plan = sparse_lu.plan(A)
+    work, iwork = np.concatenate([A.data, np.zeros(plan.size)]), plan.index.copy()
+    sparse_lu.factorise(0, plan.nnz, 0, work, iwork)
+    m = plan.fill // 2
+    for _ in range(4):
+        # some rows change, and one of them becomes singular, or is no longer
+        for i in rng.choice(n, int(rng.integers(0, 3))):
+            row = slice(plan.row[i], plan.row[i + 1])
+            work[row] = rng.choice([0.0, 1.0]) * A.data[row] * rng.normal(size=row.stop - row.start)
+        weak = sparse_lu.factorise(0, plan.nnz, 0, work, iwork)
+        again, index = np.concatenate([work[: plan.nnz], np.zeros(plan.size)]), plan.index.copy()
+        assert weak == sparse_lu.factorise(0, plan.nnz, 0, again, index)
+        assert sparse_lu.weak_row(0, iwork) == sparse_lu.weak_row(0, index)
+        np.testing.assert_array_equal(work[plan.nnz : plan.nnz + 2 * m + n], again[plan.nnz : plan.nnz + 2 * m + n])
+    # nothing has changed
+    sparse_lu.factorise(0, plan.nnz, 0, work, iwork)
+    assert sparse_lu.effort(0, iwork) == plan.fill + n

@@ -311,6 +311,17 @@ def folding():
     return nsds.iterated_map(cubic, x=[3**-0.5], p=[-2 / 27**0.5, 1.0])
 
 
+def beating(t, z, out):
+    out[0] = z[0] * np.cos(t)
+
+
+def striking():
+    """A driven mass that strikes a stop, whose motion is followed event by event where no h is given."""
+    mass = nsds.lagrangian_linear([[1.0]], K=[[2.0]], C=[[0.5]], fext=beating, q=[0.2], v=[0.0], z=[0.5])
+    stop = nsds.interaction(nsds.lagrangian_linear_relation(H=[[-1.0]], b=[0.25]), nsds.newton_impact(0.6), on="mass")
+    return nsds.system(mass=mass, stop=stop)
+
+
 def swept():
     return nsds.sweep(table(), vary={"p[0]": [0.5, 0.6]}, transient=5, keep=4, progress=False)
 
@@ -370,6 +381,31 @@ CALLS = {
         "system": "record", "period": "period", "free_period": "flag", "n_periods": "whole", "settle": "natural",
         "tol": "positive", "max_iter": "whole",
         "scheme": "scheme", "h": "positive or none"}),
+    "floquet, by events": (nsds.floquet, lambda: {"system": striking(), "period": 2 * np.pi}, {
+        "system": "record", "period": "step", "n_periods": "whole", "scheme": "scheme", "h": "positive or none"}),
+    "orbit, by events": (nsds.orbit, lambda: {"system": striking(), "period": 2 * np.pi, "settle": 4}, {
+        "period": "step", "free_period": "flag", "n_periods": "whole", "settle": "natural", "tol": "positive", "max_iter": "whole",
+        "scheme": "scheme", "h": "positive or none"}),
+    "continue_orbit, by events": (
+        nsds.continue_orbit,
+        lambda: {"system": striking(), "parameter": "mass.z[0]", "until": 0.51, "period": 2 * np.pi, "max_points": 2}, {
+        "parameter": "parameter", "until": "number", "period": "period of a drive", "n_periods": "whole", "tol": "positive",
+        "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "corners": "state of any length",
+        "switch": "natural", "scheme": "scheme"}),
+    "lyapunov, by events": (nsds.lyapunov, lambda: {"system": striking(), "period": 6.0, "n_periods": 20, "transient": 2}, {
+        "period": "step", "n_periods": "whole", "transient": "natural", "n_exponents": "whole or none", "blocks": "whole",
+        "scheme": "scheme", "h": "positive or none"}),
+    "gradient, by events": (nsds.gradient, lambda: {"system": striking(), "t_end": 3.0, "objective": lambda x: x[0]}, {
+        "system": "record", "t_end": "time", "objective": "objective", "parameters": "list of texts", "rows": "whole", "scheme": "scheme",
+        "h": "positive or none"}),
+    "sensitivity, by events": (nsds.sensitivity, lambda: {"system": striking(), "t_end": 3.0, "parameters": ["stop.e"]}, {
+        "t_end": "times of an end", "parameters": "list of texts", "objective": "objective", "rows": "whole or none", "scheme": "scheme",
+        "h": "positive or none"}),
+    "basins, by events": (
+        nsds.basins,
+        lambda: {"system": striking(), "grid": {"mass.q[0]": [0.1]}, "period": 2 * np.pi, "transient": 2, "progress": False}, {
+        "grid": "axes of states", "period": "step", "transient": "natural", "keep": "whole", "tol": "positive", "scheme": "scheme",
+        "h": "positive or none", "progress": "flag or none"}),
     "equilibrium": (nsds.equilibrium, lambda: {"system": resting()}, {
         "system": "record", "tol": "positive", "max_iter": "whole", "h": "positive or none", "solver": "solver", "on_failure": "word",
         "functions": "functions"}),
@@ -693,6 +729,7 @@ REFUSED |= {
     "rows of analysis": [None, 3, "rows", {}, [], ODD, np.zeros(3), np.zeros(3, [("x", "f8")]), (), True],
     "axes of a map": [None, 3, "x", {}, [], ODD, {"x[0]": [0.5]}, {"x[0]": [0.5], "x[1]": [0.5]}, {"x[0]": "a", "x[1]": [0.5]}, ["x[0]"]],
     "columns": [None, 3, "a", {}, ODD, ARRAYS[0], *ARRAYS[2:], [[1.0]], [[1.0], ["a"]], [[1.0], None], [[np.nan], [1.0]], [[[1.0]], [1.0]]],
+    "period of a drive": [None, *(value for value in NUMBER if not callable(value)), 0, -1.0, 1e-300, 5e-324],  # or a function
     "state of any length": [
         value
         for value in NOT_NUMBERS

@@ -8,6 +8,7 @@ import pytest
 import nsds
 from nsds.model.laws import FORMS, HELD, LAWS, fitting, require_fitting
 from nsds.model.system_kinds import RELATIONS
+from nsds.solvers import impact
 
 _GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0], "stiffness": 3.0}
 
@@ -31,6 +32,11 @@ def test_a_row_says_all_of_a_law(name):
     for family, roles in law.roles.items():
         assert roles
         assert set(roles) <= {relation.role for relation in RELATIONS.values() if family in relation.families}
+
+
+def test_forms_name_the_laws_of_impacts_that_there_are():
+    assert {form.impact for form in FORMS.values()} - {""} == set(impact.LAWS)
+    assert {law.form for law in LAWS.values()} == set(FORMS)
 
 
 def test_a_row_without_what_kernels_read_is_refused_when_the_system_is_made(monkeypatch):

@@ -394,6 +394,21 @@ def test_a_state_jumps_as_the_first_step_of_euler_moreau_does_in_the_limit(seed)
     assert min(rows["switches"]["y"][1:].min(), rows["switches"]["lambda"][1:].min()) > -1e-9
 
 
+@pytest.mark.parametrize("gap", [0.3, 0.03, 0.003])
+def test_rows_that_contradict_each_other_a_little_end_the_run(gap):
+    """``w_1 = d - 1``, ``w_2 = 1 - gap - d``: no d has both positive, and the nearest one is no mode."""
+
+    def rate(t, z, out):
+        out[0] = 1.0
+
+    relation = nsds.first_order_linear_relation(C=[[0.0], [0.0]], B=[[1.0, -1.0]], D=[[1.0, -1.0], [-1.0, 1.0]], e=[-1.0, 1.0 - gap])
+    part = nsds.first_order_linear(A=[[0.0]], x=[0.0], b=rate)
+    system = nsds.system(plant=part, switches=nsds.interaction(relation, nsds.complementarity(), on="plant"))
+    with pytest.raises(nsds.SimulationError, match="no point satisfies the inequalities") as raised:
+        nsds.simulate(system, t_end=1.0, h=0.1, scheme=nsds.event_driven(hybrid=False))
+    assert raised.value.status == status.INFEASIBLE
+
+
 def test_events_are_counted():
     """A spiral whose accumulation is not taken has more events than anyone wants: the run ends, and keeps its rows."""
     with pytest.raises(nsds.SimulationError, match="interaction 'switches': more events") as error:

@@ -88,6 +88,44 @@ def test_a_point_stops_on_a_curved_path_on_an_incline():
     assert np.linalg.norm(rows["floor"]["lambda"][-1, 1:]) == pytest.approx(m * G * math.sin(tilt), rel=1e-10)
 
 
+def cylinder(width, law, lean=0.0, clear=0.0):
+    """A cylinder of radius 0.1 above a plane, its axis lean from the vertical."""
+    solid = nsds.shapes.cylinder(0.1, width)
+    z = 0.5 * width * math.cos(lean) + 0.1 * math.sin(lean) + clear
+    part = nsds.rigid_bodies(
+        1.0, nsds.shapes.inertia(solid, 1.0), q=[0, 0, z, math.cos(lean / 2), math.sin(lean / 2), 0, 0], v=[0] * 6, fext=[0, 0, -G]
+    )
+    return nsds.system(solid=part, contacts=nsds.collisions({"solid": solid}, law, world=nsds.shapes.plane()))
+
+
+@pytest.mark.parametrize(
+    ("width", "law"),
+    [
+        (0.1, nsds.newton_impact_rolling_friction(e_n=0.0, mu=0.5, mu_r=1e-3)),
+        (0.1, nsds.newton_impact(e=0.0)),
+        (0.3, nsds.newton_impact_friction(e_n=0.5, mu=0.5)),
+    ],
+)
+def test_a_cylinder_that_falls_over_its_rim_is_not_carried_off(width, law):
+    """Its lowest point jumps round the rim where that lies flat, next to others that touch: projections there moved it by kilometres."""
+    system = cylinder(width, law, lean=0.39, clear=0.2)
+    rows = nsds.simulate(system, t_end=1.2, h=0.1, scheme=nsds.event_driven())
+    q, v, inertia = rows["solid"]["q"], rows["solid"]["v"], np.diag(nsds.shapes.inertia(nsds.shapes.cylinder(0.1, width), 1.0))
+    energy = (v[:, :3] ** 2).sum(axis=1) / 2 + v[:, 3:] ** 2 @ inertia / 2 + G * q[:, 2]
+    assert np.diff(energy).max() < 1e-3 * energy[0]
+    assert abs(q[:, :2]).max() < 1.0
+    assert rows["contacts"]["y"].min() > -1e-5
+
+
+def test_a_cylinder_stands_on_contacts_that_hardly_resist_rolling():
+    """Moments that cancel between its contacts are the scale of what turns: with rounding alone modes changed without end."""
+    rows = nsds.simulate(
+        cylinder(0.3, nsds.newton_impact_rolling_friction(e_n=0.0, mu=0.5, mu_r=1e-9)), t_end=0.3, h=0.1, scheme=nsds.event_driven()
+    )
+    assert (rows["status"] == 0).all()
+    np.testing.assert_allclose(rows["solid"]["q"][-1], [0, 0, 0.15, 1, 0, 0, 0], atol=1e-12)
+
+
 # ------------------------------------------------------------------------------------------------- contacts of shapes
 def in_scene(law, shape, world, q, v=(0,) * 6, inertia=0.016):
     part = nsds.rigid_bodies(1.0, inertia, q=q, v=v, fext=[0, 0, -G])

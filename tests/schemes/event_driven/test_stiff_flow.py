@@ -177,3 +177,32 @@ def test_a_body_on_a_stiff_damper_comes_to_rest():
     rows = simulate(nsds.system(door=door, hinge=hinge, servo=force), 2.0, 0.5, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(rows["servo"]["y"], 0.5 * (1 - np.exp(-rows["t"])), atol=1e-6)
     assert rows["n_iter"].sum() < 500
+
+
+def steep_relay(gain):
+    """``x' = sin t - x + 2 lambda`` with a relay that is linear within ``|x| < 1 / gain``: there x is ``(a sin t - cos t) / (a^2 + 1)``."""
+
+    def f(t, x, z, out):
+        out[0] = math.sin(t) - x[0]
+
+    relation = nsds.first_order_linear_relation(C=[[1.0]], B=[[2.0]], D=[[1.0 / gain]])
+    return nsds.system(plant=nsds.first_order(f, x=[1.0]), switch=nsds.interaction(relation, nsds.relay(), on="plant"))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # at 1e10 the corner of the relay is rounding
+@pytest.mark.parametrize("gain", [1e2, 1e6, 1e10])
+def test_a_motion_that_turns_stiff_goes_on_by_radau(gain):
+    """Explicit steps are half a time constant long at most: by default the motion is handed over where stability limits them."""
+    rows = nsds.simulate(steep_relay(gain), t_end=2.0, h=0.1, scheme=nsds.event_driven())
+    a = 1.0 + 2.0 * gain
+    assert rows["switch"]["lambda"][-1] == pytest.approx(-gain * (a * math.sin(2.0) - math.cos(2.0)) / (a**2 + 1.0), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("gain", [1e7, 1e9])
+def test_explicit_steps_of_a_stiff_motion_end_and_name_it(gain):
+    """There would be more than 10^6 of them between two rows."""
+    with pytest.raises(nsds.SimulationError, match="part 'plant': the motion is stiff") as raised:
+        nsds.simulate(steep_relay(gain), t_end=2.0, h=1.0, scheme=nsds.event_driven(flow="dopri5"))
+    assert raised.value.status == nsds.status.STEP_COLLAPSED
+    assert len(raised.value.trajectory) > 1

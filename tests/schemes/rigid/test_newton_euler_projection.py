@@ -158,3 +158,22 @@ def test_contacts_that_no_velocity_allows_are_left_to_positions():
     assert after["status"] == 0
     np.testing.assert_allclose(after["ball"]["v"][0], 1.0, rtol=1e-12)
     assert after["ball"]["q"][0] <= -0.1 + 1e-10
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("shape", ["box", "cylinder"])
+def test_what_tips_over_its_edge_does_so_in_any_units(shape, unit):
+    """Lengths in units of 1 m / unit: rounding of large numbers is no violation, and what should be lifted is not turned instead."""
+    solid, lean = (
+        (shapes.box([0.3 * unit, 0.2 * unit, 0.1 * unit]), 1.16) if shape == "box" else (shapes.cylinder(0.1 * unit, 0.3 * unit), 0.9)
+    )
+    pose, inertia = [np.cos(lean / 2), np.sin(lean / 2), 0, 0], shapes.inertia(solid, 1.0)
+    system = nsds.system(
+        gravity=[0, 0, -9.81 * unit],
+        solid=nsds.rigid_bodies(1.0, inertia, q=[0, 0, 0.25 * unit, *pose], v=np.zeros(6)),
+        contacts=nsds.collisions({"solid": solid}, nsds.newton_impact_friction(e_n=0.0, mu=0.5), world=shapes.plane()),
+    )
+    rows = nsds.simulate(system, t_end=1.0, h=2e-3, scheme=nsds.moreau_jean_combined_projection())
+    assert rows["contacts"]["y"].min() > -max(1e-10, 1e-14 * unit)
+    height = rows["solid"]["q"][-1, 2] / unit
+    assert min(abs(height - 0.05), abs(height - 0.1)) < 1e-3

@@ -62,3 +62,18 @@ def test_a_body_that_another_throws_does_not_end_within_a_third(make, masses):
     assert rows["b2"]["v"][-1, 0] > 0.1
     for row in rows["contacts"]:
         assert row["y"][: row["n"]].min(initial=0.0) > -DEEPEST * 0.1
+
+
+def test_what_falls_together_is_stopped_together():
+    """70 columns of three spheres land in one step, in which each strikes the one below: it is solved once, and nothing overlaps."""
+    h, radius, gap = 5e-3, 0.1, 1e-3
+    x, y, k = (a.ravel() for a in np.meshgrid(np.arange(10), np.arange(7), np.arange(3)))
+    q = np.zeros((x.size, 7))
+    q[:, 0], q[:, 1], q[:, 2], q[:, 3] = 0.5 * x, 0.5 * y, (2 * k + 1) * radius + (k + 1) * gap, 1.0
+    balls = nsds.rigid_bodies(1.0, 0.4 * radius**2, q=q, v=np.tile([0, 0, -1.0, 0, 0, 0], (x.size, 1)), count=x.size)
+    contacts = nsds.collisions({"balls": shapes.sphere(radius)}, nsds.newton_impact_friction(0.0, 0.3), world=shapes.plane())
+    rows = nsds.simulate(nsds.system(gravity=[0, 0, -9.81], balls=balls, contacts=contacts), t_end=h, h=h)
+    assert not rows["status"].any()
+    assert rows["n_iter"][-1] == 2
+    assert rows["contacts"]["n"][-1] == x.size
+    assert rows["contacts"]["y"][-1].min() > -1e-3 * radius

@@ -53,6 +53,25 @@ def test_what_is_dead_changes_no_bit_of_what_is_not(name):
     assert (with_dead["balls"]["v"][:, ~alive] == v[~alive]).all()
 
 
+def on_a_plane(t, q, z, out):
+    out[0], out[1], out[2], out[3] = q[2] - R, q[0], q[1], 0.0
+    out[4], out[5], out[6] = 0.0, 0.0, 1.0
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_disabled_joint_changes_no_bit(name):
+    """Nor the guess of impulses of a contact behind it."""
+    inertia, law = np.diag([1.0, 2.0, 3.0]), nsds.newton_impact_friction(0.0, 0.4)
+    block = nsds.rigid_bodies(1.3, inertia, q=[0, 0, R, 1, 0, 0, 0], v=[2, -1, 0, 0.3, 0.2, 0.1], fext=[0.3, 0, -12.0])
+    bond = nsds.interaction(joints.hinge([0, 0, 0.5], [0, 1, 0]), nsds.equality(), on="block", enabled=False)
+    plane = nsds.interaction(nsds.contact_point(on_a_plane), law, on="block")
+    with_bond, without = (nsds.system(block=block, **more, plane=plane) for more in ({"bond": bond}, {}))
+    rows, alone = (run(system, 0.2, 1e-2, SCHEMES[name]) for system in (with_bond, without))
+    assert rows["block"].tobytes() == alone["block"].tobytes()
+    assert rows["plane"].tobytes() == alone["plane"].tobytes()
+    assert alone["plane"]["lambda"].any()
+
+
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6), dead=st.sets(st.integers(0, 3)), name=st.sampled_from(["moreau_jean", "rattle"]))
 def test_links_of_the_dead_are_left_out(seed, dead, name):

@@ -105,7 +105,7 @@ def flat(p, begin):
 
 def solve(p, tol=1e-10, max_iter=0, momentum=0.0, r=None, begin=None, method=rigid.nsgs_rigid, owed=None, quick=0.0, speed=0.0):
     """(status, r, u, v, info)."""
-    n, options = len(p.disk), rigid.Options(tol, float(max_iter), float(momentum), tol if owed is None else owed, quick, speed)
+    n, options = len(p.disk), rigid.Options(tol, float(max_iter), float(momentum), tol if owed is None else owed, quick, speed, 1.0)
     r, u, v, info = np.zeros(p.b.size) if r is None else np.array(r), np.zeros(p.b.size), np.zeros(p.v_free.size), np.zeros(4)
     begin = unphased(len(p.body)) if begin is None else begin
     floats, integers = rigid.work_size(p.d, len(p.body), n - len(p.body), len(p.v_free), len(begin) - 1)
@@ -253,14 +253,17 @@ OWED = 1e-2
 
 @pytest.mark.parametrize(("quick", "speed", "first"), [(10.0, np.inf, 10), (10.0, 0.0, 50), (0.0, np.inf, 0), (25.0, np.inf, 25)])
 def test_what_is_owed_is_enough_once_sweeps_are_not_worth_their_cost(quick, speed, first):
-    """At once beside bodies that move, after 50 sweeps where none does; before that only the tolerance is."""
+    """At once beside bodies that move, after 50 sweeps where none does; before that only the tolerance is.
+
+    Beside bodies that are as fast as without impulses it grows by itself in 20 sweeps, and after 50 in 100.
+    """
     n_late = 0
     for seed in range(5):
         p = draw(np.random.default_rng(seed), 3, 6, 16, mu=0.8)
         code, r, u, v, info = solve(p, 1e-10, owed=OWED, quick=quick, speed=speed)
         assert_is_what_is_claimed(p, r, u, v, info)
         if code == status.CONVERGED:
-            assert info[1] <= OWED
+            assert info[1] <= OWED * (max(1.0, min(1.0 + info[0] / 20, 3.0 + info[0] / 100)) if speed > 0.0 else 1.0)
             assert info[0] >= first or info[1] <= 1e-10
             n_late += info[1] > 1e-10
     assert n_late >= 1
@@ -281,6 +284,15 @@ def test_what_is_owed_is_enough_where_sweeps_are_limited():
         p = draw(np.random.default_rng(seed), 3, 6, 12, mu=0.3)
         code, *_, info = solve(p, 1e-10, max_iter=7, owed=0.5, quick=10.0)
         assert (code == status.CONVERGED) == (info[1] <= 0.5)
+
+
+def test_a_guess_that_impacts_have_spoilt_is_worth_less_than_none():
+    """The result is that of no guess, to the bit, where the residual of the guess is ten times as large; a fair guess is used."""
+    for seed in range(4):
+        p = draw(np.random.default_rng(seed), 3, 6, 12, mu=0.3)
+        r_cold, r_solved = solve(p, NEVER, 5)[1], solve(p, 1e-12)[1]
+        assert np.array_equal(solve(p, NEVER, 5, r=1e3 * r_solved)[1], r_cold)
+        assert not np.array_equal(solve(p, NEVER, 5, r=0.9 * r_solved)[1], r_cold)
 
 
 def test_sweeps_over_what_has_no_solution_end():

@@ -69,3 +69,13 @@ def test_parts_that_are_nothing_as_are_their_multipliers(n_blends):
     c = np.r_[np.zeros(n - 3), 1.0, 2.0, 3.0]
     s = solvers.solve_qp(np.zeros((n, n)), c, G, [-5.0], A, np.r_[np.zeros(n_blends), 7.0], lower=0.0, method="interior_sparse")
     np.testing.assert_allclose(s.z, np.r_[np.zeros(n - 3), 7.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_little_that_is_asked_of_one_is_much_of_others():
+    """Equations that pass 1e-9 on in growing amounts, beside one that asks for 1: rows miss no more than rounding of their terms."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        A = np.diag(rng.uniform(0.5, 2.0, 12)) - np.diag(rng.uniform(0.5, 2.0, 11) * 10.0 ** rng.integers(0, 3, 11), -1)
+        b = np.r_[1e-9, 1e-19 * rng.integers(1, 9), np.zeros(9), 1.0]
+        s = solvers.solve_qp(np.zeros((12, 12)), rng.integers(1, 5, 12).astype(float), A=A, b=b)
+        assert (abs(A @ s.z - b) <= 4 * ULP * (abs(A) @ abs(s.z) + b)).all()

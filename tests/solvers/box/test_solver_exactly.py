@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from nsds import solvers, status
+from nsds.solvers.box import confirm, forms, signature
 from tests import random_problems
 
 # Of what was once claimed wrongly.
 SEEDS = (2568, 8233, 201697, 211218, 244240, 277555, 433356, 454940, 539842, 842138, 873036, 443636, 1021322)
 SEEDS += (1083204, 1115872, 1117212, 1131291, 1133538, 1141760, 1257467, 1330307, 1365379, 1455451, 1530676, 1553483)
-SEEDS += (1600377, 1644082, 1682466)
+SEEDS += (1600377, 1644082, 1682466, 3049761, 3145400)
 
 
 @pytest.mark.parametrize("method", ["auto", "lemke", "newton_fb", "enumerate", "interior_point"])
@@ -66,6 +67,39 @@ def test_rounding_of_equations_proves_nothing_where_no_other_row_tells_sizes(q, 
     if others:  # which say that q is rounding
         assert s.status == status.CONVERGED
         assert abs(s.z[:2]).max() <= 2e-15
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**20, 2.0**43])
+@pytest.mark.parametrize("method", ["auto", "lemke", "enumerate", "interior_point", "newton_fb"])
+def test_what_rounding_of_the_data_explains_depends_on_no_unit_of_an_unknown(method, unit):
+    """``z_0 + z_1 >= small`` beside ``z_1 >= -1``: 4e-14 is more than rounding of a z_1 of 1, in whatever unit z_0 is counted."""
+    M = np.array([[1.0, 1.0], [0.0, 1.0]]) * [unit, 1.0]
+    s = solvers.solve_lcp(M, [-4e-14, 1.0], method, on_failure="continue")
+    assert s.status != status.CONVERGED or M[0] @ s.z == pytest.approx(4e-14, rel=1e-9)
+    s = solvers.solve_lcp(M, [-4e-15, 1.0], method, on_failure="continue")
+    assert s.status == status.CONVERGED
+
+
+@pytest.mark.parametrize("t", 2.0 ** np.arange(24, 56, 4))
+def test_grown_z_confirm_no_contradiction(t):
+    """Rows whose sum asks for ``-gap = 0``, at grown z: what is added to z to take the error out is judged with twice the digits, too."""
+    M, y, along = np.array([[1.0, 2.0, -3.0], [2.0, -1.0, -1.0], [-3.0, -1.0, 4.0]]), np.ones(3), np.ones(3)
+    assert not (y @ M).any()
+    assert not (M @ along).any()
+    row, column, data, _ = forms.compressed_rows(M)
+    for gap in (1e-3, 1e-6, 3e-8):
+        problem = signature.Problem(row, column, data, np.array([-1.0, 2.0, -1.0 - gap]), np.full(3, -np.inf), np.full(3, np.inf))
+        assert not confirm.confirmed(1e-10, problem, t * along + [-0.6, 0.8, 0.0])[0]
+    problem = problem._replace(q=np.array([-1.0, 2.0, -1.0]))
+    assert confirm.confirmed(1e-10, problem, t * along + [-0.6, 0.8, 0.0])[0]
+
+
+def test_a_z_whose_parts_are_all_at_bounds_is_confirmed_as_it_is():
+    """There is nothing to refine: rows of ``(2, 1; 1, 2)`` with z = 0 are met, or missed by what q lacks."""
+    row, column, data, _ = forms.compressed_rows(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    for q, is_solution in (([1.0, 3.0], True), ([-1e-3, 3.0], False)):
+        problem = signature.Problem(row, column, data, np.array(q), np.zeros(2), np.full(2, np.inf))
+        assert confirm.confirmed(1e-10, problem, np.zeros(2))[0] == is_solution
 
 
 @pytest.mark.parametrize("cost", [1.0, -5e-16, 1e-40, -1e30])

@@ -115,9 +115,11 @@ def programme(rng, n):
     }, z / D  # fmt: skip
 
 
-@pytest.mark.parametrize(("n", "seeds"), [(5, range(20)), (20, range(12)), (60, range(6)), (250, range(3)), (500, [28, 31])])
+@pytest.mark.parametrize(
+    ("n", "seeds"), [(5, range(20)), (20, range(12)), (60, range(6)), (250, range(3)), (500, [28, 31]), (1000, [9, 12])]
+)
 def test_convex_programmes_as_of_a_public_set(n, seeds):
-    """The known minimum, to 1e-8 of the sum of magnitudes in it; the last ones have bounds 1e-7 apart beside data of 1."""
+    """The known minimum, to 1e-8 of the magnitudes in it; those of 500 have bounds 1e-7 apart beside data of 1, of 1000 ends in doubt."""
     for seed in seeds:
         p, z = programme(np.random.default_rng([n, seed]), n)
         s = solvers.solve_qp(**p)
