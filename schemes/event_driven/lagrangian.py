@@ -309,9 +309,13 @@ def _hand_over(t_new, why, s, calls, options, memory):
     """Towards the next row, or time that is known in advance, by steps in time, after the status why.
 
     Returns EVENT with bits, or a status that ends the run. Where no modes are found at the end, lambda is the mean force of a step.
+    CONVERGED if such steps have led to the row already and there are no modes there either: the next step begins with them.
     """
     mem = memory.mem
     f = s.flow[0]
+    if mem[T] >= t_new and memory.work[f.handed_to] >= t_new:
+        memory.iwork[f.pending] = AT_START
+        return CONVERGED
     until = next_stop(mem[T], t_new, options.h, s.times, f, memory)
     status, bits, t, h = hand_over(mem[T], until, why, s, calls, options, memory)
     mem[T] = t

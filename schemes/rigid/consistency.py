@@ -66,5 +66,5 @@ def make_consistent(t, s, calls, options, memory):
     for k in range(form.interactions.size):
         for i in range(form.interactions[k].m):
             memory.mem[form.interactions[k].lam + i] = 0.0
-    problem.keep_contact_impulses(0, form.collisions, p, memory)
+    problem.keep_contact_impulses(0, form, p, memory)
     return plain.put_state(t, form, q, v, view(work, own.R, 9 * m), functions, memory)

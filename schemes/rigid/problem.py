@@ -1154,20 +1154,50 @@ def keep_impulses(n_contacts, is_at_end, options, s, memory):
                 mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, r)
             else:
                 mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)]
-    keep_contact_impulses(n_contacts, s.collisions, p, memory)
+    keep_contact_impulses(n_contacts, s, p, memory)
 
 
 @tiny
-def keep_contact_impulses(n_contacts, collisions, p, memory):
-    """lambda of detected contacts into the record, 0 of all but the n_contacts active ones."""
+def keep_contact_impulses(n_contacts, s, p, memory):
+    """lambda of detected contacts into the record, 0 of all but the n_contacts active ones, and of those that carry rounding alone."""
     iwork = memory.iwork
     # clear first: contacts of the record that were not active carried nothing
-    for k in range(collisions.size):
-        c = collisions[k]
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
         for i in range(c.each * memory.imem[c.n]):
             memory.mem[c.lam + i] = 0.0
+    smallest = _rounding_of_impulses(s.bodies, p, memory) if n_contacts > 0 else 0.0
     for i in range(n_contacts):
         j = iwork[p.place + i]
-        c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        c, number = s.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        # of one that has opened: in flight it would count as closed, and be stopped where the flight turns
+        if 0.0 < memory.work[p.r + p.d * i] <= smallest and _is_rounding(i, j, s.bodies, p, memory):
+            continue
         for k in range(c.each):
             memory.mem[c.lam + c.each * number + k] = memory.work[p.r + p.d * i + k]
+
+
+@tiny
+def _rounding_of_impulses(bodies, p, memory):
+    """Impulse above which there is none that `_is_rounding`."""
+    mass, speed = 0.0, 0.0
+    for i in range(p.n_bodies):
+        square = 0.0
+        for k in range(3):
+            square += memory.work[p.w + 6 * i + k] ** 2
+        speed = max(speed, square)
+        mass = max(mass, 0.0 if bodies[i].fixed else memory.mem[bodies[i].q + MASS])
+    return 2.0 * _ULPS * mass * math.sqrt(speed)
+
+
+@kernel
+def _is_rounding(i, j, bodies, p, memory):
+    """Whether the i-th impulse changes the velocities of the j-th pair of bodies by no more than their rounding."""
+    change, speed = 0.0, 0.0
+    for side in range(2):
+        body = memory.iwork[p.pair + 2 * j + side]
+        if body != WORLD and not bodies[body].fixed:
+            change += memory.work[p.r + p.d * i] / memory.mem[bodies[body].q + MASS]
+        for k in range(3 if body != WORLD else 0):
+            speed += memory.work[p.w + 6 * body + k] ** 2
+    return change * change <= _ULPS * _ULPS * speed

@@ -8,7 +8,8 @@ along the exponential map, so that p stays unit. Velocities are not changed.
 
 Direct: of all contacts, or of the active ones of the step. Combined: a contact that is violated at the end of the step becomes active in
 the step, which is solved again; then pressing contacts are projected onto ``h = 0`` also from above. A contact that was absent at the
-start of the step becomes active if all are projected: after the projection another one may hide it, and no velocity would ever react.
+start of the step becomes active if all are projected, with all of the same shapes that are violated: after the projection another one may
+hide it, and no velocity would ever react.
 """
 
 import sys
@@ -130,7 +131,7 @@ def note_contacts(n_contacts, s, p, memory):
 
 @kernel
 def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
-    """Make contacts active that the end of the step violates; direct: only those that were absent at its start.
+    """Make contacts active that the end of the step violates; direct: only those of shapes of which one was absent at its start.
 
     Returns (contacts, blocks of interactions, whether one is new). Out: R of the problem of positions.
     """
@@ -139,9 +140,12 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
     p, own, bodies, joined, of_all = s.positions.plan[0], s.motion.plan[0], s.motion.bodies, False, options.combined != 0.0
     q = view(work, own.q, 7 * p.n_bodies)
     for k in range(s.motion.collisions.size):
-        c = s.motion.collisions[k]
+        c, of_pair = s.motion.collisions[k], of_all
         find_known(options, c, p, own, q, memory)
         for i in range(iwork[c.found]):
+            # alone, one of many corners that come together would tip the body
+            if not of_all and (i == 0 or iwork[c.new_a + i] != iwork[c.new_a + i - 1] or iwork[c.new_b + i] != iwork[c.new_b + i - 1]):
+                of_pair = _is_one_absent(i, c, options, memory)
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
             is_violated = work[c.new_gap + i] < -max(options.constraint_tol, rounding_of_contact(c, i, memory))
             if not is_violated or (bodies[a].fixed and (b == WORLD or bodies[b].fixed)):
@@ -150,7 +154,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
             is_new = number < 0 and imem[c.n] < c.capacity
             if is_new:
                 number = enter(k, i, n_contacts, s.motion, q, memory)
-            if is_new or (of_all and number >= 0 and work[c.taking + number] == 0.0):
+            if is_new or (of_pair and number >= 0 and work[c.taking + number] == 0.0):
                 iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
                 iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
                 work[c.taking + number] = 1.0
@@ -169,6 +173,17 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
             if is_new and iwork[own.begin + k] < 0:
                 iwork[own.begin + k], n_blocks = n_blocks, n_blocks + it.n_blocks
     return n_contacts, n_blocks, joined
+
+
+@tiny
+def _is_one_absent(i, c, options, memory):
+    """Whether a violated contact of the pair of shapes whose contacts begin at the i-th one found is not in the record."""
+    a, b, result = memory.iwork[c.new_a + i], memory.iwork[c.new_b + i], False
+    while i < memory.iwork[c.found] and memory.iwork[c.new_a + i] == a and memory.iwork[c.new_b + i] == b:
+        least = max(options.constraint_tol, rounding_of_contact(c, i, memory))
+        result = result or (memory.work[c.known + i] == 0.0 and memory.work[c.new_gap + i] < -least)
+        i += 1
+    return result
 
 
 @kernel

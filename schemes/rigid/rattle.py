@@ -230,7 +230,7 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
         if way != p.v or attempt == overshooting.ROUNDS or not overshooting.is_any(options.h, form, q, memory):
             break
         # 4. add them, and restart from the state in mem, with the impulses found as a guess
-        problem.keep_contact_impulses(n_contacts, form.collisions, p, memory)
+        problem.keep_contact_impulses(n_contacts, form, p, memory)
         n_contacts = overshooting.join(options.h, n_contacts, form, q, w, memory)
         if n_contacts < 0:
             break

@@ -170,6 +170,22 @@ def test_an_amplifier_that_oscillates_by_events():
     np.testing.assert_allclose(found["t"], expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize(("scheme", "h", "late"), [(nsds.event_driven(), 1e-6, 1e-9), (nsds.euler_moreau(), 1e-7, 5e-7)])
+@pytest.mark.parametrize("start", [1.0, -2.0])
+@pytest.mark.filterwarnings("ignore:E1 may begin at either bound:RuntimeWarning")
+def test_a_triangle_generator_is_at_a_rail_from_the_start(start, scheme, h, late):
+    """A Schmitt trigger with an integrator behind it: 0.1 V/us from 5 to -5 V and back; between its rails it may be, but does not stay."""
+    circuit = nsds.circuit(["E1 sq 0 TABLE {V(p,0)} = (0,-10) (0,10)", "R1 tri p 10k", "R2 sq p 20k",
+                            "E2 tri 0 TABLE {V(0,q)} = (0,-15) (0,15)", "R3 sq q 10k", f"C1 tri q 10n IC={start}"])  # fmt: skip
+    rows = nsds.simulate(circuit, t_end=3e-4, h=h, scheme=scheme)
+    v, t = nsds.circuits.voltage(circuit, rows, "sq")[1:], rows["t"][1:]
+    np.testing.assert_allclose(abs(v), 10.0, atol=1e-9)
+    flips = t[1:][np.diff(np.sign(v)) != 0]
+    first = 1e-5 * (5 - start if v[0] < 0 else 5 + start)
+    np.testing.assert_allclose(flips, first + 1e-4 * np.arange(3)[: len(flips)], atol=late)
+    assert len(flips) == 3
+
+
 def test_a_switch_that_compares_a_sine_with_a_triangle():
     """Pulse width modulation without a grid of switchings: by events, and the limit of steps."""
     netlist = ["V1 d 0 100", "VT t 0 PULSE(-1 1 0 50u 50u 0 100u)", "VS s 0 SIN(0 0.8 1k)", "S1 d o s t SC", "D2 0 o DI", "R1 o x 1",

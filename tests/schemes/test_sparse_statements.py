@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN
-from tests.cells import FIRST_ORDER_LAWS, mechanical_laws, schemes_of
+from tests.cells.first_order import FIRST_ORDER_LAWS
+from tests.cells.laws import mechanical_laws
+from tests.cells.outcomes import schemes_of
 from tests.sparse import FORMATS
 from tests.strategies import examples
 

@@ -245,3 +245,19 @@ def test_rows_that_are_not_events_have_no_such_bit():
     assert not (rows["status"][~is_event(rows["status"])]).any()
     assert not stepped(rows).any()
     assert (rows["status"] & EVENT > 0).any() == is_event(rows["status"]).any()
+
+
+def test_a_run_ends_where_no_modes_are_found_at_a_row():
+    """Moments of rolling at two corners of a plate are not unique: no modes are found at rest, and steps in time lead to each row."""
+    low, mu, pull = 0.2, 0.1, 0.3
+    plate = nsds.shapes.rectangle([0.6, 2 * low])
+    law = nsds.newton_impact_rolling_friction(0.4, mu, 2e-3, dimension=2)
+    body = nsds.planar_bodies(1.0, 4e-3, q=[0, low + 0.02, 0], v=[0.5, -0.5, 0], fext=[pull, -G])
+    slides = nsds.system(body=body, hits=nsds.collisions({"body": plate}, law, world=nsds.shapes.half_plane()))
+    rows = run(slides, 0.17, 1e-3)
+    assert rows["t"][-1] == pytest.approx(0.17)
+    assert len(rows) < 400
+    late = rows[rows["t"] > 0.15]
+    t, x, v = late["t"], late["body"]["q"], late["body"]["v"]
+    np.testing.assert_allclose(x[:, 1], low, atol=1e-9)
+    np.testing.assert_allclose((v[-1, 0] - v[0, 0]) / (t[-1] - t[0]), pull - mu * G, rtol=1e-6)

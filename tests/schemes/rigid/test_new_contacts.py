@@ -76,3 +76,16 @@ def test_a_cylinder_rolls_without_gain(floor, radius, length, h):
     if floor != "cylinder":
         np.testing.assert_allclose(E[rows["t"] > 0.1], E[0] - 1e-3 * G, rtol=1e-6)
         np.testing.assert_allclose(rows["body"]["q"][rows["t"] > 0.1, 2], radius, rtol=1e-8)
+
+
+@pytest.mark.parametrize("start", [0.0, 0.03, 0.11])
+@pytest.mark.parametrize("scheme", [nsds.moreau_jean_combined_projection(), nsds.moreau_jean_direct_projection()])
+def test_corners_that_come_together_with_a_new_one_act_together(scheme, start):
+    """A box falls flat on level triangles, over whose edges it slides: a contact with one that is new does not act alone."""
+    box, ground = shapes.box([0.5, 0.6, 0.4]), shapes.height_map(np.zeros((3, 3)), [4.0, 4.0])
+    body = nsds.rigid_bodies(1.0, np.eye(3) * 4e-3, q=[start, 0, 0.22, 1, 0, 0, 0], v=[0.5, 0, -0.5, 0, 0, 0], fext=[0.3, 0, 0])
+    contacts = nsds.collisions({"body": box}, nsds.newton_impact(0.4), world=ground)
+    rows = nsds.simulate(nsds.system(gravity=[0, 0, -G], body=body, contacts=contacts), t_end=0.2, h=1e-3, scheme=scheme)
+    assert (rows["status"] == 0).all()
+    assert abs(rows["body"]["v"][:, 3:]).max() < 1e-3
+    assert rows["contacts"]["lambda"][:, :, 0].max() > 0.1

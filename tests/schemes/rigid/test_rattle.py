@@ -369,6 +369,43 @@ def run_until_failure(system, t_end, h):
         return error.trajectory[:-1], error.status
 
 
+def struck_chain(n):
+    """Links on ball joints that sag between two posts, above which a ball falls: (system, inertia of a link, inertia of the ball)."""
+    link, ball = shapes.capsule(0.02, 0.08, orientation=[0.5**0.5, 0, 0.5**0.5, 0]), shapes.sphere(0.1)
+    I, J, slope, i = shapes.inertia(link, 0.1), shapes.inertia(ball, 1.0), np.arccos(5 / 6), np.arange(n)
+    angle, zeros = np.where(i < n // 2, slope, -slope) / 2, np.zeros(n)
+    x = np.column_stack([0.1 * (i + 0.5) - 0.05 * n, zeros, -0.12 * np.sin(slope) * (np.minimum(i, n - 1 - i) + 0.5)])
+    q = np.column_stack([x, np.cos(angle), zeros, np.sin(angle), zeros])
+    ends = [joints.ball_joint([end, 0, 0], frame="body") for end in (0.06, -0.06)]
+    system = nsds.system(
+        gravity=[0, 0, -GRAVITY],
+        links=nsds.rigid_bodies(0.1, I, q=q, v=np.zeros((n, 6)), count=n),
+        joint=nsds.interaction(ends[0], nsds.equality(), on=("links[:-1]", "links[1:]")),
+        left=nsds.interaction(ends[1], nsds.equality(), on="links[0]"),
+        right=nsds.interaction(ends[0], nsds.equality(), on="links[-1]"),
+        ball=nsds.rigid_bodies(1.0, J, q=[0.1 * n / 10, 0, 0.3, 1, 0, 0, 0], v=np.zeros(6)),
+        contacts=nsds.collisions({"links": link, "ball": ball}, nsds.newton_impact_friction(0.2, 0.4), pairs=[("links", "ball")]),
+    )
+    return system, np.eye(3) * I, np.eye(3) * J
+
+
+@pytest.mark.parametrize(("n", "h"), [(8, 1e-2), (8, 5e-3), (12, 1e-2), (12, 5e-3), (20, 1e-2)])
+def test_a_chain_that_a_ball_strikes_holds_or_says_how_far_it_opens(n, h):
+    """Joints of solved steps hold; residuals of others count what is open, of lengths of a link; the run ends before more than that is."""
+    system, of_link, of_ball = struck_chain(n)
+    rows, _ = run_until_failure(system, 0.6, h)
+    opened = abs(rows["joint"]["y"]).reshape(len(rows), -1).max(axis=1)
+    assert opened[rows["status"] == nsds.status.CONVERGED].max() < 1e-9
+    assert (opened <= 0.2 * rows["residual"] + 1e-9).all()
+    E = 0.0
+    for part, mass, inertia in (("links", 0.1, of_link), ("ball", 1.0, of_ball)):
+        q, v = (rows[part][field].reshape(len(rows), -1, m) for field, m in (("q", 7), ("v", 6)))
+        turning = np.einsum("tki,ij,tkj->t", v[..., 3:], inertia, v[..., 3:])
+        E += 0.5 * mass * (v[..., :3] ** 2).sum(axis=(1, 2)) + 0.5 * turning + mass * GRAVITY * q[..., 2].sum(axis=1)
+    assert E.max() <= E[0] + 1e-3 * GRAVITY  # of the ball, a millimetre
+    assert E[-1] < E[0] - 0.1  # it has struck
+
+
 @pytest.mark.parametrize("seed", [12, 16, 60, 73, 82, 83, 176, 200, 239, 453, 618, 817, 935, 947, 1102, 1119, 1183])
 def test_random_machines_that_jam_run_on_or_end_with_their_joints_open(seed):
     """Steps in which no velocity keeps the joints at their positions, or joints drive: their energy grew up to 1e157 times.
