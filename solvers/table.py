@@ -257,10 +257,9 @@ def solver(
     -----
     Many contacts by "auto" under `nsds.rattle`, without a tolerance and without joints: after ten sweeps, or at once while bodies are
     fast, a residual is enough that is a tenth of the velocities at contacts at the start of the step, and 1e-2 at most; after 50 sweeps
-    1e-2 is, after 300 they are given up. For bodies as fast as without impulses 1e-2 becomes ``1e-2 min(1 + k / 20, 3 + k / 100)`` after
-    k sweeps, or less by the square of the share of that speed. Sweeps begin without impulses where those of the step before are spoilt. It
-    is relative to the norm of the velocities that contacts would have without impulses: at rest on the ground 1e-2 is
-    ``0.01 g h`` for each contact with it, 0.5 mm/s at h = 5 ms. What is left of a gap the next step makes up for. In 20 heaps of 100
+    1e-2 is, after 300 they are given up. Sweeps begin without impulses where those of the step before are spoilt. The residual is relative
+    to the norm of the velocities that contacts would have without impulses: at rest on the ground 1e-2 is ``0.01 g h`` for each contact
+    with it, 0.5 mm/s at h = 5 ms. What is left of a gap the next step makes up for. In 20 heaps of 100
     spheres that slide apart, and 10 that settle in a box, overlaps, energy, heights and widths are those of steps solved to 1e-6, within
     the scatter of the piles. At rest the impulses of the step before are tried without any matrix, and kept while their residual is at
     most 1e-6. Where it is more, Newton's method whose matrix has the graph of the bodies (`nsds.solvers.bodies.newton`) finds new ones, if

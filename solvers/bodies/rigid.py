@@ -119,7 +119,6 @@ _SPACING = 10  # sweeps between checks of the residual, or a tenth of those done
 _PATIENCE = 500  # sweeps without progress
 _SHARE = 0.1  # of the velocities at contacts: an error that counts beside them
 _PATIENT, _MOST_OWED = 50, 300  # sweeps until what is owed is enough although bodies hardly move, and until it is given up
-_DEARER, _DEAR = 20, 100  # sweeps by which what is owed grows by itself, at first and later, while bodies are fast
 _CLEAN = 10  # sweeps whose rounding is no more than that of velocities from reactions
 _FOLLOWING, _FROZEN = 300, 1000  # sweeps in which the slip follows the velocities, and with it frozen
 _GAIN = 0.2  # of the way that the slip takes in the first sweep; it falls to 0
@@ -490,13 +489,10 @@ def _enough(k, scale, options):
     """Residual that is enough after k sweeps: tol at first, then what is small beside the velocities at contacts, then what is owed.
 
     So the error is small beside the motion at hand, and where there is none, each step goes on from a better guess than the last one.
-    While bodies are as fast as without impulses, what is owed grows with the sweeps that it has cost, as more of them gain less.
     """
-    if k < options.quick or not options.owed > options.tol:
+    if k < options.quick:
         return options.tol
-    moving = options.speed / scale
-    most = options.owed * max(1.0, min(moving, 1.0) ** 2 * min(1.0 + k / _DEARER, 3.0 + k / _DEAR))
-    return max(options.tol, min(_SHARE * moving, most)) if k < _PATIENT else most
+    return min(max(options.tol, _SHARE * options.speed / scale), options.owed) if k < _PATIENT else options.owed
 
 
 def _nsgs(p, options, r, v, u, info, work, iwork):
@@ -548,7 +544,7 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
         for i in range(r.size):
             r[i] = w.best[i]
         _velocities(p, s, w.G)
-        if _judge(k, scale, unit, p, max(_enough(k, scale, options), options.owed), s, w, u, info) == CONVERGED:
+        if _judge(k, scale, unit, p, options.owed, s, w, u, info) == CONVERGED:
             status = CONVERGED
         elif status in (MAX_ITER, STALLED) and k > 0 and options.may_freeze != 0.0:
             status = _freeze(status, limit, _MORE if most > 0.0 else 0.0, scale, unit, p, options, s, w, u, info)
@@ -618,7 +614,6 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
     Out: info[3], the largest error of the normal velocity of contacts that press.
     """
     r, begun, least, k = s.r, int(info[0]), info[1], 0
-    enough = max(_enough(begun, scale, options), options.owed)
     _slips(p.d, p.disk, p.mu, u, s.S)
     for i in range(r.size):
         s.r_before[i] = w.best[i] = r[i]
@@ -629,9 +624,9 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
         k += 1
         if k % _SPACING == 0 or k == last or not moved < math.inf:
             for _ in range(2):  # once more without the rounding of all sweeps
-                result = _judge(begun + k, scale, unit, p, enough, s, w, u, info)
+                result = _judge(begun + k, scale, unit, p, options.owed, s, w, u, info)
                 frozen, off = _frozen_residual(unit, p, s, u)
-                if result == MAX_ITER and gain == 0.0 and frozen <= enough * scale:
+                if result == MAX_ITER and gain == 0.0 and frozen <= options.owed * scale:
                     result = INEXACT
                 if result == MAX_ITER:
                     break
@@ -644,7 +639,7 @@ def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
     for i in range(r.size):
         r[i] = w.best[i]
     _velocities(p, s, w.G)
-    _judge(begun + k, scale, unit, p, enough, s, w, u, info)
+    _judge(begun + k, scale, unit, p, options.owed, s, w, u, info)
     return status
 
 
