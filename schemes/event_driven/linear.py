@@ -252,7 +252,7 @@ def start(t, s, functions, options, memory):
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     p = s.flow.plan[0]
     # 1. state and its size
-    gather(s.parts, p.x, 0, memory)
+    gather(s.parts, p.x, memory)
     for j in range(p.n):
         work[p.x_size + j] = 0.0
     note_size(p, work)

@@ -216,7 +216,7 @@ def _require_positive(owner, layout, leading):
 def start(t, s, functions, options, memory):
     """Before the first step: source and outputs at t."""
     p = s.plan[0]
-    gather(s.parts, p.x, 0, memory)
+    gather(s.parts, p.x, memory)
     _follow_sources(t, s, functions, memory)
     for i in range(s.unknowns.size):
         if s.unknowns[i].order == 0 and memory.imem[STEP] == 0:
@@ -230,7 +230,7 @@ def step(t_new, s, calls, options, memory):
     work = memory.work
     p, k = s.plan[0], s.unknowns.size
     # 1. state; a controller may have changed u since the last step
-    gather(s.parts, p.x, 0, memory)
+    gather(s.parts, p.x, memory)
     is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, calls.functions, memory)
     for i in range(k):
         work[p.value + i], work[p.scale + i] = _output(i, p, p.x, work)

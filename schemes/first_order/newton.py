@@ -31,7 +31,7 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
     relation_values,
 )
 from nsds.schemes.first_order.linear import inverse_of_part
-from nsds.schemes.first_order.states import gather
+from nsds.schemes.first_order.states import gather_elements
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.problem.assemble import assemble
@@ -229,8 +229,8 @@ def start(t, s, functions, options, memory):
     work = memory.work
     constraints, p = s.constraints, s.plan[0]
     memory.iwork[p.open] = -1
-    gather(s.parts, p.x_old, 0, memory)
-    gather(s.parts, p.r_old, 1, memory)
+    gather_elements(s.parts, s.elements, p.x_old, 0, memory)
+    gather_elements(s.parts, s.elements, p.r_old, 1, memory)
     _evaluate(t, t, 1.0, 1.0, s, p, functions, memory)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
@@ -252,8 +252,8 @@ def step(t_new, s, calls, options, memory):
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     # 1. start: state, bounds, and f there if a controller has changed it
-    gather(parts, p.x_old, 0, memory)
-    gather(parts, p.r_old, 1, memory)
+    gather_elements(parts, elements, p.x_old, 0, memory)
+    gather_elements(parts, elements, p.r_old, 1, memory)
     if p.driven != 0:
         evaluate_bounds(t_new, relations, constraints, p, functions, memory)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:

@@ -265,6 +265,25 @@ def test_elements_of_one_array_part_may_be_joined_and_others_not(variant):
     assert (lam > 0).any()
 
 
+@pytest.mark.parametrize("flow", ["dopri5", "radau"])
+def test_elements_of_one_array_part_are_joined_event_by_event(flow):
+    """As four parts of their own, to the bit."""
+    x, law = np.array([2.0, 0.0, 1.0, -1.0]), (nsds.first_order_relation(difference, exchange, m=1), nsds.complementarity())
+    cells = nsds.system(
+        cells=nsds.first_order_linear([[-1.0]], x=x, count=4),
+        law=nsds.interaction(*law, on=("cells[3]", "cells[0]")),
+        twin=nsds.interaction(*law, on=("cells[1]", "cells[3]")),
+    )
+    alone = nsds.system(
+        **{f"c{k}": nsds.first_order_linear([[-1.0]], x=[x[k]]) for k in range(4)},
+        law=nsds.interaction(*law, on=("c3", "c0")),
+        twin=nsds.interaction(*law, on=("c1", "c3")),
+    )
+    together, apart = (nsds.simulate(one, t_end=1.0, h=0.1, scheme=nsds.event_driven(flow=flow)) for one in (cells, alone))
+    np.testing.assert_array_equal(together["t"], apart["t"])
+    np.testing.assert_array_equal(together["cells"]["x"][..., 0], np.column_stack([apart[f"c{k}"]["x"][:, 0] for k in range(4)]))
+
+
 def output_1(t, x, z, out):
     out[0] = x[0] ** 2 + x[1] - z[0]
 
