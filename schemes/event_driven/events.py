@@ -56,8 +56,8 @@ _FAR = 1e3  # accelerations that represent an existing slip in the guess of mode
 
 
 @kernel
-def handle(t, s, calls, options, memory):
-    """Event at time t, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
+def handle(t, is_start, s, calls, options, memory):
+    """Event at time t, or start of a run, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
     functions, work, iwork = calls.functions, memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     # 1. operators and accelerations before the event, and the modes to compare with
@@ -87,7 +87,7 @@ def handle(t, s, calls, options, memory):
     if status == CONVERGED:
         _note_zeros(s, options, memory)
         if iwork[f.n_equations] > 0:
-            put_on_constraints(t, s, functions, options, memory)
+            put_on_constraints(t, math.inf if is_start else 0.0, s, functions, options, memory)
     # 6. bits of what happened
     for i in range(form.constraints.size):
         iwork[f.fired + i], work[f.heading + i] = 0, work[f.direction + i]

@@ -192,7 +192,7 @@ def _arrive(theta, t, h, t_end, s, functions, options, memory):
     # 5. projection: drift of positions and velocities is at most that of one step
     if iwork[f.n_equations] > 0:
         is_moved = theta != NO_ROOT and f.is_linear == 0 and put_on_gaps(t_new, 0.0, s, functions, options, memory)
-        if put_on_constraints(t_new, s, functions, options, memory) or is_moved:
+        if put_on_constraints(t_new, 0.0, s, functions, options, memory) or is_moved:
             load(s, memory, f.x)
             iwork[f.fresh] = 1
     return t_new
@@ -278,7 +278,7 @@ def _still_rests(i, s, memory):
 def put_on_gaps(t, span, s, functions, options, memory):
     """Project the positions in mem onto ``y = 0`` of the gaps that have come to zero, together with active constraints, if possible.
 
-    span: time whose motion, besides rounding, may have left these gaps.
+    span: time whose motion, besides rounding, may have left these gaps; inf: they may be anywhere, as at the start of a run.
 
     Active constraints alone would move the others off it again, by more than the height of flights at the end of an accumulation.
     Returns whether it has changed.
@@ -310,15 +310,15 @@ def put_on_gaps(t, span, s, functions, options, memory):
 
 
 @kernel
-def put_on_constraints(t, s, functions, options, memory):
+def put_on_constraints(t, span, s, functions, options, memory):
     """Project the state in mem onto active constraints: positions onto ``y = 0``, then velocities onto ``H v + rate = 0``, along M^-1 B.
 
-    Returns whether it has changed. Singular active constraints are left as they are.
+    span: see `put_on_gaps`. Returns whether it has changed. Singular active constraints are left as they are.
     """
     changed, is_regular = False, True
     for _ in range(_PROJECTIONS):
         is_regular = _refresh(t, s, functions, options, memory)
-        if not (is_regular and correct(False, options.rtol, 0.0, s, memory)):
+        if not (is_regular and correct(False, options.rtol, span, s, memory)):
             break
         changed = True
     if changed:
@@ -371,7 +371,7 @@ def _strays(allowed, share, span, s, memory):
     Drift is far smaller: a gap that jumps, or rows that nearly depend on each other, would carry bodies off.
     """
     form, f, result = s.newton, s.flow[0], False
-    for e in range(memory.iwork[f.n_equations]):
+    for e in range(memory.iwork[f.n_equations] if span < math.inf else 0):
         i = memory.iwork[form.plan[0].active + memory.iwork[f.row + e]]
         c = form.constraints[i]
         length = max(memory.work[f.length + i], lengths(c, form.entries, memory))

@@ -71,7 +71,7 @@ def hand_over(t, until, why, s, calls, options, memory):
         # 3. state on the closed contacts, and modes there
         _put_on_contacts(t, h, s, calls.functions, options, memory)
         load(s, memory, f.x)
-        status, found = handle(t, s, calls, options, memory)
+        status, found = handle(t, False, s, calls, options, memory)
         if is_solved(status):
             status = accelerate(t, s, calls.functions, options, memory)
         if not is_handed_over(status):

@@ -282,7 +282,7 @@ def _settle(t, s, calls, options, memory):
     if is_start:
         take_over_contacts(t, s, calls.functions, memory)
     load(s, memory, f.x)
-    status, found = handle(t, s, calls, options, memory)
+    status, found = handle(t, is_start, s, calls, options, memory)
     # no modes: the state is restored for time stepping
     if not is_solved(status):
         if options.hybrid != NEVER:

@@ -10,10 +10,10 @@ from nsds.schemes.memory import Memory
 def laid_out(P, X, K):
     """(memory, `Rows`) of the rows ``P lambda + X + K = 0``."""
     m, width = X.shape
-    work, iwork = np.concatenate([P.ravel(), X.ravel(), K, abs(P).max(axis=1)]), np.tile(np.arange(m), 2)
+    work, iwork = np.concatenate([P.ravel(), X.ravel(), K, abs(P).max(axis=1), np.zeros(m)]), np.tile(np.arange(m), 3)
     floats, integers = np.zeros(0), np.zeros(0, np.int64)
-    at = m * m, m * (m + width), m * (m + width + 1)
-    return Memory(floats, integers, work, iwork), Rows(m, 0, at[0], width, width, at[1], at[2], 0, m, 1e-10, 1e-13)
+    at = m * m, m * (m + width), m * (m + width + 1), m * (m + width + 2)
+    return Memory(floats, integers, work, iwork), Rows(m, 0, at[0], width, width, at[1], at[2], at[3], 0, m, 2 * m, 1e-10, 1e-13)
 
 
 @pytest.mark.parametrize("rank", [1, 3, 5])
@@ -26,7 +26,7 @@ def test_solved_rows_give_the_multipliers_whatever_the_state(rank):
     memory, rows = laid_out(P, X, K)
     assert pivot(0, m, rows, memory) == rank
     # lambda of the columns solved for, 0 of the others
-    number, column = memory.iwork[:m], memory.iwork[m:]
+    number, column = memory.iwork[:m], memory.iwork[m : 2 * m]
     found, constant = memory.work[rows.X : rows.X + m * n].reshape(m, n), memory.work[rows.K : rows.K + m]
     x, lam = rng.normal(size=n), np.zeros(m)
     lam[column[:rank]] = -(found @ x + constant)[:rank]

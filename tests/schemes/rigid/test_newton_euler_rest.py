@@ -270,7 +270,7 @@ def test_what_no_longer_makes_sense_raises_from_where_the_user_says():
     np.testing.assert_array_equal(status[:first] == 0, residual[:first] <= 1e-4)
     np.testing.assert_array_equal(status == 1, residual > 2e-4)
     assert (status[(residual > 1e-4) & (residual <= 2e-4)] == 13).all()
-    assert 0 < first
+    assert first > 0
     one = collapse(2e-4, on_failure="continue", save_every=100)  # of all steps between two rows, a failed one counts more
     assert one["status"].tolist() == [0, 1]
     with pytest.raises(ValueError, match="inexact"):
