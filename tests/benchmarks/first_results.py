@@ -50,7 +50,7 @@ TARGETS = {"ball, moreau_jean": 1.2, "a user's function, moreau_jean": 2.5}  # w
 
 def seconds_of_first(python, program, cache):
     """[seconds of the import, of what a program does, processor time of both] in a fresh process, with kernels of users in ``cache``."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": os.path.join(cache, "kernels")}  # whose folder nsds would be found in the current one
     for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH"):  # an installation has bytecode, and is what is measured
         environment.pop(name, None)
     command = [python, "-c", FIRST_RESULT.format(program)]
