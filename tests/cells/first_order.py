@@ -6,6 +6,7 @@ What moves with time is seen from axes that move by ``s t``: the state is ``x + 
 
 from functools import lru_cache
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 
@@ -20,6 +21,13 @@ _OF_OUTPUTS = {"euler_moreau", "zero_order_hold", "higher_order_sweeping", "even
 
 # ------------------------------------------------------------------------------------------------------- functions of users
 # z of relations: the offset (2,), D, s (2,); of the source and the rate s (2,).
+@numba.njit
+def _put_on_diagonal(value, out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = value if i == j else 0.0
+
+
 def _rate(t, x, z, out):
     out[0] = -(x[0] - z[0] * t) + 2.0 * (x[1] - z[1] * t) - 1.0 + z[0]
     out[1] = -2.0 * (x[0] - z[0] * t) - 0.5 * (x[1] - z[1] * t) + 0.5 + z[1]
@@ -46,15 +54,11 @@ def _e(t, z, out):
 
 
 def _identity(t, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = 1.0 if i == j else 0.0
+    _put_on_diagonal(1.0, out)
 
 
 def _weight(t, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = z[2] if i == j else 0.0
+    _put_on_diagonal(z[2], out)
 
 
 def _h1(t, x, z, out):
@@ -63,9 +67,7 @@ def _h1(t, x, z, out):
 
 
 def _h1_by_x(t, x, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = 1.0 if i == j else 0.0
+    _put_on_diagonal(1.0, out)
 
 
 def _h2(t, x, lam, z, out):
@@ -74,15 +76,11 @@ def _h2(t, x, lam, z, out):
 
 
 def _h2_by_x(t, x, lam, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = 1.0 if i == j else 0.0
+    _put_on_diagonal(1.0, out)
 
 
 def _h2_by_lam(t, x, lam, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = z[2] if i == j else 0.0
+    _put_on_diagonal(z[2], out)
 
 
 def _g(t, lam, z, out):
@@ -91,9 +89,7 @@ def _g(t, lam, z, out):
 
 
 def _g_by_lam(t, lam, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = 1.0 if i == j else 0.0
+    _put_on_diagonal(1.0, out)
 
 
 def _g_x(t, x, lam, z, out):
@@ -102,9 +98,7 @@ def _g_x(t, x, lam, z, out):
 
 
 def _g_x_by_x(t, x, lam, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = 0.0
+    _put_on_diagonal(0.0, out)
 
 
 def _corners(x):

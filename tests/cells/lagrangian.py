@@ -4,6 +4,7 @@ What moves with time is seen from axes that move by ``d(t) = s t + a t^2 / 2``: 
 ``M a`` besides.
 """
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 
@@ -19,6 +20,13 @@ _HEAVY = 1e12  # kg
 
 # ------------------------------------------------------------------------------------------------------- functions of users
 # z of relations: H (m, n) by rows, b (m,), the compliance, s (n,), a (n,).
+@numba.njit
+def _put_rows(z, out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = z[i * out.shape[1] + j]
+
+
 def _weigh(q, z, out):
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -38,9 +46,7 @@ def _outputs(q, z, out):
 
 
 def _jacobian(q, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = z[i * out.shape[1] + j]
+    _put_rows(z, out)
 
 
 def _outputs_in_time(t, q, z, out):
@@ -52,9 +58,7 @@ def _outputs_in_time(t, q, z, out):
 
 
 def _jacobian_in_time(t, q, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = z[i * out.shape[1] + j]
+    _put_rows(z, out)
 
 
 def _rate_in_time(t, q, z, out):
@@ -73,9 +77,7 @@ def _compliant(q, lam, z, out):
 
 
 def _compliant_jacobian(q, lam, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = z[i * out.shape[1] + j]
+    _put_rows(z, out)
 
 
 def _compliance(q, lam, z, out):
@@ -93,9 +95,7 @@ def _general(t, q, lam, z, out):
 
 
 def _general_jacobian(t, q, lam, z, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = z[i * out.shape[1] + j]
+    _put_rows(z, out)
 
 
 def _general_compliance(t, q, lam, z, out):
