@@ -769,12 +769,15 @@ def judge(status, n_iter, problem, options, z, w, info):
         return NON_FINITE
     if n_mendable > 0 and n_clear == 0:
         merit, most = _mend(merit, most, tol, rounding, problem, z, w)
+    met = merit
     if tol < merit < math.inf and rounding == 0.0 and status != MAX_ITER:
         merit, most = _beside(merit, most, tol, problem, z, w)
     if merit <= tol < most or tol < merit < _VISIBLE * most:
         closer = address_of_second_look()
         merit = _call_second_look(closer, (merit <= tol, tol, rounding, problem, z, w)) if closer != 0 else math.inf
-    info[1] = merit
+    if merit <= tol < met and rounding == 0.0:
+        merit = met if _is_more_than_rounding(tol, problem, z, w) else merit
+    info[1] = merit if math.isfinite(merit) else math.inf
     if merit <= tol:
         return CONVERGED
     return STALLED if status == CONVERGED else status
@@ -848,6 +851,69 @@ def _beside(merit, most, tol, problem, z, w):
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
     multiply(problem.row, problem.column, problem.M, q, z, w)
     return (new_merit, new_most) if new_merit <= tol else (merit, most)
+
+
+@kernel
+def _is_more_than_rounding(tol, problem, z, w):
+    """Whether some row misses more than tol of its terms, and than rounding of its z and its q explains. w as it was.
+
+    A z at a bound is exact; one inside has rounding of what it would carry alone of another row. A q_i may be rounding beside such z, and
+    is missed by no more than itself. Rows whose z no row with data has in common with them are not judged. Meanwhile w holds data of rows,
+    with a minus where w_i is not asked to be 0.
+    """
+    row, column, M, q = problem.row, problem.column, problem.M, problem.q
+    for i in range(q.size):
+        w_i, terms = row_sum(i, problem, z)
+        is_slack = abs(w_i) > tol * terms and excess(w_i, 0.0, problem.lower[i], problem.upper[i], z[i]) == 0.0
+        w[i] = -max(_data(i, 0.0, problem, z), UNDERFLOW) if is_slack else _data(i, 0.0, problem, z)
+    _spread_data(problem, w)
+    is_more, i = False, 0
+    while not is_more and i < q.size:
+        _, terms = row_sum(i, problem, z)
+        error = exact_error(i, 0.0, problem, z)
+        if error > tol * terms:
+            size = inside = 0.0
+            for k in range(row[i], row[i + 1]):
+                j = column[k]
+                if M[k] != 0.0:
+                    size = max(size, abs(M[k]) * _asked(j, i, True, problem, w))
+                if M[k] != 0.0 and problem.lower[j] < z[j] < problem.upper[j]:
+                    inside = max(inside, abs(M[k]) * _asked(j, -1, True, problem, w))
+            of_q = _MORE * abs(q[i]) if abs(q[i]) <= tol * size else 0.0
+            is_more = size > 0.0 and error > OF_DATA * inside + of_q
+        i += 1
+    multiply(row, column, M, q, z, w)
+    return is_more
+
+
+@kernel
+def _spread_data(problem, data):
+    """Equations whose data is rounding beside the z in them have the data of others, from one to the next. In and out: data."""
+    spread, level = True, 0
+    while spread and level < LEVELS:
+        spread, level = False, level + 1
+        for i in range(data.size):
+            size = 0.0
+            for k in range(problem.row[i], problem.row[i + 1] if data[i] >= 0.0 else problem.row[i]):
+                size = max(size, abs(problem.M[k]) * _asked(problem.column[k], -1, False, problem, data) if problem.M[k] != 0.0 else 0.0)
+            if 0.0 <= data[i] < MINOR * size:
+                data[i] = size
+                spread = True
+
+
+@kernel
+def _asked(j, i, by_all, problem, data):
+    """The largest z_j that carries alone the data of an equation but i, up to its bounds; ``by_all``: of another row, where none has."""
+    row, column, M = problem.row, problem.column, problem.M
+    largest = of_equations = of_others = 0.0
+    for k in range(row[j], row[j + 1]):
+        largest = max(largest, abs(entry(row, column, M, column[k], j)))
+    for k in range(row[j], row[j + 1]):
+        part, size = abs(entry(row, column, M, column[k], j)), data[column[k]]
+        if part > MINOR * largest and column[k] != i:
+            of_equations, of_others = max(of_equations, size / part), max(of_others, -size / part)
+    size = of_others if by_all and of_equations == 0.0 else of_equations
+    return min(size, max(abs(problem.lower[j]), abs(problem.upper[j])))
 
 
 @kernel

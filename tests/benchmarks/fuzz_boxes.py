@@ -29,6 +29,7 @@ class Kind(NamedTuple):
 
 
 _PERTURBATIONS = 100
+_OF_DATA = Fraction(1, 2**46)
 
 
 class Box(NamedTuple):
@@ -313,15 +314,31 @@ def _judge_solution(p, s):
             return "w is not M z + q"
     lower, upper = _row_bounds(p)
     z = s.z if len(w) == len(s.z) else np.r_[np.zeros(len(w) - _n_bounded(p)), s.z[-_n_bounded(p) :]]
-    is_rounding = True
-    for error, size in zip(_errors(w, z, lower, upper), terms, strict=True):
-        if error > (Fraction(TOL) + rounding) * size + len(p.q) * Fraction(5e-324):  # products below are nothing
+    errors = _errors(w, z, lower, upper)
+    is_rounding = all(error <= rounding * size for error, size in zip(errors, terms, strict=True))
+    allowed = terms if is_rounding else _rounding_of_data(p, s.z, terms)
+    for error, size, most in zip(errors, terms, allowed, strict=True):
+        if error > most:
             return f"false converged: error {float(error / size):.3g} of the terms"
-        is_rounding &= error <= rounding * size
     is_doubtful = p.M.shape[0] == p.M.shape[1] and _hides_its_data(p, s.z, w, z, lower, upper)
     if is_doubtful and not _is_determined(p, s.z, is_rounding) and not has_a_point(p, s.z):
         return "false converged: a problem without a point, z hides q"
     return ""
+
+
+def _rounding_of_data(p, z, terms):
+    """Errors of rows that tell nothing: beside their terms, or beside those of z that carry alone what is given in some row, in them.
+
+    So q that are what rounding left of such terms, as 0.3 - 0.1 - 0.2 beside 1, need not be met, nor products with unknowns that are
+    themselves rounding beside others. Products below the least number are nothing.
+    """
+    at = [abs(Fraction(x)) if x in (l, u) else Fraction(0) for x, l, u in zip(z, p.lower, p.upper, strict=True)]
+    M = [[abs(Fraction(a)) for a in row] for row in p.M]
+    data = [abs(Fraction(b)) + sum(a * x for a, x in zip(row, at, strict=True) if a and x) for b, row in zip(p.q, M, strict=True)]
+    sizes = [max((b / row[j] for b, row in zip(data, M, strict=True) if row[j]), default=Fraction(0)) for j in range(len(z))]
+    natural = [sum(a * x for a, x in zip(row, sizes, strict=True) if a) for row in M]
+    nothing = len(p.q) * Fraction(5e-324)
+    return [max((Fraction(TOL) + _OF_DATA) * size, _OF_DATA * beside) + nothing for size, beside in zip(terms, natural, strict=True)]
 
 
 def _n_bounded(p):

@@ -6,11 +6,20 @@ import pytest
 from nsds import solvers, status
 from nsds.solvers.box import confirm, forms, signature
 from tests import random_problems
+from tests.benchmarks import fuzz, fuzz_boxes
 
 # Of what was once claimed wrongly.
 SEEDS = (2568, 8233, 201697, 211218, 244240, 277555, 433356, 454940, 539842, 842138, 873036, 443636, 1021322)
 SEEDS += (1083204, 1115872, 1117212, 1131291, 1133538, 1141760, 1257467, 1330307, 1365379, 1455451, 1530676, 1553483)
 SEEDS += (1600377, 1644082, 1682466, 3049761, 3145400)
+
+FUZZED = (3785844, 3790946, 3795356, 3796335, 3802591, 3828504, 3831266, 3840954, 3846870, 3917215, 3932941)  # `fuzz` of seed 0
+
+
+@pytest.mark.parametrize("k", FUZZED)
+def test_a_block_in_other_units_makes_no_data_rounding(k):
+    """Rows that have nothing of their z in common with those whose q are larger, or only through a w that is not asked to be 0."""
+    assert fuzz.examine(0, k, fuzz_boxes.KINDS, list(fuzz_boxes.KINDS), 30.0)[-1] == ""
 
 
 @pytest.mark.parametrize("method", ["auto", "lemke", "newton_fb", "enumerate", "interior_point"])
