@@ -15,7 +15,7 @@ from nsds._checks import may_use_threads
 from nsds._jit import by_reference, caller, each, kernel, on_demand, parallel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.maths.rotations import rotate, rotate_back
-from nsds.maths.vectors import cross, norm
+from nsds.maths.vectors import cross, dot, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.laws import ANY
 from nsds.model.layout import ABSENT, table
@@ -845,13 +845,21 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
 
 @kernel
 def contact_speed(at, n, p, memory):
-    """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, m/s."""
+    """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, m/s.
+
+    With rolling friction those by which the bodies roll, too, at the lever of the first one: what rolls without slip is in motion.
+    """
     w, total, x = view(memory.work, at, 6 * p.n_bodies), 0.0, stack(3)
     # relative velocity at each contact, of which the norm over all is a scale of motion
     for c in range(n):
-        a, b = memory.iwork[p.body + 2 * c], memory.iwork[p.body + 2 * c + 1]
-        contacts.point_velocity(a, b, view(memory.work, p.lever + 6 * c, 6), w, x)
-        total += x[0] ** 2 + x[1] ** 2 + x[2] ** 2
+        a, b, lever = memory.iwork[p.body + 2 * c], memory.iwork[p.body + 2 * c + 1], view(memory.work, p.lever + 6 * c, 6)
+        contacts.point_velocity(a, b, lever, w, x)
+        total += dot(x, x)
+        if p.d == 5:
+            for k in range(3):
+                x[k] = w[6 * a + 3 + k] - (w[6 * b + 3 + k] if b != WORLD else 0.0)
+            reach = view(lever, 0, 3)
+            total += dot(x, x) * dot(reach, reach)
     return math.sqrt(total)
 
 

@@ -122,6 +122,7 @@ _PATIENT, _MOST_OWED = 50, 300  # sweeps until what is owed is enough although b
 _CLEAN = 10  # sweeps whose rounding is no more than that of velocities from reactions
 _FOLLOWING, _FROZEN = 300, 1000  # sweeps in which the slip follows the velocities, and with it frozen
 _GAIN = 0.2  # of the way that the slip takes in the first sweep; it falls to 0
+_BRIEFLY = 60  # sweeps in which the slip follows where not more than what is owed is asked: that is met soon or not at all
 
 # Components of a contact, what belongs to them, and the kind of loop: bound by `specialised`.
 _D, _velocity, _act, _relax, _each = 3, velocity_3, act_3, relax_3, range
@@ -547,7 +548,8 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
         if _judge(k, scale, unit, p, options.owed, s, w, u, info) == CONVERGED:
             status = CONVERGED
         elif status in (MAX_ITER, STALLED) and k > 0 and options.may_freeze != 0.0:
-            status = _freeze(status, limit, _MORE if most > 0.0 else 0.0, scale, unit, p, options, s, w, u, info)
+            longest = min(limit, _BRIEFLY) if options.owed > options.tol else limit
+            status = _freeze(status, longest, _MORE if most > 0.0 else 0.0, scale, unit, p, options, s, w, u, info)
     for i in range(v.size):
         v[i] = w.B[i // 6 * BODY + i % 6]
     return status

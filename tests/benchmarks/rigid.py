@@ -5,7 +5,8 @@ contact and sweep. A sweep's time is that of the step less that of the same step
 threads. Beside them what sweeps read and write, in MB a step, and what share of the machine's bandwidth for so many bytes that is; and a
 hand-written step, which finds the contacts and takes as many sweeps over as many contacts, on one thread. Below the table: the condition
 of the normal block of 1000 spheres, and the sweeps that follow from it. Then whole runs by the defaults, from drop to rest: processor time
-a step on the mean, of the first 40 beside it, steps that are not clean, and the deepest overlap at the ends of 40 steps.
+a step on the mean, of the first 40 beside it, steps that are not clean, and the deepest overlap at the ends of 40 steps; and those of
+the scenes of ``../shared/peer/contact_scenes.py``, where it is at hand.
 
 ``--growth N ...`` measures other things instead: seconds to build so many spheres that touch, bytes, ns a contact. ``--settle N``: N steps
 of the first number of spheres, in up to 300 sweeps each: penetration, speed, whether some sphere is outside. ``--peer N``: N spheres
@@ -18,8 +19,10 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import importlib.util
 import json
 import subprocess
+import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -45,6 +48,11 @@ _REPEATS, _FEW_REPEATS, _MOST_AT_REST, _ON_ONE = 3, 50_000, 1000, 1000
 SWEEPS = 20  # of steps that show growth, which are not solved
 SIZES = [10**k for k in range(2, 7)]
 FIRST, WHOLE = 40, 440  # steps of the beginning of a run, and of all of it
+_LOADING = 60  # steps of a scene that are not timed, in which compiled code is loaded
+SCENES = (
+    "stack10", "stack20", "ratio_tower", "wall200", "arch60", "welded12", "rolling600", "sliding600", "silo2000", "tube2500",
+    "spheres1000_whole", "spheres10000",
+)  # fmt: skip
 TARGETS = {"1000 settling": 2, "10000 settling": 15, "100000 settling": 150}  # ms a step
 # Bytes for each contact and sweep: its record, r and r_before, its bodies' numbers and records; r, r_before, velocities.
 READ, WRITTEN = 8 * (record_size(3) + 6 + 2 + 2 * BODY), 8 * (6 + 2 * 6)
@@ -211,6 +219,10 @@ OF_WHOLE = (
     ("ms", "ms/step", 9, 2), ("first", "first 40", 9, 2), ("last", "last 40", 9, 2), ("unclean", "not clean", 10, 0),
     ("overlap", "% overlap", 10, 2),
 )  # fmt: skip
+OF_SCENES = (
+    ("bodies", "bodies", 8, 0), ("contacts", "contacts", 10, 0), ("steps", "steps", 7, 0), ("ms", "ms/step", 9, 3),
+    ("unclean", "not clean", 10, 0),
+)  # fmt: skip
 OF_GROWTH = (
     ("first", "build s", 9, 3), ("again", "again s", 9, 3), ("preparing", "prepare s", 10, 3), ("contacts", "contacts", 10, 0),
     ("bytes", "B/contact", 10, 0), ("ms", "ms/step", 10, 2), ("detection", "ns detect", 10, 0), ("ns", "ns/(c s)", 9, 1),
@@ -285,6 +297,29 @@ def whole(n, n_steps=WHOLE):
     return figures | {"unclean": int((rows["status"] != 0).sum()), "overlap": 100 * deepest / RADIUS}
 
 
+def whole_scenes(names=SCENES):
+    """Figures of whole runs of scenes of ``../shared/peer/contact_scenes.py`` by the defaults, those before the clock of that script, too.
+
+    Processor time of one thread, which depends little on what else the machine does; no rows where the script is not at hand.
+    """
+    file = PEER / "contact_scenes.py"
+    if not file.exists():
+        return
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    module = sys.modules[file.stem] = importlib.util.module_from_spec(specification)  # dataclasses look their module up
+    specification.loader.exec_module(module)
+    numba.set_num_threads(1)
+    for name in names:
+        scene = module.SCENES[name]()
+        system, steps = module.ours(scene), scene.before + scene.steps
+        run = {"h": scene.h, "fields": ("contacts.n",), "on_failure": "continue", "progress": False}
+        nsds.simulate(system, t_end=min(steps, _LOADING) * scene.h, **run)
+        began = time.process_time()
+        rows = nsds.simulate(system, t_end=steps * scene.h, **run)
+        figures = {"name": name, "ms": 1e3 * (time.process_time() - began) / steps, "steps": steps, "bodies": len(scene.bodies)}
+        yield figures | {"contacts": int(rows["contacts"]["n"].max()), "unclean": int((rows["status"] != 0).sum())}
+
+
 def limits(rows):
     """What keeps piles from their targets, line by line."""
     for figures in rows:
@@ -331,6 +366,7 @@ def main():
         rows = table(rows_of(arguments.spheres, arguments.steps), COLUMNS)
         print(*limits(rows), limit_of_sweeps(), sep="\n")
         table(map(whole, (n for n in arguments.spheres if n <= _MOST_AT_REST)), OF_WHOLE)
+        table(whole_scenes(), OF_SCENES)
         python = find_peer()
         if arguments.peer and python and _PEER_SCRIPT.exists():
             table([peer_row(python, arguments.peer, arguments.steps)], COLUMNS)

@@ -173,11 +173,31 @@ work memory for each contact; ns for each contact in detection, in a sweep, and 
 
 {growth}
 
-## Rows in a file
+{scenes}## Rows in a file
 
 {bytes:.0f} MB of rows of 1000 balls, until the disk has them: {streamed:.0f} MB/s by `nsds.stream`, {plain:.0f} MB/s for a plain file
 of the same bytes, {kept:.0f} MB/s for the run that keeps them in memory.
 """
+
+
+_SCENES = """## Whole runs
+
+Scenes with contacts by the defaults, from the first step to the last: processor time of one thread, at a load of {load:.0f} of others. Most
+contacts found in a step, and steps that are not clean (INEXACT). Towers, the wall and the arch are drawn at rest; grains fall into a silo
+of 4 diameters' radius and a tube of 6, out of a loose cylinder, or into a box. `spheres10000` are the first 40 steps alone.
+
+{rows}
+
+"""
+
+
+def whole_runs():
+    """The section of whole runs; empty where the scenes are not at hand."""
+    load = machine.load()
+    rows = [[row["name"], *(f"{row[key]:.{digits}f}" for key, _, _, digits in rigid.OF_SCENES)] for row in rigid.whole_scenes()]
+    if not rows:
+        return ""
+    return _SCENES.format(load=load, rows=_table(("", *(title for _, title, _, _ in rigid.OF_SCENES)), rows))
 
 
 def page(spheres, sizes):
@@ -193,8 +213,8 @@ def page(spheres, sizes):
     return _INTRODUCTION.format(
         machine=machine.name(), version=nsds.__version__, load=load, does=what_the_machine_does(), steps=_STEPS,
         roofs=_table(_HEAD, [line.cells() for line in lines]), limits="\n".join(f"- {line}." for line in limits), sweeps=rigid.SWEEPS,
-        growth=_table(("", *(title for _, title, _, _ in rigid.OF_GROWTH)), grown), bytes=n_bytes / 1e6, streamed=streamed, plain=plain,
-        kept=kept,
+        growth=_table(("", *(title for _, title, _, _ in rigid.OF_GROWTH)), grown), scenes=whole_runs(), bytes=n_bytes / 1e6,
+        streamed=streamed, plain=plain, kept=kept,
     )  # fmt: skip
 
 
