@@ -82,13 +82,13 @@ def take_long_step(h_most, degree, p, memory):
     for _ in range(_TRIES):
         if h < least or not _invert(h, p, memory):
             break
-        _solve_stages(h, p, work)
+        _solve_stages(h, p, memory)
         error = _coefficients(degree, p, work)
         # rounding of the inverse, where time scales are far apart
         for _ in range(_REFINEMENTS):
             if error <= 1.0:
                 break
-            _refine(h, p, work)
+            _refine(h, p, memory)
             error = _coefficients(degree, p, work)
         if error <= 1.0:
             grows = error < _EASY and h < h_most and iwork[p.n_short] % _OFTEN == 0
@@ -113,8 +113,8 @@ def _invert(h, p, memory):
     for i in range(STAGES):
         for a in range(n):
             row = p.stages + (i * n + a) * m
-            for b in range(n):
-                work[row + i * n + b] = -h * work[p.rate + a * n + b]
+            for k in range(memory.iwork[p.rate_row + a], memory.iwork[p.rate_end + a]):
+                work[row + i * n + memory.iwork[p.rate_column + k]] = -h * work[p.rate + k]
             for j in range(STAGES):
                 work[row + j * n + a] += _SLOPES[i, j]
     work[p.inverted] = h if invert_dense(m, p.stages, p.stage_size, memory, p.stage_pivots) else 0.0
@@ -122,14 +122,14 @@ def _invert(h, p, memory):
 
 
 @kernel
-def _solve_stages(h, p, work):
+def _solve_stages(h, p, memory):
     """Stages of the motion over h, as differences from x, so that nothing cancels."""
-    n, m = p.n, p.n_stages
+    work, n, m = memory.work, p.n, p.n_stages
     # 1. slope at the start, times h
     for a in range(n):
         rate = work[p.constant + a]
-        for b in range(n):
-            rate += work[p.rate + a * n + b] * work[p.x + b]
+        for k in range(memory.iwork[p.rate_row + a], memory.iwork[p.rate_end + a]):
+            rate += work[p.rate + k] * work[p.x + memory.iwork[p.rate_column + k]]
         work[p.spare + a] = h * rate
     # 2. stages
     for row in range(m):
@@ -141,15 +141,15 @@ def _solve_stages(h, p, work):
 
 
 @kernel
-def _refine(h, p, work):
+def _refine(h, p, memory):
     """A step of iterative refinement: ``stages += inverse (h x' - (A^-1 - h R) stages)``, with h x' of `_solve_stages`."""
-    n, m = p.n, p.n_stages
+    work, n, m = memory.work, p.n, p.n_stages
     # 1. residual
     for i in range(STAGES):
         for a in range(n):
             rest = work[p.spare + a]
-            for b in range(n):
-                rest += h * work[p.rate + a * n + b] * work[p.stage_value + i * n + b]
+            for k in range(memory.iwork[p.rate_row + a], memory.iwork[p.rate_end + a]):
+                rest += h * work[p.rate + k] * work[p.stage_value + i * n + memory.iwork[p.rate_column + k]]
             for j in range(STAGES):
                 rest -= _SLOPES[i, j] * work[p.stage_value + j * n + a]
             work[p.stage_rest + i * n + a] = rest
