@@ -66,7 +66,8 @@ def forget_long_steps(p, memory):
 
 @kernel
 def take_long_step(h_most, degree, p, memory):
-    """Coefficients of the motion over a long step into p.poly, their largest possible values into p.c_size. Returns its length, or 0.
+    """Coefficients of the motion over a long step into p.poly, their largest possible values into p.c_size, and the most that they move a
+    state into p.reach. Returns its length, or 0.
 
     The length may be more than h_most.
     """
@@ -168,12 +169,14 @@ def _coefficients(degree, p, work):
         size = work[p.x_size + a]
         for i in range(STAGES):
             size = max(size, abs(work[p.x + a] + work[p.stage_value + i * n + a]))
+        work[p.reach + a] = 0.0
         work[p.poly + a], work[p.c_size + a] = work[p.x + a], work[p.x_size + a] if a >= p.n_own else abs(work[p.x + a])
         for j in range(degree):
             c = 0.0
             for i in range(STAGES if j < STAGES else 0):
                 c += _COEFFICIENTS[j, i] * work[p.stage_value + i * n + a]
             work[p.poly + (j + 1) * n + a] = c
+            work[p.reach + a] += abs(c)
             work[p.c_size + (j + 1) * n + a] = _GRAIN / NOISE * _SIZES[j] * size if j < STAGES else 0.0
         # last two coefficients in the Chebyshev basis: those of powers of theta are far larger than what they add
         last, before = work[p.poly + STAGES * n + a], work[p.poly + (STAGES - 1) * n + a]

@@ -922,7 +922,8 @@ def _series(h, p, memory):
     for a in range(n):
         work[p.poly + a] = work[p.x + a]
         work[p.c_size + a] = work[p.x_size + a] if a >= p.n_own else abs(work[p.x + a])
-    # 1. coefficients, and sizes of their terms
+        work[p.reach + a], work[p.spare + a] = 0.0, max(abs(work[p.x + a]), _NO_SIZE)
+    # 1. coefficients, and sizes of their terms; the most that they move a state, and its largest one but the last
     for j in range(SERIES_DEGREE):
         for a in range(n):
             c = work[p.constant + a] if j == 0 else 0.0
@@ -931,15 +932,17 @@ def _series(h, p, memory):
                 b = iwork[p.rate_column + k]
                 c += work[p.rate + k] * work[p.poly + j * n + b]
                 size += abs(work[p.rate + k]) * work[p.c_size + j * n + b]
-            work[p.poly + (j + 1) * n + a] = c * h / (j + 1)
+            c = c * h / (j + 1)
+            work[p.poly + (j + 1) * n + a] = c
+            work[p.reach + a] += abs(c)
+            if j + 1 < SERIES_DEGREE:
+                work[p.spare + a] = max(work[p.spare + a], abs(c))
             work[p.c_size + (j + 1) * n + a] = size * h / (j + 1)
     # 2. the last two terms of each state against its largest one
     last_but_one = last = math.inf
     for a in range(n):
-        largest = _NO_SIZE
-        for j in range(SERIES_DEGREE):
-            largest = max(largest, abs(work[p.poly + j * n + a]))
-        before, after = abs(work[p.poly + (SERIES_DEGREE - 1) * n + a]), abs(work[p.poly + SERIES_DEGREE * n + a])
+        largest, end = work[p.spare + a], p.poly + SERIES_DEGREE * n + a
+        before, after = abs(work[end - n]), abs(work[end])
         if not before + after < math.inf:
             return 0.02
         last_but_one = min(last_but_one, _EPS * largest / before if before > 0.0 else math.inf)
@@ -952,12 +955,7 @@ def _first_event(end, h, p, memory):
     """First theta, up to end, at which a guard comes to zero, or NO_ROOT; h: step of the series. Out: those guards, in iwork[p.fired:]."""
     work, iwork = memory.work, memory.iwork
     best, no_change = NO_ROOT, min(_NO_CHANGE * 10.0 ** iwork[p.n_still], _MOST_CHANGE) if iwork[p.n_still] > 0 else 0.0
-    # 1. how far x moves
-    for a in range(p.n):
-        work[p.reach + a] = 0.0
-        for j in range(1, SERIES_DEGREE + 1):
-            work[p.reach + a] += abs(work[p.poly + j * p.n + a])
-    # 2. first root of each guard
+    # 1. first root of each guard
     for i in range(p.m):
         work[p.w + i] = NO_ROOT
         # equal bounds: lambda is given, and y free
@@ -973,7 +971,7 @@ def _first_event(end, h, p, memory):
         if mode == HELD and upper < math.inf:
             work[p.w + i] = min(work[p.w + i], _root(i, True, -1.0, upper, end, no_change, h, p, memory))
         best = min(best, work[p.w + i])
-    # 3. guards that come to zero together are one event
+    # 2. guards that come to zero together are one event
     for i in range(p.m):
         iwork[p.fired + i] = 1 if best != NO_ROOT and work[p.w + i] <= best + _TOGETHER else 0
     return best
