@@ -15,6 +15,7 @@ from nsds.schemes.first_order.relative_degree import inputs, inverse_masses, ope
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT
 
 LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that decides the modes, in the shortest times of the system
+_FEW = 16  # rows that are one component
 _MANY = 256  # states from which on operators are sparse at set-up
 _VANISHED = 1e-100  # of the largest influence in a choice of modes: smaller ones are none
 _NO_TIME = 2.0**-60  # of a step: the time in which B reaches what D gives at once, if less, is none
@@ -147,7 +148,7 @@ def components_of(members):
     m, n = members[0]["C"].shape
     every = np.arange(m, dtype=np.int64)
     whole = Components(0 * every, np.array([0, m]), every, np.array([0, n]), np.arange(n, dtype=np.int64))
-    if m <= LARGEST_LOOKED_AT:
+    if m <= _FEW:
         return whole
     # 1. couplings: by D, and of rows without it by C B
     first = [(abs(member["C"]) @ abs(member["B"]), member["C"] @ member["B"]) for member in members]

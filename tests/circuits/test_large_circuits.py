@@ -117,6 +117,7 @@ def test_events_with_sparse_operators_are_those_with_full_ones(monkeypatch, buil
     for many in (10**6, 64):
         monkeypatch.setattr(by_events, "_MANY", many)
         monkeypatch.setattr(by_events, "LARGEST_LOOKED_AT", many)
+        monkeypatch.setattr(by_events, "_FEW", many)
         rows = nsds.simulate(build(), t_end=steps * h, h=h, scheme=nsds.event_driven(), progress=False)
         runs.append(without_events(rows))
     part, row = rows.dtype.names[5:7]
@@ -154,6 +155,7 @@ def test_events_by_components_are_those_of_all_rows_at_once(seed):
             preparation._kept.clear()
             patch.setattr(by_events, "_MANY", many)
             patch.setattr(by_events, "LARGEST_LOOKED_AT", many)
+            patch.setattr(by_events, "_FEW", many)
             runs.append(without_events(nsds.simulate(system, t_end=0.5, h=0.1, scheme=nsds.event_driven(), progress=False)))
     preparation._kept.clear()
     for part, field in (("plant", "x"), ("law", "lambda")):
