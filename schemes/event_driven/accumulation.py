@@ -10,12 +10,18 @@ import numpy as np
 
 from nsds._jit import kernel, tiny
 
-# By row and mode that it left, of m rows and n states: last event, two times of flight, the longest one, s; the state then.
-HISTORY = {"last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn"}
+# By row and mode that it left, of m rows and n states: last event, two times of flight, the longest one, s; the state then, of some.
+HISTORY = {"last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "hn", "x_of": "h"}
+_STATES = 192  # that are kept, at most: of more rows and modes, those of the last ones, in h slots; x_of: whose they are
 _SAME_RATIO = 1e-3  # relative to 1 - q: by how much two ratios q of an accumulation may differ
 _STEEPEST = 1e-3  # ratio of two flights: less is the end of a pause, not a flight of a falling sequence
 _ROUNDING = 2.0**-50  # of a difference of times
 _FALLEN = 0.1  # of the longest flight of a falling sequence: those next to a row that is nearly zero are shorter
+
+
+def slots_of(m):
+    """Number of states that are kept of m rows."""
+    return min(3 * m, _STATES)
 
 
 @kernel
@@ -59,11 +65,12 @@ def follow_accumulations(t, threshold, p, memory):
         falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and is_short and work[p.tail] <= t
         q = d / d_1 if falls else 1.0
         # 2. two equal ratios, more than rounding of t away from 1: geometric series of times and states
-        is_known = _ROUNDING * abs(t) <= _SAME_RATIO * (1.0 - q) * d
+        slot = k % min(3 * p.m, _STATES)
+        is_known = _ROUNDING * abs(t) <= _SAME_RATIO * (1.0 - q) * d and work[p.x_of + slot] == k
         if falls and is_known and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
             work[p.tail], iwork[p.frozen], iwork[p.culprit] = t + d * q / (1.0 - q), 1, i
             for j in range(n):
-                work[p.x + j] += (work[p.x + j] - work[p.x_last + k * n + j]) * q / (1.0 - q)
+                work[p.x + j] += (work[p.x + j] - work[p.x_last + slot * n + j]) * q / (1.0 - q)
             # all rows that switched in this flight do so at its limit
             for other in range(p.m):
                 for mode in range(3):
@@ -71,5 +78,6 @@ def follow_accumulations(t, threshold, p, memory):
         # 3. history; a longer flight, or one after a pause, begins another sequence
         if not _STEEPEST * d_1 < d < d_1 < np.inf:
             work[p.longest + k] = d if d < np.inf else 0.0
+        work[p.x_of + slot] = k
         for j in range(n):
-            work[p.x_last + k * n + j] = work[p.x + j]
+            work[p.x_last + slot * n + j] = work[p.x + j]

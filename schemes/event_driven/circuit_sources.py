@@ -59,8 +59,10 @@ def cause_in_circuit(record, row, status):
     return f"{device}: charges or fluxes would jump, of {', '.join(jumping)}: {', or '.join(reasons)}; nsds.euler_moreau lets them"
 
 
-def augmented(record, C, A, B, D, mass):
-    """(C, A, B, mass, e, s) of a circuit with the states of its sources; constants of y and of x' replace functions."""
+def augmented(record, C, A, B, mass):
+    """Sparse (C, A, B, mass) and e, s of a circuit with the states of its sources; constants of y and of x' replace functions."""
+    from scipy.sparse import block_array, block_diag, csr_array, eye_array, hstack, vstack
+
     n, m = A.shape[0], C.shape[0]
     # 1. weights of sources and of their rates, and constants
     part, devices = record["circuit"][0], record["devices"][0]
@@ -84,18 +86,15 @@ def augmented(record, C, A, B, D, mass):
         at = next_wave(at, z)
 
     def columns(U, U_rate):
-        return np.stack([U + U_rate * own[:, 0, 0], U_rate * own[:, 0, 1]], axis=-1).reshape(U.shape[0], 2 * k)
+        return csr_array(np.stack([U + U_rate * own[:, 0, 0], U_rate * own[:, 0, 1]], axis=-1).reshape(U.shape[0], 2 * k))
 
     # 3. system and sources together
-    big = np.zeros((n + 2 * k, n + 2 * k))
-    big[:n, :n], big[:n, n:] = A, mass @ columns(U, U_rate)
-    for j in range(k):
-        big[n + 2 * j : n + 2 * j + 2, n + 2 * j : n + 2 * j + 2] = own[j]
-    mass_too = np.eye(n + 2 * k)
-    mass_too[:n, :n] = mass
-    zeros = np.zeros((2 * k, m))
+    if k > 0:
+        A = block_array([[A, mass @ columns(U, U_rate)], [None, block_diag(own)]]).tocsr()
+        C, B = hstack([C, columns(W, W_rate)]).tocsr(), vstack([B, csr_array((2 * k, m))]).tocsr()
+        mass = block_diag([mass, eye_array(2 * k)]).tocsr()
     s = np.append(s + U @ offset, np.zeros(2 * k))
-    return np.hstack([C, columns(W, W_rate)]), big, np.vstack([B, zeros]), mass_too, e + W @ offset, s
+    return C, A, B, mass, e + W @ offset, s
 
 
 @kernel

@@ -66,7 +66,8 @@ def forget_long_steps(p, memory):
 
 @kernel
 def take_long_step(h_most, degree, p, memory):
-    """Coefficients of the motion over a long step into p.poly, their largest possible values into p.c_size. Returns its length, or 0.
+    """Coefficients of the motion over a long step into p.poly, their largest possible values into p.c_size, and the most that they move a
+    state into p.reach. Returns its length, or 0.
 
     The length may be more than h_most.
     """
@@ -82,13 +83,13 @@ def take_long_step(h_most, degree, p, memory):
     for _ in range(_TRIES):
         if h < least or not _invert(h, p, memory):
             break
-        _solve_stages(h, p, work)
+        _solve_stages(h, p, memory)
         error = _coefficients(degree, p, work)
         # rounding of the inverse, where time scales are far apart
         for _ in range(_REFINEMENTS):
             if error <= 1.0:
                 break
-            _refine(h, p, work)
+            _refine(h, p, memory)
             error = _coefficients(degree, p, work)
         if error <= 1.0:
             grows = error < _EASY and h < h_most and iwork[p.n_short] % _OFTEN == 0
@@ -113,8 +114,8 @@ def _invert(h, p, memory):
     for i in range(STAGES):
         for a in range(n):
             row = p.stages + (i * n + a) * m
-            for b in range(n):
-                work[row + i * n + b] = -h * work[p.rate + a * n + b]
+            for k in range(memory.iwork[p.rate_row + a], memory.iwork[p.rate_end + a]):
+                work[row + i * n + memory.iwork[p.rate_column + k]] = -h * work[p.rate + k]
             for j in range(STAGES):
                 work[row + j * n + a] += _SLOPES[i, j]
     work[p.inverted] = h if invert_dense(m, p.stages, p.stage_size, memory, p.stage_pivots) else 0.0
@@ -122,14 +123,14 @@ def _invert(h, p, memory):
 
 
 @kernel
-def _solve_stages(h, p, work):
+def _solve_stages(h, p, memory):
     """Stages of the motion over h, as differences from x, so that nothing cancels."""
-    n, m = p.n, p.n_stages
+    work, n, m = memory.work, p.n, p.n_stages
     # 1. slope at the start, times h
     for a in range(n):
         rate = work[p.constant + a]
-        for b in range(n):
-            rate += work[p.rate + a * n + b] * work[p.x + b]
+        for k in range(memory.iwork[p.rate_row + a], memory.iwork[p.rate_end + a]):
+            rate += work[p.rate + k] * work[p.x + memory.iwork[p.rate_column + k]]
         work[p.spare + a] = h * rate
     # 2. stages
     for row in range(m):
@@ -141,15 +142,15 @@ def _solve_stages(h, p, work):
 
 
 @kernel
-def _refine(h, p, work):
+def _refine(h, p, memory):
     """A step of iterative refinement: ``stages += inverse (h x' - (A^-1 - h R) stages)``, with h x' of `_solve_stages`."""
-    n, m = p.n, p.n_stages
+    work, n, m = memory.work, p.n, p.n_stages
     # 1. residual
     for i in range(STAGES):
         for a in range(n):
             rest = work[p.spare + a]
-            for b in range(n):
-                rest += h * work[p.rate + a * n + b] * work[p.stage_value + i * n + b]
+            for k in range(memory.iwork[p.rate_row + a], memory.iwork[p.rate_end + a]):
+                rest += h * work[p.rate + k] * work[p.stage_value + i * n + memory.iwork[p.rate_column + k]]
             for j in range(STAGES):
                 rest -= _SLOPES[i, j] * work[p.stage_value + j * n + a]
             work[p.stage_rest + i * n + a] = rest
@@ -168,12 +169,14 @@ def _coefficients(degree, p, work):
         size = work[p.x_size + a]
         for i in range(STAGES):
             size = max(size, abs(work[p.x + a] + work[p.stage_value + i * n + a]))
+        work[p.reach + a] = 0.0
         work[p.poly + a], work[p.c_size + a] = work[p.x + a], work[p.x_size + a] if a >= p.n_own else abs(work[p.x + a])
         for j in range(degree):
             c = 0.0
             for i in range(STAGES if j < STAGES else 0):
                 c += _COEFFICIENTS[j, i] * work[p.stage_value + i * n + a]
             work[p.poly + (j + 1) * n + a] = c
+            work[p.reach + a] += abs(c)
             work[p.c_size + (j + 1) * n + a] = _GRAIN / NOISE * _SIZES[j] * size if j < STAGES else 0.0
         # last two coefficients in the Chebyshev basis: those of powers of theta are far larger than what they add
         last, before = work[p.poly + STAGES * n + a], work[p.poly + (STAGES - 1) * n + a]

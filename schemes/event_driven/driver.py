@@ -12,6 +12,7 @@ A family is a module whose functions take the places of the names of `HOOKS`:
 ``hand_over``   time stepping up to where events can be followed again. EVENT with bits, or a status that ends the run
 ``note_event``  before the row in front of an event is returned
 ``finish``      before any row is returned
+``entries``     entries that a step of the motion reads, about
 ``at_fault``    events since the last row from which on a motion that does not get on has too many of them
 ==============  ====================================================================================================================
 """
@@ -22,7 +23,7 @@ from nsds.schemes.event_driven import event_times
 from nsds.schemes.event_driven.event_times import AT_EVENT, AT_PAUSE, crawls, is_pending, steps_to_pause
 from nsds.status import CONVERGED, EVENT, PAUSED, STEP_COLLAPSED, TOO_MANY_EVENTS
 
-HOOKS = ("plan_of", "settle", "next_stop", "advance", "update", "goes_on", "hand_over", "note_event", "finish", "at_fault")
+HOOKS = ("plan_of", "settle", "next_stop", "advance", "update", "goes_on", "hand_over", "note_event", "finish", "entries", "at_fault")
 
 
 def driven(family, **hooks):
@@ -37,6 +38,7 @@ def driven(family, **hooks):
         "hand_over": _ends,
         "note_event": _nothing,
         "finish": _nothing,
+        "entries": _square,
         "at_fault": 1,
     } | hooks
     assert hooks.keys() == set(HOOKS), f"{family}: hooks {sorted(hooks)}"
@@ -50,7 +52,7 @@ def _step(t_new, s, calls, options, memory):
     """
     mem, iwork = memory.mem, memory.iwork
     p, t, n, spent = plan_of(s), mem[T], 0, 0  # noqa: F821
-    status, has_ended, most = CONVERGED, False, steps_to_pause(p.n)
+    status, has_ended, most = CONVERGED, False, steps_to_pause(entries(p))  # noqa: F821
     # 1. the event at which the last call ended
     if is_pending(p, iwork):
         status, bits = settle(t, s, calls, options, memory)  # noqa: F821
@@ -87,6 +89,12 @@ def _step(t_new, s, calls, options, memory):
 def _plan_of(s):
     """The row of the table of the flow."""
     return s.flow[0]
+
+
+@tiny
+def _square(p):
+    """Entries of a matrix of all states."""
+    return p.n * p.n
 
 
 @tiny

@@ -88,9 +88,9 @@ def is_pending(p, iwork):
 
 
 @tiny
-def steps_to_pause(n):
-    """After how many steps of a motion of n states a step between rows pauses, so that Ctrl-C is heard."""
-    return min(_MOST_STEPS, max(1, _ENTRIES // (n * n + 1)))
+def steps_to_pause(entries):
+    """After how many steps of a motion that read so many entries a step between rows pauses, so that Ctrl-C is heard."""
+    return min(_MOST_STEPS, max(1, _ENTRIES // (entries + 1)))
 
 
 @tiny

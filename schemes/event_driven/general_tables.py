@@ -9,14 +9,14 @@ from nsds._jit import by_reference
 from nsds.maths.polynomials import GUARD_DEGREE
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import dopri5
-from nsds.schemes.event_driven.accumulation import HISTORY
+from nsds.schemes.event_driven.accumulation import HISTORY, slots_of
 from nsds.schemes.event_driven.event_times import CLOCK, COUNTS
 from nsds.schemes.first_order import newton
 from nsds.schemes.problem.branches import COLUMNS, place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 
-# n states, m rows, i states of implicit stages, r their unknowns, s stages, d coefficients, g samples of a guard. An extent is the product
-# of its letters.
+# n states, m rows, i states of implicit stages, r their unknowns, s stages, d coefficients, g samples of a guard, h states that are kept of
+# accumulations. An extent is the product of its letters.
 _ARRAYS = {
     # 1. stiff motions, see `nsds.schemes.event_driven.radau5`; first: x' at the start of a step
     "jac": "in", "newton": "rr", "filter": "in", "z": "r", "g": "r", "sizes": "r", "first": "i",
@@ -83,7 +83,7 @@ def place(n, constraints, flow, method, work, iwork):
     kind = STIFF if flow == b"radau" else EITHER if flow == b"auto" and n <= _LARGEST else EXPLICIT
     n_stiff = n if kind != EXPLICIT else 0
     f = np.zeros(1, FILIPPOV)
-    sizes = {"n": n, "m": m, "s": dopri5.STAGES, "d": dopri5.DEGREE + 1, "g": GUARD_DEGREE + 1, "2": 2, "3": 3,
+    sizes = {"n": n, "m": m, "s": dopri5.STAGES, "d": dopri5.DEGREE + 1, "g": GUARD_DEGREE + 1, "2": 2, "3": 3, "h": slots_of(m),
              "i": n_stiff, "r": 3 * n_stiff}  # fmt: skip
     work.place(f, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items()})
     iwork.place(f, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1))

@@ -16,7 +16,7 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import STEP
 from nsds.schemes.event_driven import general
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.circuit_sources import are_circuits, augmented, cause_in_circuit, drive, set_sources
+from nsds.schemes.event_driven.circuit_sources import are_circuits, cause_in_circuit, drive, set_sources
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.event_times import (
     ALWAYS,
@@ -31,30 +31,35 @@ from nsds.schemes.event_driven.event_times import (
 )
 from nsds.schemes.event_driven.linear_modes import (
     LEAVES,
-    LENGTHS,
     PLAN,
     Flow,
+    along,
     broken_row,
     choose_modes,
+    component,
+    hidden_row,
     jump,
     move,
     multiplier,
     note_near,
     note_size,
     number_of_entries,
+    of_D,
     output,
     place_arrays,
     put_on_outputs,
     solve_modes,
     take_back,
+    value_of,
 )
+from nsds.schemes.event_driven.linear_operators import LENGTHS, components_of, look_ahead, of_member, rate_entries, store_operators
 from nsds.schemes.event_driven.switched_rows import HELD, LOWER, UPPER, changes
 from nsds.schemes.first_order.functions import blame  # noqa: F401
-from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
+from nsds.schemes.first_order.relative_degree import require_low_degree
 from nsds.schemes.first_order.states import gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.memory import Allocator, Prepared, require_affordable
-from nsds.schemes.problem.branches import LARGEST_LOOKED_AT, place_branches
+from nsds.schemes.problem.branches import place_branches
 from nsds.schemes.problem.tables import Unknowns, place_problem
 from nsds.status import (
     ACCUMULATION,
@@ -77,9 +82,6 @@ _OWNER = "event_driven"
 _VIOLATED = 1e-9  # relative to the terms of y
 _OFF = 1e-10  # relative to the terms of y: held rows deviate by more only after a step of a source or a switch
 _SMALLEST = 5e-324
-_MANY = 256  # states from which on operators are sparse at set-up
-_VANISHED = 1e-100  # of the largest influence in a choice of modes: smaller ones are none
-_NO_TIME = 2.0**-60  # of a step: the time in which B reaches what D gives at once, if less, is none
 _INSTEAD = "nsds.euler_moreau keeps them sparse where A, C, B and D are stated so"
 _BELOW_ZERO = (
     "y is negative, and no lambda makes it 0, which changes its derivatives alone: the state would have to jump, and no jump along B "
@@ -111,36 +113,39 @@ def prepare(records, mem, options, h, method):
     """Dense operators of all members, and those of the choice of modes."""
     # 1. systems whose motion is no series have their own tables
     work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work)
+    layout = layout_of(records, work, evaluated=False)
     require_low_degree(_OWNER, records, layout, work)
     if not _is_exact(records, options, layout):
+        work, iwork = Allocator(records.size), Allocator(records.size)
+        layout = layout_of(records, work)
         return general.prepare(records, layout, options, h, method, work, iwork)
-    # 2. operators by member
-    constants, c, n = work.array(), layout.constraints, int((layout.parts["count"] * layout.parts["n"]).sum())
-    require_affordable(f"{_OWNER}: the operators of {n} states and {c.size} rows", number_of_entries(n, c.size), _INSTEAD)
-    members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
-    n, m = members[0]["A"].shape[0], c.size
+    # 2. operators by member, and their components
+    constants, c = work.array(), layout.constraints
+    members = [of_member(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
+    parts = components_of(members)
+    m, n = members[0]["C"].shape
+    what = f"{_OWNER}: the operators of {n} states and {m} rows"
+    require_affordable(what, number_of_entries(n, m, *parts.entries(), rate_entries(members, parts)), _INSTEAD)
+    for member in members:
+        look_ahead(member, h)
     p = np.zeros(1, PLAN)
     p["n"], p["m"], p["is_controlled"] = n, m, has_controls(records)
     p["n_own"] = (layout.parts["count"] * layout.parts["n"]).sum()
     p["is_driven"] = are_circuits(records)
     # 3. constants into the work memory, then scratch
-    for name in members[0]:
-        if name != "spare":
-            p[name] = work.store(np.stack([member[name] for member in members]))
     for prefix in ("bounds", "open"):
         p[f"{prefix}_lower"], p[f"{prefix}_upper"] = work.store(layout.lower), work.store(layout.upper)
-    place_arrays(p, n, m, work, iwork)
+    row, column, begin = store_operators(p, members, parts, work, iwork)
+    place_arrays(p, n, m, *parts.entries(), work, iwork)
     # 4. problem of modes
-    row, column = _pattern_of_choice(m, members)
-    place_problem(p, Unknowns(None, None, c, None, row, column, None), method, work, iwork)
+    widest = slice((len(LENGTHS) - 1) * (m + 1), None)
+    place_problem(p, Unknowns(None, None, c, None, row[widest], column[begin[-2] :], None), method, work, iwork)
     place_branches(p, m, work, iwork)
     # 5. initial contents
     work, iwork, plan = work.array(), iwork.array(np.int64), p[0]
     work[:, plan["spare"] : plan["spare"] + n] = [member["spare"] for member in members]
-    iwork[:, plan["direct"] : plan["direct"] + m] = [(member["D"] != 0).any(axis=1) for member in members]
     numbers = {name: float(options[name].item()) for name in ("accumulation", "max_events")}
-    tables = Tables(layout.parts, layout.relations, c, Flow(p, row, column), np.sort(options["time_events"]))
+    tables = Tables(layout.parts, layout.relations, c, Flow(p, row, column, begin), np.sort(options["time_events"]))
     return Prepared(tables, layout.functions, Options(h, **numbers), work, iwork, sys.modules[__name__], layout)
 
 
@@ -153,64 +158,6 @@ def _is_exact(records, options, layout):
     is_asked = options["flow"].item() in (b"auto", b"exact") or (options["flow"].item() == b"radau" and are_circuits(records))
     may = is_asked and options["hybrid"] != ALWAYS
     return bool(can and (layout.constraints["y"] != ABSENT).all() and may)
-
-
-def _pattern_of_choice(m, members):
-    """Compressed rows of W in the choice of modes: full for few rows, else what is not zero in some member and step."""
-    if m <= LARGEST_LOOKED_AT:
-        return np.arange(m + 1) * m, np.tile(np.arange(m), m)
-    filled = np.eye(m, dtype=bool)
-    for member in members:
-        filled |= (member["D"] != 0.0) | (member["near_lam"] != 0.0).any(axis=0)
-    owner, column = np.nonzero(filled)
-    return np.searchsorted(owner, np.arange(m + 1)), np.ascontiguousarray(column)
-
-
-def _operators(record, layout, constants, h):
-    """Dense operators of one member, by the names of `PLAN`."""
-    from scipy.linalg import block_diag, matrix_balance
-
-    C, A, B, D = (operator.toarray() for operator in operators(record, layout, constants))
-    mass = block_diag(*inverse_masses(record, layout))
-    e, constant = constants[layout.constraints["base"]], np.zeros(A.shape[0])
-    if are_circuits(record):
-        C, A, B, mass, e, constant = augmented(record, C, A, B, D, mass)
-    D = np.where(abs(D) < _NO_TIME * h * (abs(C) @ abs(B)), 0.0, D)
-    balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)  # states may have units of any size
-    steps = [length / max(_fastest(balanced), 1.0 / h) for length in LENGTHS]
-    result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": e, "spare": constant}
-    return result | _ahead(A, B, C, balanced, scale, steps) | {"lengths": np.array(steps)}
-
-
-def _fastest(A):
-    """Largest magnitude of the eigenvalues; of many states a bound of it."""
-    if A.shape[0] > _MANY:
-        return np.sqrt(abs(A).sum(axis=0).max() * abs(A).sum(axis=1).max())
-    return abs(np.linalg.eigvals(A)).max(initial=0.0)
-
-
-def _ahead(A, B, C, balanced, scale, steps):
-    """``C G A``, ``C G`` and ``C G B`` for each step of the choice of modes, with ``G = (I - step A)^-1``; balanced, scale: of A."""
-    from scipy.sparse import csr_array, eye_array
-    from scipy.sparse.linalg import splu
-
-    n = A.shape[0]
-    # 1. inverses of few states, sparse factors of many
-    if n <= _MANY:
-        near = np.stack([step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale for step in steps])
-        result = {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
-    else:
-        A, B = csr_array(A), csr_array(B)
-        near = [step * splu((eye_array(n) - step * A.T).tocsc()).solve(C.T).T for step in steps]
-        result = {
-            "near_x": np.stack([each @ A for each in near]),
-            "near_s": np.stack(near),
-            "near_lam": np.stack([each @ B for each in near]),
-        }
-    # 2. along many rows influence vanishes as a power of the step, down to what underflows
-    for operator in result.values() if C.shape[0] > LARGEST_LOOKED_AT else ():
-        operator[abs(operator) < _VANISHED * abs(operator).max(axis=(1, 2), keepdims=True)] = 0.0
-    return result
 
 
 def cause_of(records, prepared, m, status):
@@ -232,7 +179,11 @@ def _cause_of_short_steps(records, prepared, m):
 
     plan, parts = prepared.tables.flow.plan[0], prepared.tables.parts
     n, n_own = int(plan["n"]), int(plan["n_own"])
-    rate = prepared.work[m, plan["rate"] : plan["rate"] + n * n].reshape(n, n)[:n_own, :n_own]
+    work, iwork, rate = prepared.work[m], prepared.iwork[m], np.zeros((n, n))
+    for a in range(n):
+        used = np.arange(iwork[plan["rate_row"] + a], iwork[plan["rate_end"] + a])
+        rate[a, iwork[plan["rate_column"] + used]] = work[plan["rate"] + used]
+    rate = rate[:n_own, :n_own]
     values, left, right = eig(rate, left=True)
     k = abs(values).argmax()
     state = int(abs(left[:, k] * right[:, k]).argmax())  # largest participation, whatever its unit
@@ -264,11 +215,12 @@ def start(t, s, functions, options, memory):
         iwork[p.fired + i] = 0
         # relays continue from there
         work[p.l + i] = min(max(lam, lower), upper) if lower > -np.inf and upper < np.inf else 0.0
-        for j in range(p.n):
-            work[p.L + i * p.n + j] = 0.0
-        y, _ = output(i, p, work)
-        for j in range(p.m):
-            y += work[p.D + i * p.m + j] * mem[s.constraints[j].lam]
+        for l in range(iwork[p.wide + i]):
+            work[p.L + iwork[p.at + i] + l] = 0.0
+        y, _ = output(i, p, memory)
+        c = component(iwork[p.owner + i], p, iwork)
+        for b in range(c.count):
+            y += of_D(i, b, c, p, memory) * mem[s.constraints[iwork[p.rows + c.begin + b]].lam]
         if memory.imem[STEP] == 0:
             mem[s.constraints[i].y] = y
     # 3. sources of circuits, and no history of events
@@ -278,9 +230,18 @@ def start(t, s, functions, options, memory):
         drive(t, p, s.relations, memory)
         note_size(p, work)
     work[p.step], work[p.long], work[p.event], work[p.rounding], work[p.rest] = 0.0, 0.0, -np.inf, 0.0, 0.0
-    iwork[p.n_hidden], iwork[p.open] = 0, -1
+    iwork[p.open] = -1
+    _forget_hidden(p, iwork)
     wind_up(t, options.h, s.times, p, memory)
     return CONVERGED
+
+
+@tiny
+def _forget_hidden(p, iwork):
+    """No held rows constrain the state, and all components are to be solved."""
+    iwork[p.is_unsolved] = 1
+    for k in range(p.n_components):
+        iwork[p.n_hidden + k] = 0
 
 
 @tiny
@@ -312,7 +273,8 @@ def _settle(t, s, calls, options, memory):
     if is_start:
         if p.is_driven == 0:
             gather_sources(t, s.parts, p.spare, calls.functions, memory)
-        _from_masses(p, work)
+        _from_masses(p, memory)
+        iwork[p.is_unsolved] = 1
     else:
         count_event(t, options.h, p, memory)
         if iwork[p.frozen] == 0 and (bits & ACCUMULATION) == 0:
@@ -338,23 +300,21 @@ def _let_go(p, memory):
     work, iwork = memory.work, memory.iwork
     is_off = False
     # 1. constraints of x by held rows without lambda, and fired rows
-    for a in range(iwork[p.n_hidden]):
-        y, terms = work[p.hidden_constant + a], abs(work[p.hidden_constant + a])
-        for j in range(p.n):
-            y += work[p.hidden + a * p.n + j] * work[p.x + j]
-            terms += abs(work[p.hidden + a * p.n + j]) * work[p.x_size + j]
-        is_off |= abs(y) > _OFF * terms
+    for k in range(p.n_components):
+        for l in range(iwork[p.n_hidden + k]):
+            y, terms = hidden_row(l, component(k, p, iwork), p, memory)
+            is_off |= abs(y) > _OFF * terms
     for i in range(p.m):
         is_off |= iwork[p.fired + i] != 0 and not _is_at_zero(i, p, memory)
     if not is_off:
         return True, False
     # 2. release each of them to the bound on its side
-    iwork[p.n_hidden] = 0
+    _forget_hidden(p, iwork)
     for i in range(p.m):
         iwork[p.fired + i] = 1 if iwork[p.fired + i] != 0 and _is_at_zero(i, p, memory) else 0
         if iwork[p.direct + i] != 0 or iwork[p.mode + i] != HELD:
             continue
-        y, terms = output(i, p, work)
+        y, terms = output(i, p, memory)
         if abs(y) <= _OFF * terms:
             continue
         iwork[p.culprit] = i
@@ -372,26 +332,22 @@ def _is_at_zero(i, p, memory):
     """Whether the guard of a row is still zero: y at a bound, the distance of lambda from its bounds if held."""
     work = memory.work
     if memory.iwork[p.mode + i] == HELD:
-        lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
-        distance, terms = min(abs(lam - lower), abs(upper - lam)), abs(work[p.l + i])
-        for j in range(p.n):
-            terms += abs(work[p.L + i * p.n + j]) * work[p.x_size + j]
+        lam, terms = along(i, p.L, p.l, p, memory)
+        distance = min(abs(lam - work[p.bounds_lower + i]), abs(work[p.bounds_upper + i] - lam))
     else:
-        y, terms = work[p.y0 + i], abs(work[p.y0 + i])
-        for j in range(p.n):
-            y += work[p.Y + i * p.n + j] * work[p.x + j]
-            terms += abs(work[p.Y + i * p.n + j]) * work[p.x_size + j]
+        y, terms = along(i, p.Y, p.y0, p, memory)
         distance = abs(y)
     return distance <= _OFF * terms
 
 
 @tiny
-def _from_masses(p, work):
+def _from_masses(p, memory):
     """``s = M^-1 (b + T u)``."""
+    work, iwork = memory.work, memory.iwork
     for a in range(p.n):
         work[p.s + a] = 0.0
-        for b in range(p.n):
-            work[p.s + a] += work[p.mass + a * p.n + b] * work[p.spare + b]
+        for k in range(iwork[p.mass_row + a], iwork[p.mass_row + a + 1]):
+            work[p.s + a] += work[p.mass + k] * work[p.spare + iwork[p.mass_column + k]]
 
 
 @kernel
@@ -424,7 +380,7 @@ def _find_modes(is_start, is_afresh, s, calls, memory):
     off = VIOLATED if p.is_driven == 0 else IMPULSE
     # 1. one-sided rows without lambda must not be violated
     for i in range(p.m):
-        y, terms = output(i, p, work)
+        y, terms = output(i, p, memory)
         one_sided = work[p.bounds_upper + i] == np.inf and work[p.bounds_lower + i] > -np.inf
         if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
             iwork[p.culprit] = i
@@ -432,7 +388,7 @@ def _find_modes(is_start, is_afresh, s, calls, memory):
     # 2. choice, and motion
     status = choose_modes(is_afresh, s.flow, calls, memory) if p.m > 0 else CONVERGED
     if status == INFEASIBLE:
-        iwork[p.culprit] = _lowest(p, work)
+        iwork[p.culprit] = _lowest(p, memory)
         if is_start and p.is_driven == 0:
             return off
     solve_modes(s.flow, memory)
@@ -451,11 +407,11 @@ def _find_modes(is_start, is_afresh, s, calls, memory):
 
 
 @tiny
-def _lowest(p, work):
+def _lowest(p, memory):
     """The row whose y is lowest."""
     row, lowest = 0, np.inf
     for i in range(p.m):
-        y, _ = output(i, p, work)
+        y, _ = output(i, p, memory)
         row, lowest = (i, y) if y < lowest else (row, lowest)
     return row
 
@@ -463,26 +419,24 @@ def _lowest(p, work):
 @kernel
 def _update(t, s, functions, options, memory):
     """x, y, lambda and r at the state into mem. Returns a status."""
-    mem, work = memory.mem, memory.work
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
     p, zero = s.flow.plan[0], 0.0
     # 1. state
     put_on_outputs(s.flow, memory)
     scatter(s.parts, p.x, 0, memory)
     # 2. outputs and multipliers; y = 0 is reserved for held rows of a circuit
     for i in range(p.m):
-        y, lam = work[p.y0 + i], multiplier(i, p, work)
-        for j in range(p.n):
-            y += work[p.Y + i * p.n + j] * work[p.x + j]
+        y, lam = value_of(i, p.Y, p.y0, p, memory), multiplier(i, p, memory)
         if p.is_driven != 0 and y == 0.0:
-            y = _SMALLEST if memory.iwork[p.mode + i] == LOWER else -_SMALLEST
-        mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if memory.iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
+            y = _SMALLEST if iwork[p.mode + i] == LOWER else -_SMALLEST
+        mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
         zero += 0.0 * y + 0.0 * lam
     # 3. r = B lambda; NaN and infinity anywhere
     for a in range(p.n):
         work[p.spare + a] = 0.0
         zero += 0.0 * work[p.x + a]
-        for i in range(p.m):
-            work[p.spare + a] += work[p.raw_B + a * p.m + i] * mem[s.constraints[i].lam]
+        for k in range(iwork[p.raw_B_row + a], iwork[p.raw_B_row + a + 1]):
+            work[p.spare + a] += work[p.raw_B + k] * mem[s.constraints[iwork[p.raw_B_column + k]].lam]
         zero += 0.0 * work[p.spare + a]
     scatter(s.parts, p.spare, 1, memory)
     return CONVERGED if zero == 0.0 else NON_FINITE
@@ -492,6 +446,12 @@ def _update(t, s, functions, options, memory):
 def _plan_of(s):
     """The row of the plan."""
     return s.flow.plan[0]
+
+
+@tiny
+def _entries(p):
+    """Entries of the motion, with those of its guards."""
+    return p.n + p.n_rate + p.m
 
 
 @tiny
@@ -528,5 +488,6 @@ step = driven(
     next_stop=_next_stop,
     advance=_advance,
     update=_update,
+    entries=_entries,
     at_fault=MOST_STILL + 1,  # a circuit has many events a row
 )

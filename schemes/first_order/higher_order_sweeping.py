@@ -125,13 +125,13 @@ class Matrices(NamedTuple):
 
 def _matrices(owner, record, layout, constants, h):
     """`Matrices` of a member, after its relative degree has been determined and checked."""
-    from scipy.linalg import block_diag
+    from scipy.sparse import block_diag
 
     # 1. relative degree, and dense operators
     sparse = operators(record, layout, constants)
     degree = _uniform_degree(owner, layout, degrees(*sparse).of_outputs)
     C, A, B, _ = (operator.toarray() for operator in sparse)
-    mass = block_diag(*inverse_masses(record, layout))
+    mass = block_diag(inverse_masses(record, layout)).toarray()
     n, m = B.shape
     # 2. Z: derivatives of y from x; K spans the directions of jumps
     orders = range(degree - 1, -1, -1)

@@ -89,11 +89,10 @@ def operators(records, layout, values):
 
     # 1. C, B and D from their entries
     m, n = layout.constraints.size, (layout.parts["count"] * layout.parts["n"]).sum()
-    row = {column: np.repeat(np.arange(m), layout.constraints[column + "_end"] - layout.constraints[column])
-           for column in ("entry", "input", "coupling")}  # fmt: skip
+    row = {column: _rows(layout, column) for column in ("entry", "coupling")}
     kept = layout.couplings["sign"] > 0
     C = csr_array((values[layout.entries["coefficient"]], (row["entry"], layout.entries["dof"])), shape=(m, n))
-    B = csr_array((values[layout.inputs["coefficient"]], (layout.inputs["dof"], row["input"])), shape=(n, m))
+    B = inputs(layout, values)
     couplings = layout.couplings[kept]
     D = csr_array((values[couplings["coefficient"]], (row["coupling"][kept], couplings["constraint"])), shape=(m, m))
     # 2. A by parts; inverse masses
@@ -107,10 +106,28 @@ def operators(records, layout, values):
     return C[rows], A.tocsr(), B[:, rows], D[rows][:, rows]
 
 
+def inputs(layout, values):
+    """Sparse B of all interactions of the first member, without M^-1, from its work memory."""
+    from scipy.sparse import csr_array
+
+    shape = ((layout.parts["count"] * layout.parts["n"]).sum(), layout.constraints.size)
+    return csr_array((values[layout.inputs["coefficient"]], (layout.inputs["dof"], _rows(layout, "input"))), shape=shape)
+
+
+def _rows(layout, kind):
+    """The constraint of each entry of that kind."""
+    return np.repeat(np.arange(layout.constraints.size), layout.constraints[kind + "_end"] - layout.constraints[kind])
+
+
 def inverse_masses(records, layout):
-    """Inverses of M of all bodies of the first member, in order."""
+    """Inverses of M of all bodies of the first member, in order; a sparse identity where there is none."""
+    from scipy.sparse import eye_array
+
     inverses = []
     for name, part in zip(layout.part_names, layout.parts, strict=True):
+        if part["M"] == ABSENT:
+            inverses += [eye_array(int(part["n"]))] * int(part["count"])
+            continue
         try:
             inverses += list(np.linalg.inv(dense(records[name].reshape(records.size, -1)[:1], part, "M"))[0])
         except np.linalg.LinAlgError:

@@ -33,8 +33,8 @@ RELATION = table(
     "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second",
     # z (n_z): parameters; work memory: arguments x (n), lam (m); values h (m), g (n); base (m): constant part of h
     "z", "n_z", "x", "lam", "h", "g", "base",
-    # operators C (m, n), B (n, m), D (m, m), ABSENT if h does not depend on lambda, K (n, n), ABSENT if g does not depend on x, F; of
-    # sparse ones their stored entries where `layout_of` was not told that they are evaluated; bounds (2 m)
+    # operators C (m, n), B (n, m), D (m, m), ABSENT if h does not depend on lambda, K (n, n), ABSENT if g does not depend on x, F, ABSENT
+    # without a function; of sparse ones their stored entries where `layout_of` was not told that they are evaluated; bounds (2 m)
     "C", "B", "D", "K", "F", "bounds",
     # slots of user functions
     "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function", "bounds_function",
@@ -118,7 +118,8 @@ def _relation_rows(line, parts, functions, work, evaluated):
     m, n, n_z = line.m, int(rows["n"][0]), int(rows["n_z"][0])  # products of the table's own integers overflow
     sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z, "bounds": 2 * m}
     for field, size in sizes.items():
-        if field in "DK" and field not in of_users:
+        is_unread = field == "F" and (rows["F_function"] == ABSENT).all()  # numbers are in the base
+        if (field in "DK" and field not in of_users) or is_unread:
             rows[field] = ABSENT
             continue
         if _is_sparse(values, field):

@@ -114,7 +114,8 @@ def interaction(records, index, line):
 
 def stored_pattern(line, field):
     """(row, column) of the entries of an operator by compressed rows, which is the same in all members and elements."""
-    indptr, indices = (line.values[field][key].reshape(-1, line.values[field][key].shape[-1]) for key in ("indptr", "indices"))
+    stored, n_records = line.values[field], line.values.size
+    indptr, indices = (stored[key].reshape(n_records, stored[key].shape[-1]) for key in ("indptr", "indices"))
     if (indptr != indptr[0]).any() or (indices != indices[0]).any():
         raise ValueError(f"interaction '{line.name}': a sparse {field} must have the same pattern in all members and elements")
     return np.repeat(np.arange(indptr.shape[1] - 1), np.diff(indptr[0])), indices[0]

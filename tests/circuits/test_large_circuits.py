@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array, diags_array, eye_array
 
 import nsds
 from nsds.circuits import equations, record
 from nsds.circuits.netlist import read
-from nsds.schemes.event_driven import linear as by_events
+from nsds.schemes.event_driven import linear_operators as by_events
 from nsds.schemes.first_order import linear
 from nsds.schemes.run import preparation
 from nsds.status import CONVERGED
@@ -116,6 +117,7 @@ def test_events_with_sparse_operators_are_those_with_full_ones(monkeypatch, buil
     for many in (10**6, 64):
         monkeypatch.setattr(by_events, "_MANY", many)
         monkeypatch.setattr(by_events, "LARGEST_LOOKED_AT", many)
+        monkeypatch.setattr(by_events, "_FEW", many)
         rows = nsds.simulate(build(), t_end=steps * h, h=h, scheme=nsds.event_driven(), progress=False)
         runs.append(without_events(rows))
     part, row = rows.dtype.names[5:7]
@@ -124,9 +126,63 @@ def test_events_with_sparse_operators_are_those_with_full_ones(monkeypatch, buil
         np.testing.assert_allclose(*values, rtol=0, atol=1e-12 * abs(values[0]).max())
 
 
+def coupled_rows(seed):
+    """Random states in a line, with relays or diodes on some of them, whose D or C B couples up to three neighbours."""
+    rng, n, m = np.random.default_rng(seed), 90, 70
+    A = sparse_line(n, rng) - 3.0 * eye_array(n)
+    C = csr_array((rng.choice([1.0, -1.0], m), (np.arange(m), np.sort(rng.choice(n, m, replace=False)))), shape=(m, n))
+    groups = np.sort(rng.integers(0, 3, m).cumsum() % m)
+    D = csr_array(np.where(groups == groups[:, None], 0.2 * rng.normal(size=(m, m)), 0.0))
+    D = D @ D.T + 0.1 * eye_array(m) if rng.random() < 0.5 else csr_array((m, m))
+    law = nsds.relay(-0.1, 0.1) if rng.random() < 0.5 or D.nnz == 0 else nsds.complementarity()
+    relation = nsds.first_order_linear_relation(C=C, B=C.T.tocsr(), D=D)
+    plant = nsds.first_order_linear(A=A.tocsr(), b=rng.normal(size=n), x=rng.normal(size=n))
+    return nsds.system(plant=plant, law=nsds.interaction(relation, law, on="plant"))
+
+
+def sparse_line(n, rng):
+    """Random couplings of neighbours."""
+    return diags_array([rng.normal(size=n - 1), rng.normal(size=n - 1)], offsets=[-1, 1])
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10**6))
+def test_events_by_components_are_those_of_all_rows_at_once(seed):
+    """Random models: those whose rows fall into components, and the same with one component and dense operators at set-up."""
+    system, runs = coupled_rows(seed), []
+    with pytest.MonkeyPatch.context() as patch:
+        for many in (10**6, 64):
+            preparation._kept.clear()
+            patch.setattr(by_events, "_MANY", many)
+            patch.setattr(by_events, "LARGEST_LOOKED_AT", many)
+            patch.setattr(by_events, "_FEW", many)
+            runs.append(without_events(nsds.simulate(system, t_end=0.5, h=0.1, scheme=nsds.event_driven(), progress=False)))
+    preparation._kept.clear()
+    for part, field in (("plant", "x"), ("law", "lambda")):
+        one, other = (run[part][field] for run in runs)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * abs(one).max())
+
+
 def test_events_of_models_whose_operators_fill_a_gigabyte_are_refused_with_what_to_take():
-    with pytest.raises(ValueError, match=r"2500 states and 2500 rows would be dense, 1\.\d+ GB; nsds\.euler_moreau"):
-        nsds.simulate(nsds.circuit(ladder(2500)), t_end=5e-6, h=5e-6, scheme=nsds.event_driven(), progress=False)
+    """Rows that D couples to each other without determining lambda of each are one component, which reads all states."""
+    n = 4000
+    one, D = eye_array(n).tocsr(), diags_array([np.ones(n - 1), -np.ones(n - 1)], offsets=[1, -1]).tocsr()
+    relation = nsds.first_order_linear_relation(C=one, B=one, D=D)
+    system = nsds.system(
+        plant=nsds.first_order_linear(A=-one, x=np.ones(n)), diodes=nsds.interaction(relation, nsds.complementarity(), on="plant")
+    )
+    with pytest.raises(ValueError, match=r"4000 states and 4000 rows would be dense, 1\.\d+ GB; nsds\.euler_moreau"):
+        nsds.simulate(system, t_end=1e-3, h=1e-3, scheme=nsds.event_driven(), progress=False)
+
+
+def test_events_of_a_long_ladder_take_work_that_grows_as_it_does():
+    """Entries of the operators of one member, and of its memory."""
+    sizes = []
+    for n in (300, 900):
+        record = nsds.circuit(ladder(n)).reshape(1)
+        prepared = preparation.prepare_run("simulate", record, 5e-6, nsds.event_driven(), None, True)[0].prepared
+        sizes.append((prepared.work.size + prepared.iwork.size) / n)
+    assert sizes[1] <= 1.1 * sizes[0]
 
 
 def test_a_ladder_of_300_sections_moves_event_by_event_as_a_short_one():
