@@ -15,6 +15,7 @@ _SHORTER, _TRIALS = 2.0**-7, 3  # factor of the difference where its sides have 
 _FORCING = 1e-4  # residual of the linear equations of a Newton step, relative to the right-hand side
 _MOST = 300  # products for one Newton step
 _CLOSE = 1e-8  # relative accuracy that multipliers are asked for
+_RESTARTS = 100  # of ARPACK, of 20 products each or twice as many as multipliers are asked for
 
 
 class Products:
@@ -52,7 +53,7 @@ def largest_multipliers(section, x, values, count):
     products, n = Products(section, x, values), x.size
     operator = LinearOperator((n, n), matvec=products, dtype=np.float64)
     try:
-        found, vectors = eigs(operator, k=count + 1, v0=np.random.default_rng(0).normal(size=n), tol=_CLOSE)
+        found, vectors = eigs(operator, k=count + 1, v0=np.random.default_rng(0).normal(size=n), maxiter=_RESTARTS, tol=_CLOSE)
     except ArpackNoConvergence as error:
         raise ValueError(
             f"{section.owner}: ARPACK found {len(error.eigenvalues)} of the {count + 1} largest multipliers; those asked for may be as "

@@ -159,9 +159,8 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipli
         count = _count_of(section, n_multipliers)
         if count is not None:
             return _with_multipliers(section, section.x, section.values, 0, count)
-        rows = np.zeros(1, orbit_dtype(section.n))
         returned = section.returns(section.x[None], [section.values])
-        return filled(rows, section, 0, section.x, section.values, returned, 0).copy().reshape(())
+        return filled(np.zeros(1, orbit_dtype(section.n)), section, 0, section.x, section.values, returned, 0).copy().reshape(())
 
 
 def orbit(

@@ -71,3 +71,23 @@ def test_bad_numbers_of_multipliers():
         nsds.floquet(chain(1, 10.0), period=T, h=T / 16, n_multipliers=1)
     with pytest.raises(ValueError, match="free_period wants all multipliers"):
         nsds.orbit(system, period=T, free_period=True, n_multipliers=2)
+
+
+def test_derivatives_of_many_states_are_refused_by_their_size():
+    system, steps = chain(4000, 10.0), {"h": T / 16}
+    for function, arguments in (
+        (nsds.floquet, {"period": T}),
+        (nsds.sensitivity, {"t_end": T}),
+        (nsds.gradient, {"t_end": T, "rows": 1, "objective": lambda x: x[0]}),
+        (nsds.lyapunov, {"period": T, "n_exponents": 1}),
+    ):
+        with pytest.raises(
+            ValueError, match=f"{function.__name__}: the derivatives of 8000 states, .* would be dense, 3.07 GB; .*n_multipliers"
+        ):
+            function(system, **arguments, **steps)
+
+
+def test_multipliers_that_cannot_be_told_apart_end_the_search():
+    """In a very short time all are about 1."""
+    with pytest.raises(ValueError, match=r"floquet: ARPACK found \d of the 3 largest multipliers"):
+        nsds.floquet(chain(100, 10.0), period=2e-5, h=1e-5, n_multipliers=2)
