@@ -312,7 +312,13 @@ def first_order_relation(
     z: ArrayLike | None = ...,
 ) -> dict[str, Any]: ...
 def floquet(
-    system: np.ndarray | Any, *, period: float | None = ..., n_periods: int = ..., scheme: np.ndarray | None = ..., h: float | None = ...
+    system: np.ndarray | Any,
+    *,
+    period: float | None = ...,
+    n_periods: int = ...,
+    scheme: np.ndarray | None = ...,
+    h: float | None = ...,
+    n_multipliers: int | None = ...,
 ) -> np.ndarray: ...
 def force_law(force: Callable[..., Any], z: ArrayLike | None = ...) -> dict[str, Any]: ...
 def fremond_impact(e: float | ArrayLike, mu: float | ArrayLike, dimension: int | None = ...) -> dict[str, Any]: ...
@@ -483,6 +489,7 @@ def orbit(
     max_iter: int = ...,
     scheme: np.ndarray | None = ...,
     h: float | None = ...,
+    n_multipliers: int | None = ...,
 ) -> np.ndarray: ...
 def planar_bodies(
     mass: float | ArrayLike,

@@ -107,6 +107,8 @@ _CONTACT_METHODS = (
     Method("nsgs_parallel", "contact.nsgs:nsgs_parallel",
            "as nsgs; contacts by colour, on all cores, with the same bits on any number of them", _CONTACT, options=("local",),
            room="parallel_work_size"),
+    Method("schwarz", "contact.schwarz:schwarz",
+           "as nsgs; for contacts that all act on each other, as on one elastic body", _CONTACT, options=("local",)),
     Method("accelerated", "contact.accelerated:accelerated",
            "nearly symmetric positive semidefinite, redundant too; one product with W an iteration", _CONTACT, options=("rho",)),
     Method("extragradient", "contact.projections:extragradient",

@@ -27,7 +27,7 @@ from tests.test_doctests import MODULES
 
 # With one scheme only.
 _LARGE = {"sheared_block": "moreau_jean"} | dict.fromkeys(
-    ("american_put", "membrane_obstacle", "melting_front", "hertz_roller"), "euler_moreau"
+    ("american_put", "membrane_obstacle", "melting_front", "sandpile", "water_network", "hertz_roller"), "euler_moreau"
 )
 # Sweeps or events by the thousand.
 _LONG = (

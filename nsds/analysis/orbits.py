@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import lapack, matrix_balance
 
 from nsds import _checks
+from nsds.analysis.krylov import largest_multipliers, newton_step, order
 from nsds.analysis.maps import section_of
 from nsds.analysis.paths import ROUNDING
 from nsds.analysis.sections import difference
@@ -22,6 +23,7 @@ _LATER = (0.29, 0.5, 0.79)  # of a period: starts of further attempts to find a 
 _SHORT = 2.0**-17  # of a period: step of finite differences in time
 _WITHIN = 0.38  # of a period: where a state is not that at the start, unless it rests
 _FARTHER = 10.0  # times the residual
+_FEWEST = 4  # states of a system some multipliers of which are asked for, and two more than are found at once
 
 
 def orbit_dtype(n, parameter=("parameter", "<f8")):
@@ -62,10 +64,35 @@ def multipliers_of(M):
     if failed:
         raise np.linalg.LinAlgError("the multipliers of an orbit are not found")
     multipliers = real + 1j * imag
-    return multipliers[np.lexsort((-multipliers.imag, -abs(multipliers).round(12)))]
+    return multipliers[order(multipliers)]
 
 
-def floquet(system, *, period=None, n_periods=1, scheme=None, h=None):
+def _with_multipliers(section, x, values, n_iter, count):
+    """Result at x with the count largest multipliers, without the monodromy."""
+    n = section.n
+    returned = section.returns(x[None], [values], derive=False)
+    require_run(section.owner, returned, x)
+    row = np.zeros((), result_dtype(
+        [("x", "<f8", (n,)), ("parameter", "<f8"), ("period", "<f8"), ("residual", "<f8"), ("multipliers", "<c16", (count,)),
+         ("error", "<f8"), ("n_impacts", "<i8"), ("n_events", "<i8"), ("n_iter", "<i8"), ("status", "<i8")]
+    ))  # fmt: skip
+    row["x"], row["parameter"], row["period"] = x, math.nan, section.period(*values) * section.n_periods
+    row["residual"] = abs(difference(returned.ends[0], x, section.modulo)).max()
+    row["multipliers"], row["error"] = largest_multipliers(section, x, values, count)
+    row["n_impacts"], row["n_events"], row["n_iter"], row["status"] = returned.impacts[0], returned.events[0], n_iter, returned.status[0]
+    return row
+
+
+def _count_of(section, n_multipliers):
+    """Checked number of multipliers; None where all are wanted."""
+    if n_multipliers is None:
+        return None
+    if section.n < _FEWEST:
+        raise ValueError(f"{section.owner}: n_multipliers is for at least {_FEWEST} states, this system has {section.n}: leave it out")
+    return _checks.integer(section.owner, "n_multipliers", n_multipliers, low=1, high=section.n - _FEWEST + 1)
+
+
+def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipliers=None):
     """Monodromy matrix and multipliers of the motion from the state of a system, over a number of periods.
 
     Parameters
@@ -81,6 +108,9 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None):
     h : float, optional
         Step of a time-stepping scheme, of which an orbit has a whole number: the derivatives are then those of what it computes.
         Leave it out for event-driven motions.
+    n_multipliers : int, optional
+        So many of the largest multipliers, by products of the monodromy with vectors (Arnoldi's method of ARPACK): for systems with more
+        than some 100 states, as nothing of n x n numbers is computed. By default all.
 
     Returns
     -------
@@ -90,18 +120,21 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None):
         summed along the motion; error, an estimate of that of the monodromy, relative to its largest number or 1 (see Notes); n_impacts,
         n_events; slowest, the smallest rate of a guard at its event, 0 where a contact grazes; n_together, events at which several guards
         came to zero, so that the derivative is one of several; n_untreated, events whose saltation matrix is not known (multiple impacts,
-        state jumps of first-order systems); n_iter; status.
+        state jumps of first-order systems); n_iter; status. With n_multipliers x, parameter, period, residual, multipliers, error, here the
+        largest residual ``||M v - mu v||`` of their vectors of length 1, n_impacts, n_events, n_iter, status.
 
     Raises
     ------
     ValueError, TypeError
-        Arguments that do not fit; a system without tangent map (rigid bodies in space, sampled control).
+        Arguments that do not fit; a system without tangent map (rigid bodies in space, sampled control); multipliers that ARPACK does not
+        find, as those of which very many are as large.
 
     Notes
     -----
     Between events the derivatives are exact where the motion is linear, and error is 0. Else they are of fourth order in the rows of the
     orbit, 128 at first, which are doubled until the monodromy changes by less than 1e-8 of its largest number, which is error; where it no
-    longer falls, for noise of finite differences, or with 16384 rows, error is larger and says so. At events they have saltation matrices
+    longer falls, for noise of finite differences, or with 16384 rows, error is larger and says so. With n_multipliers a product is a
+    central difference of two runs, shorter where these have other events, to some 1e-10. At events derivatives have saltation matrices
     (Leine and Nijmeijer 2004). Where relations leave ``H`` or ``h_t`` to finite differences, these matrices have some 1e-7 of noise, and
     special points of branches as much; some 1e-12 where both are given. ``log_det`` against the determinant does not see all errors of
     these; the trace does. Of guards that come to zero together the first alone is followed, and of impacts that accumulate the flights that
@@ -123,18 +156,24 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None):
     True
     """
     with closing(section_of("floquet", system, period, n_periods, scheme, [], h)) as section:
-        rows = np.zeros(1, orbit_dtype(section.n))
+        count = _count_of(section, n_multipliers)
+        if count is not None:
+            return _with_multipliers(section, section.x, section.values, 0, count)
         returned = section.returns(section.x[None], [section.values])
-        return filled(rows, section, 0, section.x, section.values, returned, 0).copy().reshape(())
+        return filled(np.zeros(1, orbit_dtype(section.n)), section, 0, section.x, section.values, returned, 0).copy().reshape(())
 
 
-def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None, h=None):
+def orbit(
+    system, *, period=None, free_period=False, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None, h=None, n_multipliers=None
+):
     """A periodic orbit of a system, or of a map, by Newton's method.
 
     Parameters
     ----------
     system, period, n_periods, scheme, h
         See `nsds.floquet`; the state of the system is where Newton's method starts.
+    n_multipliers : int, optional
+        See `nsds.floquet`; with it the equations of Newton's steps are solved by products with vectors, too (Newton–Krylov).
     free_period : bool
         For autonomous systems: the period is only a first guess, and is found too. One multiplier is then 1.
     settle : int
@@ -173,6 +212,8 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
                 raise ValueError(f"{owner}: free_period is for systems, not for maps")
             if h is not None:
                 raise ValueError(f"{owner}: free_period is for event-driven motions: a period has a whole number of steps h")
+            if n_multipliers is not None:
+                raise ValueError(f"{owner}: free_period wants all multipliers: leave n_multipliers out")
             section.values, section.period = np.array([section.period()]), lambda period: period
         # 2. arguments, and the transient
         settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
@@ -182,8 +223,11 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
             require_run(owner, returned, x, section.x)
             x = returned.ends[0]
         # 3. Newton's method, then the row of the table
-        solve = _cycle if free_period else newton
-        x, returned, residual, n_iter = solve(section, x, section.values, tol, max_iter)
+        count = _count_of(section, n_multipliers)
+        if free_period:
+            x, returned, residual, n_iter = _cycle(section, x, section.values, tol, max_iter)
+        else:
+            x, returned, residual, n_iter = newton(section, x, section.values, tol, max_iter, derive=count is None)
         if not residual <= tol:
             refuse(owner, section, x, returned, residual)
         if free_period and not _moves(section, x, residual):
@@ -191,6 +235,8 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
                 f"{owner}: no orbit with a period of its own was found: the system rests at the state {x.tolist()}, to which it returns "
                 "after any time; start from a state of the cycle, with settle=0 if it repels"
             )
+        if count is not None:
+            return _with_multipliers(section, x, section.values, n_iter, count)
         rows = np.zeros(1, orbit_dtype(section.n))
         return filled(rows, section, 0, x, section.values, returned, n_iter).copy().reshape(())
 
@@ -206,7 +252,7 @@ def require_run(owner, returned, x, first=None):
 def refuse(owner, section, x, returned, residual):
     """Raises the ValueError that no orbit was found, with the residual and the largest multiplier."""
     require_run(owner, returned, x)
-    largest = abs(np.linalg.eigvals(returned.maps[0])).max()
+    largest = f"the largest multiplier {abs(np.linalg.eigvals(returned.maps[0])).max():.3g}: " if returned.maps.size else ""
     if residual <= ROUNDING:
         raise ValueError(
             f"{owner}: the orbit of {section.n_periods} periods at the state {x.tolist()} closes to {residual:.3g}, not to tol: "
@@ -214,7 +260,7 @@ def refuse(owner, section, x, returned, residual):
         )
     raise ValueError(
         f"{owner}: no orbit of {section.n_periods} periods was found: the residual is {residual:.3g} at the state {x.tolist()}, "
-        f"the largest multiplier {largest:.3g}: the motion may be chaotic, or have another period"
+        f"{largest}the motion may be chaotic, or have another period"
     )
 
 
@@ -227,12 +273,13 @@ def off_of(section, x, returned):
     return (off, residual) if residual < math.inf else (None, math.inf)
 
 
-def newton(section, x, values, tol, max_iter):
+def newton(section, x, values, tol, max_iter, derive=True):
     """Newton's method at fixed parameters, with step halving: (x, result of the section, residual, steps).
 
-    For a small state it continues until the residual is small relative to that, too, or no longer falls.
+    derive: whether its equations have the matrix of derivatives, or are solved by products of it with vectors. For a small state it
+    continues until the residual is small relative to that, too, or no longer falls.
     """
-    returned, identity = section.returns(x[None], [values]), np.eye(section.n)
+    returned = section.returns(x[None], [values], derive=derive)
     (off, residual), n_iter = off_of(section, x, returned), 0
     while off is not None and n_iter < max_iter:
         is_found = residual <= tol
@@ -240,10 +287,10 @@ def newton(section, x, values, tol, max_iter):
             break
         n_iter += 1
         # full step first; once tol is met, only one more try per step: the rest is refinement
-        step = _solved(returned.maps[0] - identity, off)
+        step = _solved(returned.maps[0] - np.eye(section.n), off) if derive else newton_step(section, x, values, off)
         for halving in range(1 if is_found else _HALVINGS):
             trial = x - step * 0.5**halving
-            result = section.returns(trial[None], [values])
+            result = section.returns(trial[None], [values], derive=derive)
             off_trial, left = off_of(section, trial, result)
             if left < residual:
                 break

@@ -124,9 +124,9 @@ class Tangent(NamedTuple):
     maps: np.ndarray  # (members, entries): map of each section on its own, from identity columns; empty: columns go on
 
 
-def scratch_size(n, size):
-    """Entries of `Tangent.scratch` for n states, or ``size`` with parameters."""
-    return 1 + VECTORS * size + _MATRICES * n * size
+def scratch_size(n, size, has_matrices):
+    """Entries of `Tangent.scratch` for n states, or ``size`` with parameters; has_matrices: whether derivatives are computed there."""
+    return 1 + VECTORS * size + (_MATRICES * n * size if has_matrices else 0)
 
 
 @kernel

@@ -38,6 +38,7 @@ from nsds.analysis.tangent import (
 )
 from nsds.model.records import memory
 from nsds.schemes.event_driven import general, lagrangian, linear
+from nsds.schemes.memory import require_affordable
 from nsds.schemes.options.event_driven import event_driven
 from nsds.schemes.run.interrupts import CHUNK_SECONDS, Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import SHORTEST, Kept, key_of, may_keep, prepare_run, put_back, taken
@@ -51,6 +52,7 @@ _ACCURATE = 1e-8  # change of derivatives, relative to the largest or 1, below w
 _NOISE = 1e-5  # a smaller change that no longer falls is noise of finite differences
 _APART = 2.0**20  # ratio of the sizes of states beyond which they have units of their own
 _TRIAL = 4  # sections by which the rows of a long run are chosen
+_INSTEAD = "nsds.orbit and nsds.floquet with a step h take n_multipliers, and then products with vectors alone"
 _FAMILIES = {lagrangian: event_mechanics, linear: event_linear, general: event_general}
 
 
@@ -128,14 +130,16 @@ class Carried:
         self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate, 0, 0)
         self.changes = changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
         self.words = state_words(run.records)
-        self._allocate(members, sections)
+        self._allocate(members, sections, True)
 
-    def _allocate(self, members, sections):
-        """Allocates the tangent maps, and copies of the memory of the run."""
+    def _allocate(self, members, sections, has_matrices):
+        """Allocates the tangent maps, and copies of the memory of the run; has_matrices: scratch for derivatives."""
         n, total, width, p = self.plan.n, self.plan.n + self.plan.n_parameters, self.plan.n_columns, self.run.prepared
+        room = scratch_size(n, total, has_matrices)
+        require_affordable(f"{self.owner}: the derivatives of {n} states, with scratch,", room, _INSTEAD)
         self.columns, self.growth = np.zeros((members, n, width)), np.zeros((members, width))
         self.notes, self.reached = np.zeros((members, N_NOTES)), np.zeros((members, 5), np.int64)
-        scratch, self.maps = np.zeros((members, scratch_size(n, total))), np.zeros((members, sections, n, width))
+        scratch, self.maps = np.zeros((members, room)), np.zeros((members, sections, n, width))
         self._tangent = Tangent(
             self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch, self.maps.reshape(members, -1)
         )

@@ -179,7 +179,7 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
                             tangent, changes, ones, others):  # fmt: skip
     """Steps of members first..last up to number ``until``, with their tangent maps if these have columns, and points of a section."""
     n, N = plan.n, plan.n + plan.n_parameters
-    behind, size = VECTORS * N + 1, n * N
+    behind, size = VECTORS * N + 1, n * N if plan.n_columns > 0 else 0
     # 1. memory of the member, and copies for the differences
     for m in range(first, last):
         mem, imem, address = all_members.mem[m], all_members.imem[m], functions[m]
@@ -275,7 +275,7 @@ class Stepped(Carried):
         self.plan = Plan(n, len(parameters), width, n, every, int(orthonormal), AT_TIMES, n + 2, 0, 0, 0)
         self.changes = changes_of(owner, system, h, scheme, run, parameters)
         self._rows, self._has_warned, self.without_map, self.is_exact = _rows_of(run.records, h), False, "", True
-        self._allocate(members, sections)
+        self._allocate(members, sections, width > 0)
 
     def _set_out(self, states, periods, change):
         """See `Carried.restart`; the length of sections remains."""

@@ -42,6 +42,7 @@ from nsds.examples import membrane_obstacle as _membrane
 from nsds.examples import planetary_gear as _gear
 from nsds.examples import relay_oscillator as _oscillator
 from nsds.examples import rotating_drum as _drum
+from nsds.examples import sandpile as _sand
 from nsds.examples import sheared_block as _block
 from nsds.examples import six_axis_arm as _six_axes
 from nsds.examples import slider_crank as _crank
@@ -53,6 +54,7 @@ from nsds.examples import suspended_car as _car
 from nsds.examples import third_order_stop as _stop
 from nsds.examples import twisting_controller as _twisting
 from nsds.examples import two_link_manipulator as _arm
+from nsds.examples import water_network as _water
 from nsds.examples import woodpecker as _woodpecker
 from nsds.examples.american_put import american_put
 from nsds.examples.bouncing_ball import bouncing_ball
@@ -94,6 +96,7 @@ from nsds.examples.membrane_obstacle import membrane_obstacle
 from nsds.examples.planetary_gear import planetary_gear
 from nsds.examples.relay_oscillator import relay_oscillator
 from nsds.examples.rotating_drum import rotating_drum
+from nsds.examples.sandpile import sandpile
 from nsds.examples.sheared_block import sheared_block
 from nsds.examples.six_axis_arm import six_axis_arm
 from nsds.examples.slider_crank import slider_crank
@@ -105,6 +108,7 @@ from nsds.examples.suspended_car import suspended_car
 from nsds.examples.third_order_stop import third_order_stop
 from nsds.examples.twisting_controller import twisting_controller
 from nsds.examples.two_link_manipulator import two_link_manipulator
+from nsds.examples.water_network import water_network
 from nsds.examples.woodpecker import woodpecker
 
 __all__ = [
@@ -155,6 +159,7 @@ __all__ = [
     "planetary_gear",
     "relay_oscillator",
     "rotating_drum",
+    "sandpile",
     "sheared_block",
     "six_axis_arm",
     "slider_crank",
@@ -166,6 +171,7 @@ __all__ = [
     "third_order_stop",
     "twisting_controller",
     "two_link_manipulator",
+    "water_network",
     "woodpecker",
 ]
 
@@ -231,6 +237,8 @@ EXAMPLES = {
     "american_put": Example(american_put, _put.RUN, _put.draw),
     "membrane_obstacle": Example(membrane_obstacle, _membrane.RUN, _membrane.draw),
     "melting_front": Example(melting_front, _melting.RUN, _melting.draw),
+    "sandpile": Example(sandpile, _sand.RUN, _sand.draw),
+    "water_network": Example(water_network, _water.RUN, _water.draw),
     "hertz_roller": Example(hertz_roller, _hertz.RUN, _hertz.draw),
 }
 

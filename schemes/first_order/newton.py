@@ -33,7 +33,7 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
 from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.first_order.states import gather_elements
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
-from nsds.schemes.memory import Prepared
+from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
@@ -45,6 +45,8 @@ from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to the terms that cancel: smaller ones are rounding
 _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
+_DENSE_COPIES = 3  # of a matrix that changes: A, M / h, and the inverse
+_SPARSE_A = "nsds.first_order_linear keeps a sparse A where relations are linear"
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
@@ -148,6 +150,7 @@ def _groups(records, layout, h, theta, work, iwork):
             _invert_constant(records[name], part, name, h, theta, bodies, mine[~changing], work, iwork)
         if changing.any():
             room = int(part["count"]) * size
+            require_affordable(f"part '{name}': the iteration matrix", _DENSE_COPIES * room, _SPARSE_A)
             part["A_work"] = work.store(dense(fields, part, "A").reshape(records.size, -1)) if part["A"] != ABSENT else work.reserve(room)
         mine = mine[changing & alone[mine["body"]]]
         if mine.size:

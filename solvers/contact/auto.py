@@ -1,17 +1,18 @@
-"""The default: few contacts in the plane directly, others by sweeps; then islands by methods in turns, from the best point or from none."""
+"""The default: few contacts in the plane directly, others by sweeps over contacts or groups; then islands by methods in turns."""
 
 import math
 
 from nsds._jit import kernel, on_demand, tiny, view
-from nsds.solvers.contact import accelerated, block_lu, few, interior_point, islands, lemke, newton, nsgs, projections, proximal
+from nsds.solvers.contact import accelerated, block_lu, few, interior_point, islands, lemke, newton, nsgs, projections, proximal, schwarz
 from nsds.solvers.contact.signature import N_INFO, SOLVER, call_solver, changed, judge, keep_better, largest, problem_of
 from nsds.status import CONVERGED, MAX_ITER
 
 # Methods in the order of info[3].
-ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated", "extragradient", "few")
-_NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTRAGRADIENT, _FEW = range(9)
+ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated", "extragradient", "few", "schwarz")
+_NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTRAGRADIENT, _FEW, _SCHWARZ = range(10)
 
 _SWEEPS = 20.0  # over all contacts, before islands are solved one by one
+_DENSE, _ROUNDS = 200, 40.0  # blocks of W for each contact from which groups of contacts are swept instead, and how many rounds
 
 # What is tried in turns on an island that sweeps have not solved: the method, how many iterations it may take, in how many the residual
 # must halve (0: no such limit), and whether it begins with the best point so far or without impulses: a point with a small residual may
@@ -62,6 +63,7 @@ _VECTOR_PRODUCTS, _LEAST_SWEEPS = 1e9, 300
 _MUCH = 15  # block products of a factorisation, over blocks of W, from which it is costly
 
 address_of_nsgs = on_demand(SOLVER, nsgs.nsgs)
+address_of_schwarz = on_demand(SOLVER, schwarz.schwarz)
 address_of_newton_jm = on_demand(SOLVER, newton.newton_jm)
 address_of_newton_ac = on_demand(SOLVER, newton.newton_ac)
 address_of_interior_point = on_demand(SOLVER, interior_point.interior_point)
@@ -96,6 +98,8 @@ def work_size(d, row, column):
     m, n_blocks, n_upper = islands.sizes(row, column)
     rooms = [module.room(d, m, n_upper) for module in (newton, interior_point, lemke) if n_upper <= block_lu.LARGEST_FILL]
     own, on_island = nsgs.work_size(d, row, column), accelerated.work_size(d, row[: m + 1], column)
+    if column.size >= _DENSE * n:
+        own = tuple(max(pair) for pair in zip(own, schwarz.work_size(d, row, column), strict=True))
     floats = N_INFO + 2 * m + n_blocks * d * d + 4 * m * d + max(*rooms, own[0], on_island[0])
     integers = 6 * n + 2 + n_blocks + max(own[1], m + block_lu.integer_room(m, n_upper if rooms else 0))
     return max(floats, floats_of_few), max(integers, integers_of_few)
@@ -202,7 +206,8 @@ address_of_by_islands = on_demand(SOLVER, by_islands)
 
 @kernel
 def auto(problem, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q``: few contacts in the plane directly; 20 sweeps of nsgs, then `by_islands` where these are not enough.
+    """Contact problem ``u = W r + q``: few contacts in the plane directly; 20 sweeps of nsgs, or, where each contact acts on some hundred
+    others, 40 rounds of schwarz; then `by_islands` where these are not enough.
 
     info[3] names, by its place in `ORDER`, the last of the methods that an island needed; iterations of all methods and islands are
     counted, and limited together by max_iter. STALLED: none of the methods solves some island; the best points are returned.
@@ -212,9 +217,12 @@ def auto(problem, options, r, u, info, work, iwork):
         info[3] = _FEW
         if few.few(problem, options, r, u, info, work, iwork) == CONVERGED:
             return CONVERGED
-    own = changed(options, options.tol, min(options.max_iter, _SWEEPS) if options.max_iter > 0 else _SWEEPS, 0.0)
-    status = call_solver(address_of_nsgs(), (problem, own, r, u, info, work, iwork))
-    info[3] = _NSGS
+    is_dense = problem.column.size >= _DENSE * disk.size and disk.size > 0
+    limit = _ROUNDS if is_dense else _SWEEPS
+    own = changed(options, options.tol, min(options.max_iter, limit) if options.max_iter > 0 else limit, 0.0)
+    first = address_of_schwarz() if is_dense else address_of_nsgs()
+    status = call_solver(first, (problem, own, r, u, info, work, iwork))
+    info[3] = _SCHWARZ if is_dense else _NSGS
     if status == CONVERGED or disk.size == 0:
         return status
     others = address_of_by_islands()

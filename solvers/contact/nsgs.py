@@ -14,7 +14,7 @@ from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
 _CHECKED = 25  # sweeps between two checks of the residual while the changes are not small
-_PATIENCE = 40  # checks without progress after which sweeps have stalled
+PATIENCE = 40  # checks without progress after which sweeps have stalled
 _STILL = 1e-3  # change of a contact, relative to its share of what counts as small, at which it may be left out for a while
 _CHUNKS = 16  # parts that the contacts of one colour are handed out in
 
@@ -152,7 +152,7 @@ def _sum(x):
 
 
 @tiny
-def _small_change(tol, q):
+def small_change(tol, q):
     """Squared sum of changes that suggests convergence."""
     s = 0.0
     for i in range(q.size):
@@ -161,7 +161,7 @@ def _small_change(tol, q):
 
 
 @tiny
-def _look(k, change, search, problem, options, r, u, info):
+def look(k, change, search, problem, options, r, u, info):
     """Status after sweep k: a look at the residual where changes are small, and now and then. In/out: search.
 
     At the end r is the best one that was checked, or the guess.
@@ -171,7 +171,7 @@ def _look(k, change, search, problem, options, r, u, info):
         least = progress[2]
         status = judge(MAX_ITER, k + 1, problem, options, r, u, info)
         progress[2] = keep_better(info[1], least, r, search.best)
-        progress[3] = _PATIENCE if info[1] < 0.999 * least else progress[3] - 1.0
+        progress[3] = PATIENCE if info[1] < 0.999 * least else progress[3] - 1.0
         if status == MAX_ITER and (progress[3] == 0.0 or has_stalled(k + 1, info[1], options.patience, progress)):
             status = STALLED
         if not info[1] <= least and (status != MAX_ITER or is_last):
@@ -203,13 +203,13 @@ def nsgs(problem, options, r, u, info, work, iwork):
     for i in range(q.size):
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
-    search, state = Search(limit, _small_change(options.tol, q), best, stack(4)), seed
-    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, _PATIENCE, search.progress)
+    search, state = Search(limit, small_change(options.tol, q), best, stack(4)), seed
+    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, PATIENCE, search.progress)
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
         sweep(asleep, s, problem, r)
-        status = _look(k, _sum(change), search, problem, options, r, u, info)
+        status = look(k, _sum(change), search, problem, options, r, u, info)
         if status != MAX_ITER:
             return status
         if freeze > 0:
@@ -242,11 +242,11 @@ def nsgs_parallel(problem, options, r, u, info, work, iwork):
     for i in range(q.size):
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
-    search = Search(limit, _small_change(options.tol, q), best, stack(4))
-    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, _PATIENCE, search.progress)
+    search = Search(limit, small_change(options.tol, q), best, stack(4))
+    begin_progress(info[1] if math.isfinite(info[1]) else math.inf, PATIENCE, search.progress)
     for k in range(limit):
         sweep_colours(n_colours, begin, s, problem, r)
-        status = _look(k, _sum(change), search, problem, options, r, u, info)
+        status = look(k, _sum(change), search, problem, options, r, u, info)
         if status != MAX_ITER:
             return status
     return MAX_ITER

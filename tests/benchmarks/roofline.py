@@ -24,10 +24,10 @@ import nsds
 from nsds.schemes.run import tiles
 from tests.benchmarks import ensembles, floors, machine, rigid
 from tests.benchmarks.__main__ import bytes_of_a_row
+from tests.benchmarks.pages import OF_SIZES, PAGE, replaced, split, table
 from tests.benchmarks.workloads import WORKLOADS, measure
 from tests.paths import ROOT
 
-PAGE = ROOT / "docs" / "performance.md"
 _SINGLE = ("bouncing ball", "diode bridge", "relay", "cam follower", "resting column 10", "resting column 100", "resting column 1000")
 _ROWS_OF_A_FILE = 2000  # of a thousand balls
 _PILES = (1000, 10_000, 100_000)
@@ -71,10 +71,6 @@ _HEAD = (
 
 def _time(ns):
     return f"{ns:.3g} ns" if ns < 1e3 else f"{ns / 1e3:.3g} µs" if ns < 1e6 else f"{ns / 1e6:.3g} ms"
-
-
-def _table(head, rows):
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def single_models():
@@ -137,12 +133,13 @@ def what_the_machine_does():
             rates = [f"{machine.bandwidth(kind, size, n) / 1e9:.1f}" for size in sizes.values()]
             fresh = f"{machine.fresh_bandwidth(2**28, n) / 1e9:.1f}" if kind == "write" else ""
             rows.append((str(n), kind, *rates, fresh, f"{machine.flops(n) / 1e9:.1f}"))
-    return _table(("cores", "GB/s", *sizes, "fresh memory", "Gflop/s"), rows)
+    return table(("cores", "GB/s", *sizes, "fresh memory", "Gflop/s"), rows)
 
 
 _INTRODUCTION = """# Performance: what a step moves and computes
 
-This page is made by `python -m tests.benchmarks.roofline`, whole, on {machine}, with nsds {version}, at a load of {load:.1f} of others.
+This page is made by `python -m tests.benchmarks.roofline`, but for the section on models that grow, on {machine}, with nsds {version},
+at a load of {load:.1f} of others.
 
 ## What the machine does
 
@@ -197,7 +194,7 @@ def whole_runs():
     rows = [[row["name"], *(f"{row[key]:.{digits}f}" for key, _, _, digits in rigid.OF_SCENES)] for row in rigid.whole_scenes()]
     if not rows:
         return ""
-    return _SCENES.format(load=load, rows=_table(("", *(title for _, title, _, _ in rigid.OF_SCENES)), rows))
+    return _SCENES.format(load=load, rows=table(("", *(title for _, title, _, _ in rigid.OF_SCENES)), rows))
 
 
 def page(spheres, sizes):
@@ -212,8 +209,8 @@ def page(spheres, sizes):
     n_bytes, streamed, plain, kept = to_a_file()
     return _INTRODUCTION.format(
         machine=machine.name(), version=nsds.__version__, load=load, does=what_the_machine_does(), steps=_STEPS,
-        roofs=_table(_HEAD, [line.cells() for line in lines]), limits="\n".join(f"- {line}." for line in limits), sweeps=rigid.SWEEPS,
-        growth=_table(("", *(title for _, title, _, _ in rigid.OF_GROWTH)), grown), scenes=whole_runs(), bytes=n_bytes / 1e6,
+        roofs=table(_HEAD, [line.cells() for line in lines]), limits="\n".join(f"- {line}." for line in limits), sweeps=rigid.SWEEPS,
+        growth=table(("", *(title for _, title, _, _ in rigid.OF_GROWTH)), grown), scenes=whole_runs(), bytes=n_bytes / 1e6,
         streamed=streamed, plain=plain, kept=kept,
     )  # fmt: skip
 
@@ -229,7 +226,8 @@ def main():
     if arguments.show:
         print(text)
     else:
-        PAGE.write_text(text, encoding="utf-8")
+        of_sizes = split(PAGE.read_text(encoding="utf-8"), OF_SIZES)[1]
+        PAGE.write_text(replaced(text, of_sizes) if of_sizes else text, encoding="utf-8")
 
 
 if __name__ == "__main__":

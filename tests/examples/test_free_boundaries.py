@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import nsds
 from nsds.examples import EXAMPLES
 from nsds.examples.american_put import STRIKE, prices
 from nsds.examples.hertz_roller import hertz, nodes
 from nsds.examples.membrane_obstacle import FREE_BOUNDARY, at_rest
+from nsds.examples.water_network import pipes
 
 
 def rows_of(name, **parameters):
@@ -53,6 +55,44 @@ def test_a_rod_melts_as_neumann_says():
     solid = rows["phases"]["lambda"][1:]
     assert ((solid >= 0) & (solid <= 1)).all()
     assert ((solid > 0) & (solid < 1)).sum(axis=1).max() <= 2
+
+
+@pytest.mark.parametrize(("slope", "source"), [(1.0, 0.35), (0.5, 0.8)])
+def test_a_heap_of_sand_grows_as_prigozhin_says(slope, source):
+    """A triangle of the volume that was poured, until it reaches the nearer edge, over which all else falls."""
+    rows, places, edge = rows_of("sandpile", n=39, slope=slope, source=source), np.arange(1, 40) / 40, min(source, 1 - source)
+    for t, heights in zip(rows["t"], rows["heap"]["x"], strict=True):
+        height = slope * edge
+        if t < slope * edge**2:
+            assert heights.sum() / 40 == pytest.approx(t, abs=1e-12)
+            assert heights.max() == pytest.approx((slope * t) ** 0.5, abs=slope / 80)
+            height = heights.max()
+        exact = np.maximum(height - slope * abs(places - source), 0.0)
+        np.testing.assert_allclose(heights, exact, rtol=0, atol=slope / 40 if t < slope * edge**2 else 1e-12)
+        assert abs(np.diff(heights)).max() <= (1 + 1e-12) * slope / 40
+
+
+@pytest.mark.parametrize(("demand", "n_closed"), [(0.01, 1), (0.03, 0), (0.06, 2)])
+def test_water_flows_with_the_least_content(demand, n_closed):
+    """At rest the flows minimise what Collins and others call content, of all that satisfy the demand and go forwards through valves."""
+    record = EXAMPLES["water_network"].build(demand=demand, swing=0.0)
+    rows = nsds.simulate(record, t_end=400.0, h=2.0, scheme=nsds.euler_moreau())
+    assert (rows["status"] == 0).all()
+    flows, (found, has_valve) = rows["water"]["x"][-1, 18:], pipes(3)
+    balance = np.zeros((18, len(found)))
+    for k, (first, last, _, _) in enumerate(found):
+        balance[int(last), k] = 1.0
+        if first >= 0:
+            balance[int(first), k] = -1.0
+    np.testing.assert_allclose(balance @ flows, demand, atol=1e-6)
+    least = minimize(
+        lambda q: (found[:, 2] * abs(q) ** 3 / 3 - found[:, 3] * q).sum(), flows[0] * np.full(len(found), 0.1),
+        jac=lambda q: found[:, 2] * abs(q) * q - found[:, 3], bounds=[(0 if valve else None, None) for valve in has_valve],
+        constraints={"type": "eq", "fun": lambda q: balance @ q - demand, "jac": lambda q: balance}, method="SLSQP",
+        options={"maxiter": 1000, "ftol": 1e-14},
+    )  # fmt: skip
+    np.testing.assert_allclose(flows, least.x, rtol=0, atol=1e-4 * flows.max())
+    assert (rows["valves"]["lambda"][-1] > 0).sum() == n_closed
 
 
 def test_a_roller_presses_as_hertz_says():

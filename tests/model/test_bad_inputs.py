@@ -374,13 +374,14 @@ CALLS = {
         "f": "function", "x": "state of any length", "p": "parameters", "jac": "function or none", "modulo": "vector or none",
         "border": "function or none"}),
     "floquet": (nsds.floquet, lambda: {"system": table()}, {
-        "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme", "h": "positive or none"}),
+        "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme", "h": "positive or none",
+        "n_multipliers": "whole or none"}),
     "floquet, of a system": (nsds.floquet, lambda: {"system": pressed(), "period": 1.0}, {
         "period": "step", "n_periods": "whole", "scheme": "scheme"}),
     "orbit": (nsds.orbit, lambda: {"system": table()}, {
         "system": "record", "period": "period", "free_period": "flag", "n_periods": "whole", "settle": "natural",
         "tol": "positive", "max_iter": "whole",
-        "scheme": "scheme", "h": "positive or none"}),
+        "scheme": "scheme", "h": "positive or none", "n_multipliers": "whole or none"}),
     "floquet, by events": (nsds.floquet, lambda: {"system": striking(), "period": 2 * np.pi}, {
         "system": "record", "period": "step", "n_periods": "whole", "scheme": "scheme", "h": "positive or none"}),
     "orbit, by events": (nsds.orbit, lambda: {"system": striking(), "period": 2 * np.pi, "settle": 4}, {

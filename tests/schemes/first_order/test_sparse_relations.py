@@ -232,3 +232,14 @@ def test_members_of_an_ensemble_have_their_own_numbers():
     for m, system in enumerate(alone):
         rows = nsds.simulate(system, t_end=5e-3, h=1e-3, progress=False)
         np.testing.assert_array_equal(together["plant"]["x"][m], rows["plant"]["x"])
+
+
+def test_a_function_of_many_states_is_refused_by_the_size_of_its_matrix():
+    def field(t, x, z, out):
+        for i in range(x.size):
+            out[i] = -(x[i] ** 3)
+
+    record = nsds.system(plant=nsds.first_order(field, x=np.zeros(20000)))
+    for scheme in (nsds.euler_moreau(), nsds.event_driven()):
+        with pytest.raises(ValueError, match=r"part 'plant': the iteration matrix would be dense, 9\.6 GB; nsds\.first_order_linear keeps"):
+            nsds.simulate(record, t_end=2e-3, h=1e-3, scheme=scheme)

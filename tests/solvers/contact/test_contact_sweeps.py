@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nsds import solvers, status
 from nsds.solvers import table
-from nsds.solvers.contact import colours, forms, generic, islands, signature
+from nsds.solvers.contact import colours, forms, generic, islands, schwarz, signature
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact import panels as bodies
 from nsds.solvers.faces.contact import kind_of
@@ -105,6 +105,78 @@ def test_sweeps_are_those_of_the_twin(kind, seed):
             assert info[0] <= n_sweeps
 
     check()
+
+
+def along_a_line(rng, n, d):
+    """n contacts of a body whose compliance decays along a line, in random order; half of them slide, or nearly so."""
+    x = np.sort(rng.uniform(0.0, n / 12.0, n))
+    decay = np.exp(-abs(x[:, None] - x)) + 0.05 * np.eye(n)
+    order = rng.permutation(n)
+    own = np.eye(d) + 0.1 * np.diag(np.ones(d - 1), 1) + 0.1 * np.diag(np.ones(d - 1), -1)
+    W = np.kron(decay[order][:, order], own)
+    pressed = (rng.uniform(0.5, 1.5, (n, d)) * np.where(np.arange(d) == 0, 1.0, 0.3)).reshape(-1)
+    return ref.Drawn(d, np.full(n, d - 1), np.tile([0.3, 0.0], (n, 1)), W, -W @ pressed + 0.05 * rng.normal(size=n * d))
+
+
+def groups(p):
+    """Overlapping groups: contacts without one that are coupled most to those of the group, then others that are."""
+    strength = abs(p.W).reshape(p.n, p.d, p.n, p.d).sum(axis=(1, 3)) / np.sqrt(
+        np.trace(p.W.reshape(p.n, p.d, p.n, p.d), axis1=1, axis2=3).diagonal()
+    )
+    free, found, c = set(range(p.n)), [], 0
+    while free:
+        group = []
+        while len(group) < schwarz.CORE and free:
+            group.append(c)
+            free.remove(c)
+            c = max(free, key=lambda j: strength[group, j].sum(), default=None)
+        core, others = list(group), set(range(p.n)) - set(group)
+        for _ in range(min(schwarz.OVERLAP, len(others))):
+            group.append(max(others, key=lambda j: strength[core, j].sum()))
+            others.remove(group[-1])
+        found.append(group)
+    return found
+
+
+def rounds(p, n_rounds):
+    """r after rounds over the groups, each swept until its changes are 1e-2 of those in the first sweep."""
+    r, contacts = np.zeros(len(p.q)), list(p.contacts())
+    for _ in range(n_rounds):
+        for group in groups(p):
+            first = None
+            for _ in range(100):
+                changes = 0.0
+                for c in group:
+                    at, _, _, mu, mu_r, disk = contacts[c]
+                    new = ref.solve_one(p.W[at, at], p.q[at] + p.W[at] @ r - p.W[at, at] @ r[at], mu, mu_r, disk)
+                    changes += (np.trace(p.W[at, at]) * np.linalg.norm(new - r[at])) ** 2
+                    r[at] = new
+                first = changes if first is None else first
+                if changes <= 1e-4 * first:
+                    break
+    return r
+
+
+@pytest.mark.parametrize(("n", "d"), [(7, 2), (95, 2), (60, 3)])
+def test_rounds_over_groups_are_those_of_the_twin(n, d):
+    p = along_a_line(np.random.default_rng(n), n, d)
+    code, r, u, _ = call("schwarz", p, tol=NEVER, max_iter=2)
+    assert code in (status.MAX_ITER, status.CONVERGED)
+    assert_close(r, rounds(p, 2))
+    assert_close(u, p.velocity(r), 1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_groups_need_a_tenth_of_the_rounds(d):
+    """Where all contacts act on each other; both end at the one solution."""
+    p = along_a_line(np.random.default_rng(d), 250, d)
+    (code, r, _, by_groups), (_, plain, _, one_by_one), (_, _, _, usual) = (
+        call(name, p, tol=1e-11) for name in ("schwarz", "nsgs", "auto")
+    )
+    assert code == status.CONVERGED
+    assert by_groups[0] < one_by_one[0] / 10
+    assert usual[:2].tolist() == by_groups[:2].tolist()
+    assert_close(r, plain, 1e-8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
