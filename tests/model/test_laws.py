@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model.laws import FORMS, HELD, LAWS, fitting, require_fitting
+from nsds.model.laws import ANY, FORMS, HELD, LAWS, Form, fitting, require_fitting
 from nsds.model.system_kinds import RELATIONS
 from nsds.solvers import impact
 
@@ -49,6 +49,29 @@ def test_a_row_without_what_kernels_read_is_refused_when_the_system_is_made(monk
         nsds.system(point=point, floor=nsds.interaction(nsds.lagrangian_linear_relation(np.eye(2)), law, on="point"))
     with pytest.raises(ValueError, match=f"collisions: {message}"):
         nsds.collisions({"ball": nsds.shapes.sphere(1.0)}, law)
+
+
+def _adhesive(values, m):
+    return np.full((*values.shape, m), -2.0), np.full((*values.shape, m), np.inf)
+
+
+@pytest.mark.parametrize(
+    ("row", "form", "message"),
+    [
+        ({"own_bounds": _adhesive}, {}, "the row of newton_impact has bounds of lambda, and its form 'own' has none"),
+        ({}, {"bounds": ANY}, "the form 'own' of newton_impact has bounds of lambda, and its row has none"),
+        ({"own_bounds": _adhesive}, {"bounds": ANY}, "a contact opens with its gap, and a law of the form 'own' as newton_impact acts"),
+        ({}, {"is_equation": True, "tangents": {2: 1}}, "newton_impact has the form 'own' with is_equation and tangents or impacts"),
+    ],
+)  # fmt: skip
+def test_a_contact_with_bounds_of_its_own_is_refused_and_never_runs_without_them(row, form, message, monkeypatch):
+    monkeypatch.setitem(FORMS, "own", Form(**form))
+    monkeypatch.setitem(LAWS, "newton_impact", LAWS["newton_impact"]._replace(form="own", **row))
+    ball = nsds.lagrangian_linear([1.0], q=[1.0], v=[0.0])
+    with pytest.raises(ValueError, match=f"interaction 'floor': {message}"):
+        nsds.system(ball=ball, floor=nsds.interaction(nsds.lagrangian_linear_relation([[1.0]]), nsds.newton_impact(0.5), on="ball"))
+    with pytest.raises(ValueError, match=f"collisions: {message}"):
+        nsds.collisions({"ball": nsds.shapes.sphere(1.0)}, nsds.newton_impact(0.5))
 
 
 @pytest.mark.parametrize("name", [name for name, law in LAWS.items() if not law.is_bounded])
