@@ -85,10 +85,9 @@ class Form(NamedTuple):
     read: tuple = ()
 
     @property
-    def kinds(self):
-        """Which of the properties that exclude each other the form has; one of none is a gap, which opens."""
-        has = {"tangents or impacts": self.tangents or self.impact, "bounds": self.bounds != NONE}
-        return [field for field in ("is_equation", "is_given", "is_cone") if getattr(self, field)] + [name for name in has if has[name]]
+    def properties(self):
+        """Names of those that decide how the law is stated; without any it is a gap, which opens."""
+        return [field for field in self._fields if field != "read" and getattr(self, field)]
 
     @property
     def has_friction(self):
@@ -101,6 +100,12 @@ class Form(NamedTuple):
         return any(size > 1 + tangents for size, tangents in self.tangents.items())
 
 
+# Properties of forms that the tables of each family read.
+TREATED = {
+    LAGRANGIAN: {"is_equation", "bounds", "tangents", "impact"},
+    NEWTON_EULER: {"is_equation", "is_given", "bounds", "tangents"},
+    FIRST_ORDER: {"is_equation", "is_cone", "bounds"},
+}
 FORMS = {
     "equality": Form(is_equation=True),
     "unilateral": Form(),
@@ -257,9 +262,13 @@ def require_treated(owner, law):
     Kernels of contacts know no bounds: a contact with bounds of its own, as with adhesion, would run as one without them.
     """
     row, form = LAWS[law], LAWS[law].treatment
-    # 1. the form: properties that exclude each other
-    if len(form.kinds) > 1:
-        raise ValueError(f"{owner}: {law} has the form {row.form!r} with {' and '.join(form.kinds)}, of which kernels treat one alone")
+    # 1. the form: properties that exclude each other, or that the kernels of a family do not read
+    if len(form.properties) > 1 and form.properties != ["tangents", "impact"]:
+        raise ValueError(f"{owner}: {law} has the form {row.form!r} with {' and '.join(form.properties)}, of which kernels treat one alone")
+    for family in row.families:
+        if not TREATED[family].issuperset(form.properties):
+            has, treated = " and ".join(form.properties), ", ".join(sorted(TREATED[family]))
+            raise ValueError(f"{owner}: {law} has the form {row.form!r} with {has}; of {family} systems kernels treat gaps, and {treated}")
     # 2. bounds where the form has them, and nowhere else; what opens with a gap has none
     if (row.own_bounds is None) != (form.bounds == NONE):
         has, lacks = (f"form {row.form!r}", "row") if row.own_bounds is None else ("row", f"form {row.form!r}")
@@ -267,7 +276,12 @@ def require_treated(owner, law):
     opens = [role for roles in row.roles.values() for role in roles if role == "contact"] + row.is_detected * ["detected contact"]
     if opens and not row.is_one_sided:
         raise ValueError(f"{owner}: a {opens[0]} opens with its gap, and a law of the form {row.form!r} as {law} acts at all times")
-    # 3. parameters
+    # 3. sizes of contacts, for which the form says what is a tangent: of any other size all of them would act like gaps
+    for family in row.families if row.blocks or form.has_friction else ():
+        unknown = set(row.blocks.get(family, {None: 1}).values()) - form.tangents.keys()
+        if unknown:
+            raise ValueError(f"{owner}: {law} has contacts of {min(unknown)} constraints, of which its form {row.form!r} names no tangent")
+    # 4. parameters
     missing = [parameter for parameter in form.read if parameter not in row.parameters]
     if missing:
         raise ValueError(f"{owner}: laws of the form {row.form!r} have a parameter {missing[0]}, which the row of {law} lacks")
