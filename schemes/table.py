@@ -31,7 +31,7 @@ class StandIn:
 
 SCHEMES = {}  # by name
 DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "rattle", FIRST_ORDER: "euler_moreau"}
-_BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that treat rigid bodies as rows of Lagrangian systems
+_BODIES = "rigid."  # folder of schemes with blocks of bodies; all others treat rigid bodies as rows of Lagrangian systems
 _RETURNS = """numpy.ndarray, shape ()
     Record for `nsds.simulate`."""
 _RAISES = """ValueError, TypeError
@@ -118,7 +118,8 @@ def solver_of(choice, system, scheme=None):
     if isinstance(choice, StandIn):
         return choice.in_place_of(*solver_of(choice.choice, system, scheme))
     systems = family(model_of(system))
-    if systems == LAGRANGIAN or (systems == NEWTON_EULER and _name_of(scheme) in _BY_ROWS):
+    module = SCHEMES[_name_of(scheme) or DEFAULTS[systems]].modules[systems]
+    if systems != FIRST_ORDER and not module.startswith(_BODIES):
         method, options = kinds.by_rows(choice, system)
     else:
         method, options = solvers.chosen(choice, kinds.kind_of(system))

@@ -188,17 +188,21 @@ OPTIONS = {"error_model": "numpy", "_nrt": False}
 def kernel(function, **options):
     """Compiles on first use; cached on disk; runs without the GIL; never raises."""
     function.__signature__ = inspect.signature(function)  # numba asks for it twice
-    # 1. no entry for Python or C yet: most kernels are called by kernels only
-    closed = {"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
-    result = numba.njit(function, **closed | OPTIONS | options)
-    # 2. own cache, calling convention and templates
-    result._cache = KernelCache(result)
+    result = _without_entries(function, **{"pipeline_class": _KernelCompiler} | OPTIONS | options)
+    # calling convention and templates
     result.compile = partial(_compile, result, result._cache)
     if Lowering in result._compiler.pipeline_class.lowering.values():
         result.targetctx = as_callers_see(result.targetctx)
     result.get_call_template = partial(_get_call_template, result)
-    result.add_overload = partial(_add_overload, result)
     result._compile_for_args, result._doors = partial(_open_door, result), {}
+    return result
+
+
+def _without_entries(function, **options):
+    """A dispatcher with a cache of its own, and without entries for Python or C: most are called by compiled functions only."""
+    result = numba.njit(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)
+    result._cache = KernelCache(result)
+    result.add_overload = partial(_add_overload, result)
     return result
 
 
@@ -336,11 +340,7 @@ def c_code(function, signature, options, pipeline_class):
 
 def _users(function):
     """A function that callbacks call, compiled again on each request: the values that it reads may have changed."""
-    closed = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
-    result = numba.njit(function, error_model="numpy", pipeline_class=_UsersCompiler, **closed)
-    result._cache = KernelCache(result)
-    result.add_overload = partial(_add_overload, result)
-    return result
+    return _without_entries(function, error_model="numpy", pipeline_class=_UsersCompiler)
 
 
 @cache

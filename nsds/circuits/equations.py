@@ -14,6 +14,8 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
+from nsds.circuits.waveforms import value_of
+
 _OWNER = "circuit"
 _ONE = ("one",)
 _NO_PIVOT = Fraction(1, 10**6)  # of the largest factor of a state: a smaller pivot comes from amplifier gains and would amplify rounding
@@ -438,8 +440,6 @@ def _require_consistent(dependent, free, starts, waves, t):
 
 
 def _start_of(key, free, waves, t):
-    from nsds.circuits.waveforms import value_of
-
     return 1.0 if key == _ONE else float(free[key[1]]) if key[0] == "x" else value_of(waves[key[1]], float(t))
 
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import kernel, tiny
+from nsds.maths.dissection import dissect
 
 # the index, in iwork: a head of numbers and of offsets from its beginning, then the arrays there
 # n; entries of L; perturbed pivots, the row of A of the first; multiplications of the last factorisation and a solution
@@ -201,8 +202,6 @@ def _minimum_degree(graph):
 
 def _dissected(graph):
     """Order by nested dissection."""
-    from nsds.maths.dissection import dissect
-
     return np.concatenate([front.unknowns for front in dissect(graph, np.zeros(0, np.int64))])
 
 

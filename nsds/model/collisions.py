@@ -9,7 +9,7 @@ from nsds.collision import SUPPORTED, WORLD, require_supported
 from nsds.collision.groups import kinds_that_meet, mask_of
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.functions import function_name
-from nsds.model.laws import HELD, LAWS, block_of, require_parameters
+from nsds.model.laws import HELD, LAWS, block_of, require_treated
 from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
 from nsds.model.system_kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
@@ -128,7 +128,7 @@ def collisions(shapes, law, *, world=(), materials=None, pairs=None, margin=0.0,
     # 2. the law: one that contacts may have, with one value of each parameter
     detected = [name for name, row in LAWS.items() if row.is_detected]
     _checks.made(owner, "law", law, "law", {name: HELD[name] for name in detected}, [f"nsds.{name}" for name in detected])
-    require_parameters("collisions", law["law"])
+    require_treated("collisions", law["law"])
     materials = _materials(owner, materials, [*shapes, _WORLD])
     _require_tables(owner, law, materials)
     # 3. shapes in space or in the plane, and the dimension of friction that fits

@@ -15,20 +15,10 @@ from nsds.model.functions import function_name
 from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
 
 
-def _one_sided(values, m):
-    """Bounds zero and infinity."""
-    return np.zeros((*values.shape, m)), np.full((*values.shape, m), np.inf)
-
-
-def _two_sided(values, m):
-    """No bounds."""
-    return np.full((*values.shape, m), -np.inf), np.full((*values.shape, m), np.inf)
-
-
 def _equations_first(values, m):
     """No bounds for equations, then zero and infinity."""
-    lower, upper = _one_sided(values, m)
-    return np.where(np.arange(m) < values["n_equalities"][..., None], -np.inf, lower), upper
+    is_equation = np.arange(m) < values["n_equalities"][..., None]
+    return np.where(is_equation, -np.inf, 0.0), np.full(is_equation.shape, np.inf)
 
 
 def _given(values, m):
@@ -81,9 +71,9 @@ class Form(NamedTuple):
     """Treatment of laws by kernels and analyses, as the properties that they ask for: a new form is a row of `FORMS`.
 
     is_equation: y or ydot is zero, and lambda of either sign. is_given: lambda is a force given by y and ydot. is_cone: lambda lies in a
-    polyhedron. bounds: NONE, FINITE or ANY. tangents: by the number of constraints of a contact, how many are tangents with friction; what
-    remains beside the normal are those of rolling. impact: law of impacts with impulses of its own, a key of
-    `nsds.solvers.impact.LAWS`. read: parameters that kernels read by name.
+    polyhedron. bounds: NONE, FINITE or ANY; bounds of mechanical systems are those of a force at all times, whatever the gap. tangents: by
+    the number of constraints of a contact, how many are tangents with friction; what remains beside the normal are those of rolling.
+    impact: law of impacts with impulses of its own, a key of `nsds.solvers.impact.LAWS`. read: parameters that kernels read by name.
     """
 
     is_equation: bool = False
@@ -93,6 +83,11 @@ class Form(NamedTuple):
     tangents: MappingProxyType = MappingProxyType({})
     impact: str = ""
     read: tuple = ()
+
+    @property
+    def properties(self):
+        """Names of those that decide how the law is stated; without any it is a gap, which opens."""
+        return [field for field in self._fields if field != "read" and getattr(self, field)]
 
     @property
     def has_friction(self):
@@ -105,6 +100,12 @@ class Form(NamedTuple):
         return any(size > 1 + tangents for size, tangents in self.tangents.items())
 
 
+# Properties of forms that the tables of each family read.
+TREATED = {
+    LAGRANGIAN: {"is_equation", "bounds", "tangents", "impact"},
+    NEWTON_EULER: {"is_equation", "is_given", "bounds", "tangents"},
+    FIRST_ORDER: {"is_equation", "is_cone", "bounds"},
+}
 FORMS = {
     "equality": Form(is_equation=True),
     "unilateral": Form(),
@@ -124,18 +125,18 @@ class Law(NamedTuple):
 
     roles: of the relations that it fits, by family of systems. form: its treatment by kernels, a row of `FORMS`. parameters: the
     range of each, which is one number, or one for each contact. blocks: constraints of one contact, by family and dimension, the usual
-    one first, where they are more than one. bounds: of lambda, from the parts of an array of interactions and their number m of
-    constraints; of mechanical systems those of a force. restitution: parameters that are one, of each constraint of a block from the first
-    on. is_detected: whether detected contacts may have it. is_of_position: whether it relates lambda to y if y depends on lambda, which
-    is then a force. held: entries of its constructor beside the parameters; fields: its fields in a record, a function of (owner, law, m);
-    shapes: that of each, by lengths or as a whole, or for a whole number the largest that it may be.
+    one first, where they are more than one. own_bounds: of lambda, if its form has bounds, from the parts of an array of interactions and
+    their number m of constraints; of mechanical systems those of a force. restitution: parameters that are one, of each constraint of a
+    block from the first on. is_detected: whether detected contacts may have it. is_of_position: whether it relates lambda to y if y
+    depends on lambda, which is then a force. held: entries of its constructor beside the parameters; fields: its fields in a record, a
+    function of (owner, law, m); shapes: that of each, by lengths or as a whole, or for a whole number the largest that it may be.
     """
 
     roles: MappingProxyType
     form: str = "unilateral"
     parameters: MappingProxyType = MappingProxyType({})
     blocks: MappingProxyType = MappingProxyType({})
-    bounds: Callable = _one_sided
+    own_bounds: Callable | None = None
     restitution: tuple = ()
     is_detected: bool = False
     is_of_position: bool = False
@@ -174,6 +175,13 @@ class Law(NamedTuple):
         """Whether y is a gap: the constraint opens, and lambda is not negative."""
         return not (self.bilateral or self.is_bounded)
 
+    def bounds(self, values, m):
+        """Bounds of lambda of an array of interactions with m constraints: its own, or those of its sign."""
+        if self.own_bounds is not None:
+            return self.own_bounds(values, m)
+        shape = (*values.shape, m)
+        return np.full(shape, -np.inf if self.bilateral else 0.0), np.full(shape, np.inf)
+
     def block(self, family, dimension=None):
         """Constraints of one contact, of the usual dimension where none is given."""
         sizes = self.blocks.get(family, {None: 1})
@@ -207,30 +215,30 @@ LAWS = {
         restitution=("e",), held=("dimension",),
     ),
     "dry_friction": Law(
-        {LAGRANGIAN: ("gap", "drive"), NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_strength
+        {LAGRANGIAN: ("gap", "drive"), NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, own_bounds=_strength
     ),
     "complementarity": Law({LAGRANGIAN: ("gap", "position"), FIRST_ORDER: ("output",)}, is_of_position=True),
     "equality": Law(
         {LAGRANGIAN: ("gap", "position", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
-        "equality", bounds=_two_sided, is_of_position=True,
+        "equality", is_of_position=True,
     ),
     "mixed_complementarity": Law(
-        {FIRST_ORDER: ("output",)}, "bounded", bounds=_equations_first,
+        {FIRST_ORDER: ("output",)}, "bounded", own_bounds=_equations_first,
         held=("n_equalities",), shapes={"n_equalities": "m"}, fields=_equations_of,
     ),
     "relay": Law(
         {LAGRANGIAN: ("gap", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
-        "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given,
+        "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, own_bounds=_given,
     ),
     "normal_cone": Law(
-        {FIRST_ORDER: ("output",)}, "cone", bounds=_two_sided,
+        {FIRST_ORDER: ("output",)}, "cone",
         held=("G", "g"), shapes={"cone_G": ("k", "m"), "cone_g": ("k",), "mu": ("k",)}, fields=_cone_of,
     ),
     "spring_damper": Law(
-        {NEWTON_EULER: ("joint",)}, "force", bounds=_two_sided,
+        {NEWTON_EULER: ("joint",)}, "force",
         held=("stiffness", "damping"), shapes=dict.fromkeys(("stiffness", "damping"), "per_pair"), fields=_coefficients_of,
     ),
-    "force_law": Law({NEWTON_EULER: ("joint",)}, "force", bounds=_two_sided, held=("force", "z"), fields=_function_of),
+    "force_law": Law({NEWTON_EULER: ("joint",)}, "force", held=("force", "z"), fields=_function_of),
 }  # fmt: skip
 # Entries of the constructors' dicts beside the name.
 HELD = {name: (*law.parameters, *law.held) for name, law in LAWS.items()}
@@ -245,14 +253,38 @@ def require_fitting(owner, law, relation, family):
     if RELATIONS[relation].role not in LAWS[law].roles[family]:
         known = ", ".join(fitting(relation, family))
         raise ValueError(f"{owner}: {relation} wants one of the laws {known}, got {law}")
-    require_parameters(owner, law)
+    require_treated(owner, law)
 
 
-def require_parameters(owner, law):
-    """Refuses a law whose row lacks a parameter that kernels read for laws of its form."""
-    missing = [parameter for parameter in LAWS[law].treatment.read if parameter not in LAWS[law].parameters]
+def require_treated(owner, law):
+    """Refuses a law with properties that no kernel treats together, or whose row lacks a parameter that kernels read for its form.
+
+    Kernels of contacts know no bounds: a contact with bounds of its own, as with adhesion, would run as one without them.
+    """
+    row, form = LAWS[law], LAWS[law].treatment
+    # 1. the form: properties that exclude each other, or that the kernels of a family do not read
+    if len(form.properties) > 1 and form.properties != ["tangents", "impact"]:
+        raise ValueError(f"{owner}: {law} has the form {row.form!r} with {' and '.join(form.properties)}, of which kernels treat one alone")
+    for family in row.families:
+        if not TREATED[family].issuperset(form.properties):
+            has, treated = " and ".join(form.properties), ", ".join(sorted(TREATED[family]))
+            raise ValueError(f"{owner}: {law} has the form {row.form!r} with {has}; of {family} systems kernels treat gaps, and {treated}")
+    # 2. bounds where the form has them, and nowhere else; what opens with a gap has none
+    if (row.own_bounds is None) != (form.bounds == NONE):
+        has, lacks = (f"form {row.form!r}", "row") if row.own_bounds is None else ("row", f"form {row.form!r}")
+        raise ValueError(f"{owner}: the {has} of {law} has bounds of lambda, and its {lacks} has none")
+    opens = [role for roles in row.roles.values() for role in roles if role == "contact"] + row.is_detected * ["detected contact"]
+    if opens and not row.is_one_sided:
+        raise ValueError(f"{owner}: a {opens[0]} opens with its gap, and a law of the form {row.form!r} as {law} acts at all times")
+    # 3. sizes of contacts, for which the form says what is a tangent: of any other size all of them would act like gaps
+    for family in row.families if row.blocks or form.has_friction else ():
+        unknown = set(row.blocks.get(family, {None: 1}).values()) - form.tangents.keys()
+        if unknown:
+            raise ValueError(f"{owner}: {law} has contacts of {min(unknown)} constraints, of which its form {row.form!r} names no tangent")
+    # 4. parameters
+    missing = [parameter for parameter in form.read if parameter not in row.parameters]
     if missing:
-        raise ValueError(f"{owner}: laws of the form {LAWS[law].form!r} have a parameter {missing[0]}, which the row of {law} lacks")
+        raise ValueError(f"{owner}: laws of the form {row.form!r} have a parameter {missing[0]}, which the row of {law} lacks")
 
 
 def fitting(relation, family):

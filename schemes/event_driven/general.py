@@ -49,7 +49,7 @@ from nsds.schemes.event_driven.tables import numbers_of
 from nsds.schemes.first_order import newton
 from nsds.schemes.first_order.functions import AT_ONCE, blame, evaluate_bounds, set_windows  # noqa: F401
 from nsds.schemes.first_order.newton import collect_input, invert_groups
-from nsds.schemes.first_order.states import gather_elements, scatter_elements
+from nsds.schemes.first_order.states import gather, scatter
 from nsds.schemes.sides import clamped, open_window
 from nsds.status import (
     ACCUMULATION,
@@ -142,7 +142,7 @@ def start(t, s, functions, options, memory):
     work, iwork = memory.work, memory.iwork
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     # 1. modes by the bounds; they are chosen again at the first event, at the start
-    gather_elements(form.parts, form.elements, f.x, 0, memory)
+    gather(form.parts, form.elements, f.x, 0, memory)
     if p.driven != 0:
         evaluate_bounds(t, form.relations, form.constraints, p, functions, memory)
     for i in range(f.m):
@@ -223,7 +223,7 @@ def _hand_over(t_new, why, s, calls, options, memory):
     work[f.tail], iwork[f.frozen] = -np.inf, 0
     until = next_stop(t, t_new, options.h, s.times, f, memory)
     note_length(t, why, options.h, f, work)
-    gather_elements(s.newton.parts, s.newton.elements, f.x, 0, memory)
+    gather(s.newton.parts, s.newton.elements, f.x, 0, memory)
     # 2. intervals of increasing length, until modes are found at the end of one
     for _ in range(_INTERVALS):
         end = end_of_interval(t, until, f, work)
@@ -299,7 +299,7 @@ def _update(t, s, functions, options, memory):
     form, f, zero = s.newton, s.flow[0], 0.0
     # multipliers at the state, then x, y, lambda and r; 0 times each finds NaN and infinity
     status = hold(clamped(t, f, work), f.x, s, functions, memory)
-    scatter_elements(form.parts, form.elements, f.x, memory)
+    scatter(form.parts, form.elements, f.x, 0, memory)
     for a in range(f.n):
         zero += 0.0 * work[f.x + a]
     for i in range(f.m):

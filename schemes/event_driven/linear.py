@@ -56,7 +56,7 @@ from nsds.schemes.event_driven.linear_operators import LENGTHS, components_of, l
 from nsds.schemes.event_driven.switched_rows import HELD, LOWER, UPPER, changes
 from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import require_low_degree
-from nsds.schemes.first_order.states import gather, gather_sources, scatter
+from nsds.schemes.first_order.states import elements_of, gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.memory import Allocator, Prepared, require_affordable
 from nsds.schemes.problem.branches import place_branches
@@ -103,6 +103,7 @@ class Tables(NamedTuple):
     """Tables of one model that a step reads."""
 
     parts: np.ndarray  # PART, one row a system
+    elements: np.ndarray  # ELEMENT, one row an element of a system
     relations: np.ndarray  # RELATION, one row an element of an interaction
     constraints: np.ndarray  # CONSTRAINT
     flow: Flow
@@ -145,7 +146,9 @@ def prepare(records, mem, options, h, method):
     work, iwork, plan = work.array(), iwork.array(np.int64), p[0]
     work[:, plan["spare"] : plan["spare"] + n] = [member["spare"] for member in members]
     numbers = {name: float(options[name].item()) for name in ("accumulation", "max_events")}
-    tables = Tables(layout.parts, layout.relations, c, Flow(p, row, column, begin), np.sort(options["time_events"]))
+    tables = Tables(
+        layout.parts, elements_of(layout.parts), layout.relations, c, Flow(p, row, column, begin), np.sort(options["time_events"])
+    )
     return Prepared(tables, layout.functions, Options(h, **numbers), work, iwork, sys.modules[__name__], layout)
 
 
@@ -203,7 +206,7 @@ def start(t, s, functions, options, memory):
     mem, work, iwork = memory.mem, memory.work, memory.iwork
     p = s.flow.plan[0]
     # 1. state and its size
-    gather(s.parts, p.x, memory)
+    gather(s.parts, s.elements, p.x, 0, memory)
     for j in range(p.n):
         work[p.x_size + j] = 0.0
     note_size(p, work)
@@ -272,7 +275,7 @@ def _settle(t, s, calls, options, memory):
     # 3. sources at the start; otherwise counts and accumulations
     if is_start:
         if p.is_driven == 0:
-            gather_sources(t, s.parts, p.spare, calls.functions, memory)
+            gather_sources(t, s.parts, s.elements, p.spare, calls.functions, memory)
         _from_masses(p, memory)
         iwork[p.is_unsolved] = 1
     else:
@@ -423,7 +426,7 @@ def _update(t, s, functions, options, memory):
     p, zero = s.flow.plan[0], 0.0
     # 1. state
     put_on_outputs(s.flow, memory)
-    scatter(s.parts, p.x, 0, memory)
+    scatter(s.parts, s.elements, p.x, 0, memory)
     # 2. outputs and multipliers; y = 0 is reserved for held rows of a circuit
     for i in range(p.m):
         y, lam = value_of(i, p.Y, p.y0, p, memory), multiplier(i, p, memory)
@@ -438,7 +441,7 @@ def _update(t, s, functions, options, memory):
         for k in range(iwork[p.raw_B_row + a], iwork[p.raw_B_row + a + 1]):
             work[p.spare + a] += work[p.raw_B + k] * mem[s.constraints[iwork[p.raw_B_column + k]].lam]
         zero += 0.0 * work[p.spare + a]
-    scatter(s.parts, p.spare, 1, memory)
+    scatter(s.parts, s.elements, p.spare, 1, memory)
     return CONVERGED if zero == 0.0 else NON_FINITE
 
 

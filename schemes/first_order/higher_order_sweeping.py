@@ -24,7 +24,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order.functions import AT_ONCE, blame, set_windows  # noqa: F401
 from nsds.schemes.first_order.relative_degree import ZERO, degrees, inverse_masses, operators
-from nsds.schemes.first_order.states import gather, gather_sources, scatter
+from nsds.schemes.first_order.states import elements_of, gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.problem.box import solve
@@ -64,6 +64,7 @@ class Tables(NamedTuple):
     """Tables of one model that a step reads."""
 
     parts: np.ndarray  # PART, one row a system
+    elements: np.ndarray  # ELEMENT, one row an element of a system
     relations: np.ndarray  # RELATION, one row an element of an interaction
     unknowns: np.ndarray  # UNKNOWN
     plan: np.ndarray  # PLAN, one row
@@ -101,7 +102,7 @@ def prepare(records, mem, options, h, method):
         plan[field] = work.store(np.stack([getattr(member, field) for member in members]))
     work, p = work.array(), plan[0]
     work[:, p["W"] : p["W"] + k * k] = [member.W.reshape(-1) for member in members]
-    tables = Tables(parts, layout.relations, unknowns, plan, row, column)
+    tables = Tables(parts, elements_of(parts), layout.relations, unknowns, plan, row, column)
     return Prepared(tables, layout.functions, Options(h), work, iwork.array(np.int64), sys.modules[__name__], layout)
 
 
@@ -216,7 +217,7 @@ def _require_positive(owner, layout, leading):
 def start(t, s, functions, options, memory):
     """Before the first step: source and outputs at t."""
     p = s.plan[0]
-    gather(s.parts, p.x, memory)
+    gather(s.parts, s.elements, p.x, 0, memory)
     _follow_sources(t, s, functions, memory)
     for i in range(s.unknowns.size):
         if s.unknowns[i].order == 0 and memory.imem[STEP] == 0:
@@ -230,7 +231,7 @@ def step(t_new, s, calls, options, memory):
     work = memory.work
     p, k = s.plan[0], s.unknowns.size
     # 1. state; a controller may have changed u since the last step
-    gather(s.parts, p.x, memory)
+    gather(s.parts, s.elements, p.x, 0, memory)
     is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, calls.functions, memory)
     for i in range(k):
         work[p.value + i], work[p.scale + i] = _output(i, p, p.x, work)
@@ -260,7 +261,7 @@ def _follow_sources(t, s, functions, memory):
     """
     work = memory.work
     p, n, is_hidden = s.plan[0], s.plan[0].n, True
-    gather_sources(t, s.parts, p.s_new, functions, memory)
+    gather_sources(t, s.parts, s.elements, p.s_new, functions, memory)
     for i in range(s.unknowns.size):
         change, terms, value = 0.0, 0.0, 0.0
         for j in range(n):
@@ -334,11 +335,11 @@ def _end_motion(s, memory):
         if s.unknowns[i].order == p.degree - 1:
             memory.mem[s.unknowns[i].lam] = work[p.z + i]
     # 3. state and input into the record
-    scatter(s.parts, p.x_new, 0, memory)
+    scatter(s.parts, s.elements, p.x_new, 0, memory)
     for j in range(n):
         work[p.x_new + j] = 0.0
         for i in range(k):
             work[p.x_new + j] += work[p.input + j * k + i] * work[p.z + i]
         zero += 0.0 * work[p.x_new + j]
-    scatter(s.parts, p.x_new, 1, memory)
+    scatter(s.parts, s.elements, p.x_new, 1, memory)
     return zero

@@ -31,7 +31,7 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
     relation_values,
 )
 from nsds.schemes.first_order.linear import inverse_of_part
-from nsds.schemes.first_order.states import gather_elements
+from nsds.schemes.first_order.states import elements_of, gather
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
@@ -48,8 +48,6 @@ _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its r
 _DENSE_COPIES = 3  # of a matrix that changes: A, M / h, and the inverse
 _SPARSE_A = "nsds.first_order_linear keeps a sparse A where relations are linear"
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
-# One row per element of a part.
-ELEMENT = table("part", "e", "dof", "body")
 # One row per group of bodies that are solved for together: offset of M/h if its matrix changes, else ABSENT.
 GROUP = table("mass")
 # N states of all elements.
@@ -119,13 +117,10 @@ def _groups(records, layout, h, theta, work, iwork):
     """Tables of elements, and of groups of bodies with one matrix each: (elements, bodies, groups)."""
     parts, relations = layout.parts, layout.relations
     # 1. elements, and groups of elements joined by relations with K
-    elements = np.zeros(parts["count"].sum(), ELEMENT)
-    elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
-    elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    elements = elements_of(parts)
     n = parts["n"][elements["part"]]
-    first = parts["dof"][elements["part"]] + n * elements["e"]
     joining = relations[relations["K"] != ABSENT]
-    ends = [np.searchsorted(first, joining[f"dof_{side}"], side="right") - 1 for side in ("first", "second")]
+    ends = [np.searchsorted(elements["dof"], joining[f"dof_{side}"], side="right") - 1 for side in ("first", "second")]
     label = _components(elements.size, *ends)
     # 2. groups whose matrix changes
     changes = (parts["f_function"] != ABSENT) | (parts["A_function"] != ABSENT)
@@ -200,7 +195,7 @@ def _mass(records, layout, mine, body, h):
 
 def _shift(parts, elements, dofs):
     """Shift from a part-wise number of a degree of freedom to the group-wise one."""
-    first = parts["dof"][elements["part"]] + parts["n"][elements["part"]] * elements["e"]
+    first = elements_of(parts)["dof"]
     return (elements["dof"] - first)[np.searchsorted(first, dofs, side="right") - 1]
 
 
@@ -232,8 +227,8 @@ def start(t, s, functions, options, memory):
     work = memory.work
     constraints, p = s.constraints, s.plan[0]
     memory.iwork[p.open] = -1
-    gather_elements(s.parts, s.elements, p.x_old, 0, memory)
-    gather_elements(s.parts, s.elements, p.r_old, 1, memory)
+    gather(s.parts, s.elements, p.x_old, 0, memory)
+    gather(s.parts, s.elements, p.r_old, 1, memory)
     _evaluate(t, t, 1.0, 1.0, s, p, functions, memory)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
@@ -255,8 +250,8 @@ def step(t_new, s, calls, options, memory):
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     # 1. start: state, bounds, and f there if a controller has changed it
-    gather_elements(parts, elements, p.x_old, 0, memory)
-    gather_elements(parts, elements, p.r_old, 1, memory)
+    gather(parts, elements, p.x_old, 0, memory)
+    gather(parts, elements, p.r_old, 1, memory)
     if p.driven != 0:
         evaluate_bounds(t_new, relations, constraints, p, functions, memory)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:

@@ -1,32 +1,27 @@
-"""States and sources of all bodies of first-order systems in one vector, as dense operators need them."""
+"""States and sources of all elements of first-order systems in one vector."""
+
+import numpy as np
 
 from nsds._jit import kernel, view
+from nsds.model.layout import table
 from nsds.schemes.first_order.functions import source
 
-
-@kernel
-def gather(parts, x, memory):
-    """The states of all bodies from mem, side by side into work[x:]."""
-    for a in range(parts.size):
-        part = parts[a]
-        for e in range(part.count):
-            for i in range(part.n):
-                memory.work[x + part.dof + e * part.n + i] = memory.mem[part.q + e * part.stride + i]
+# One row per element of a part: its states are from dof on, those of its group of elements that are solved for together have a number.
+ELEMENT = table("part", "e", "dof", "body")
 
 
-@kernel
-def scatter(parts, x, behind, memory):
-    """States side by side in work[x:] into mem; ``behind``: 0, or 1 for the inputs r, which lie behind the states."""
-    for a in range(parts.size):
-        part = parts[a]
-        for e in range(part.count):
-            for i in range(part.n):
-                memory.mem[part.q + e * part.stride + behind * part.n + i] = memory.work[x + part.dof + e * part.n + i]
+def elements_of(parts):
+    """Elements of all parts in their order, as dense operators have their states; groups are not numbered."""
+    elements = np.zeros(parts["count"].sum(), ELEMENT)
+    elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
+    elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    elements["dof"] = parts["dof"][elements["part"]] + parts["n"][elements["part"]] * elements["e"]
+    return elements
 
 
 @kernel
-def gather_elements(parts, elements, x, behind, memory):
-    """As `gather` in the order of the elements, of which those that are joined are neighbours; ``behind``: see `scatter`."""
+def gather(parts, elements, x, behind, memory):
+    """The states of all elements from mem, side by side into work[x:]; ``behind``: 1 for the inputs r, which lie behind them, else 0."""
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -35,20 +30,20 @@ def gather_elements(parts, elements, x, behind, memory):
 
 
 @kernel
-def scatter_elements(parts, elements, x, memory):
-    """States in the order of the elements in work[x:] into mem."""
+def scatter(parts, elements, x, behind, memory):
+    """States side by side in work[x:] into mem; ``behind``: see `gather`."""
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         for i in range(part.n):
-            memory.mem[part.q + el.e * part.stride + i] = memory.work[x + el.dof + i]
+            memory.mem[part.q + el.e * part.stride + behind * part.n + i] = memory.work[x + el.dof + i]
 
 
 @kernel
-def gather_sources(t, parts, out, functions, memory):
-    """``s = b + T u`` of all bodies at t, side by side into work[out:]."""
-    for a in range(parts.size):
-        part = parts[a]
-        for e in range(part.count):
-            x = view(memory.mem, part.q + e * part.stride, part.n)
-            source(t, part, e, x, functions, memory, out + part.dof + e * part.n)
+def gather_sources(t, parts, elements, out, functions, memory):
+    """``s = b + T u`` of all elements at t, side by side into work[out:]."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        x = view(memory.mem, part.q + el.e * part.stride, part.n)
+        source(t, part, el.e, x, functions, memory, out + el.dof)

@@ -53,7 +53,7 @@ SOLIDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SOLIDS)
+@pytest.mark.parametrize("name", [k for k, row in kinds.SHAPES.items() if not (row.is_of_world or row.is_endless or k == "mesh")])
 def test_the_support_of_a_shape_is_its_farthest_point(name):
     shape, rng = SOLIDS[name], np.random.default_rng(1)
     is_flat = kinds.SHAPES[name].is_planar

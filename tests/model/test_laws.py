@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model.laws import FORMS, HELD, LAWS, fitting, require_fitting
-from nsds.model.system_kinds import RELATIONS
+from nsds.model.laws import ANY, FORMS, HELD, LAWS, Form, fitting, require_fitting
+from nsds.model.system_kinds import LAGRANGIAN, RELATIONS
 from nsds.solvers import impact
 
 _GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0], "stiffness": 3.0}
@@ -49,6 +49,33 @@ def test_a_row_without_what_kernels_read_is_refused_when_the_system_is_made(monk
         nsds.system(point=point, floor=nsds.interaction(nsds.lagrangian_linear_relation(np.eye(2)), law, on="point"))
     with pytest.raises(ValueError, match=f"collisions: {message}"):
         nsds.collisions({"ball": nsds.shapes.sphere(1.0)}, law)
+
+
+def _adhesive(values, m):
+    return np.full((*values.shape, m), -2.0), np.full((*values.shape, m), np.inf)
+
+
+@pytest.mark.parametrize(
+    ("row", "form", "message"),
+    [
+        ({"own_bounds": _adhesive}, {}, "the row of newton_impact has bounds of lambda, and its form 'own' has none"),
+        ({}, {"bounds": ANY}, "the form 'own' of newton_impact has bounds of lambda, and its row has none"),
+        ({"own_bounds": _adhesive}, {"bounds": ANY}, "a contact opens with its gap, and a law of the form 'own' as newton_impact acts"),
+        ({}, {"is_equation": True, "tangents": {2: 1}}, "newton_impact has the form 'own' with is_equation and tangents, of which kernels"),
+        ({}, {"impact": "poisson_impact"}, "newton_impact has the form 'own' with impact; of Newton–Euler systems kernels treat gaps"),
+        ({"blocks": {LAGRANGIAN: {2: 2}}}, {}, "newton_impact has contacts of 2 constraints, of which its form 'own' names no tangent"),
+        ({}, {"tangents": {2: 1}}, "newton_impact has contacts of 1 constraints, of which its form 'own' names no tangent"),
+        ({}, {"is_given": True}, "newton_impact has the form 'own' with is_given; of Lagrangian systems kernels treat gaps"),
+    ],
+)  # fmt: skip
+def test_a_law_that_kernels_would_treat_as_another_one_is_refused(row, form, message, monkeypatch):
+    monkeypatch.setitem(FORMS, "own", Form(**form))
+    monkeypatch.setitem(LAWS, "newton_impact", LAWS["newton_impact"]._replace(form="own", **row))
+    ball = nsds.lagrangian_linear([1.0], q=[1.0], v=[0.0])
+    with pytest.raises(ValueError, match=f"interaction 'floor': {message}"):
+        nsds.system(ball=ball, floor=nsds.interaction(nsds.lagrangian_linear_relation([[1.0]]), nsds.newton_impact(0.5), on="ball"))
+    with pytest.raises(ValueError, match=f"collisions: {message}"):
+        nsds.collisions({"ball": nsds.shapes.sphere(1.0)}, nsds.newton_impact(0.5))
 
 
 @pytest.mark.parametrize("name", [name for name, law in LAWS.items() if not law.is_bounded])
