@@ -52,7 +52,7 @@ _OF_EACH_KIND = (
 )  # fmt: skip
 
 
-def _modules():
+def modules():
     """All modules of the package, imported; in a checkout solvers and schemes lie beside it."""
     found = {}
     for package in (nsds, solvers, schemes):
@@ -62,14 +62,14 @@ def _modules():
 
 def jobs():
     """(name, function) of all that is compiled, in an order in which what many call comes first."""
-    modules = _modules()
+    found = modules()
     for signature, kernel in calls.ON_DEMAND:
         yield f"{kernel.__module__}.{kernel.__name__}", functools.partial(calls.address, signature, kernel)
     for kind in ("box", "contact"):
         for name, method in table.CLASSES[kind].methods.items():
             if isinstance(method.kernel, Dispatcher):  # the others run in Python
                 yield f"method {name} of {kind}", functools.partial(_prepare, method, (2,) if kind == "box" else (2, 3, 5))
-    for kernel in dict.fromkeys(one for module in modules for one in vars(module).values() if _is_public(one)):
+    for kernel in dict.fromkeys(one for module in found for one in vars(module).values() if _is_public(one)):
         yield f"{kernel.__name__} from Python", functools.partial(kernel, *map(np.ones, kernel.sizes.values()))
     for name in _OF_EACH_KIND:
         for scheme in SCHEMES:
@@ -79,7 +79,7 @@ def jobs():
     for name, example in nsds.examples.EXAMPLES.items():
         yield f"example {name}", functools.partial(_steps, example)
         yield f"consistent {name}", lambda example=example: nsds.consistent(example.build())
-    for module in modules:
+    for module in found:
         yield f"docstrings of {module.__name__}", functools.partial(doctest.testmod, module, report=False)
     for compute in (_solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch):
         yield compute.__name__, compute
@@ -225,7 +225,7 @@ def lacking(files):
 
 def kernels():
     """All kernels of the package, but for those that are made from templates when they are asked for."""
-    found = {one for module in _modules() for one in vars(module).values() if isinstance(one, Dispatcher)}
+    found = {one for module in modules() for one in vars(module).values() if isinstance(one, Dispatcher)}
     return [one for one in found if one.py_func.__module__.startswith("nsds.")]
 
 

@@ -1,8 +1,10 @@
 """Types of the public functions, for editors and type checkers, from what docstrings say: ``python -m tests.stubs`` writes them.
 
-They stand in a stub: annotations in the sources would be one more place to state types, and evaluated in each import.
+They stand in a stub: annotations in the sources would be one more place to state types, and evaluated in each import. With ``--inner`` it
+writes those of all other modules, too, which are not committed: wheels of a release take them along.
 """
 
+import argparse
 import inspect
 import re
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import nsds
+from nsds.build_kernels import modules as all_modules
 from tests.paths import ROOT
 
 _IMPORTS = (  # those that a stub uses
@@ -95,6 +98,23 @@ def stubs():
     return files
 
 
+def inner():
+    """{path of a stub: its text} of modules that users do not import from: what they define, and what a package brings together."""
+    public, files = stubs().keys(), {}
+    for module in all_modules():
+        path = Path(module.__file__).with_suffix(".pyi")
+        names = [name for name, value in vars(module).items() if not name.startswith("_") and _is_of(module, name, value)]
+        if path not in public and names and "._" not in module.__name__:
+            files[path] = _text(module, names=names)
+    return files
+
+
+def _is_of(module, name, value):
+    """Whether a name is defined in a module: functions and classes there, constants in capitals."""
+    value = getattr(value, "py_func", value)
+    return name.isupper() if not hasattr(value, "__qualname__") else value.__module__ == module.__name__
+
+
 def _group(module):
     """Text of the stub of a group: its names are those of the package."""
     imports = [f"from nsds import {name} as {name}" for name in module.__all__]
@@ -112,19 +132,21 @@ def _agreed(functions):
     return {name: kind for name, kind in told if all(other == kind for same, other in told if same == name)}
 
 
-def _text(module, modules=()):
-    """Text of the stub of a module."""
-    values = {name: getattr(module, name) for name in module.__all__ if name not in modules}
+def _text(module, modules=(), names=None):
+    """Text of the stub of a module with its public names, or with these."""
+    values = {name: getattr(module, name) for name in names or module.__all__ if name not in modules}
     shared = _EVERYWHERE | _agreed([value for value in values.values() if inspect.isfunction(value)])
-    lines = [f"from nsds import {name} as {name}" for name in modules] + [_exported(module)] + ["__version__: str"] * bool(modules)
+    lines = [f"from nsds import {name} as {name}" for name in modules]
+    lines += [] if names else [_exported(module)]
+    lines += ["__version__: str"] * bool(modules)
     for name, value in values.items():
         if inspect.isclass(value):
             lines.append(_class(name, value))
+        elif not callable(getattr(value, "py_func", value)) and type(value) is not dict:
+            lines.append(f"{name}: {_FIELDS.get(type(value), 'Any')}")
         elif isinstance(value, dict):
             key, kind = (_FIELDS.get(type(one), "Any") for one in next(iter(value.items())))
             lines.append(f"{name}: dict[{key}, {kind}]")
-        elif isinstance(value, int):
-            lines.append(f"{name}: int")
         else:
             lines.append(_function(name, getattr(value, "py_func", value), _OF_KERNELS if module is nsds.rotations else shared))
     # classes of results that are no names of the module itself
@@ -136,7 +158,12 @@ def _text(module, modules=()):
     }
     used = [(place, [name for name in names if re.search(rf"(?<!\.)\b{name}\b", text)]) for place, names in _IMPORTS]
     imports = [f"from {place} import {', '.join(names)}" if place else "import numpy as np" for place, names in used if names]
-    title = _TITLE.format("the package" if modules else "a public module")
+    inner |= {
+        f"from {value.__base__.__module__} import {value.__base__.__name__}"
+        for value in values.values()
+        if inspect.isclass(value) and value.__base__.__module__.startswith("nsds") and value.__base__.__name__ not in values
+    }
+    title = _TITLE.format("the package" if modules else "an inner module" if names else "a public module")
     return "\n".join([title, *imports, *lines[: len(modules)], *sorted(inner), *lines[len(modules) :]]) + "\n"
 
 
@@ -162,11 +189,11 @@ def _class(name, value):
         base = "NamedTuple"
     elif issubclass(value, BaseException):  # keeps what it is made of
         fields = [f"{field}: {_OF_ERRORS.get(field, 'Any')}" for field in list(inspect.signature(value).parameters)]
-        base = value.__base__.__name__
+        base = _base(value)
     else:
         told = re.findall(r"^(\w+(?:, \w+)*)(?: : (.*))?$", inspect.getdoc(value).partition("Attributes\n----------\n")[2], re.MULTILINE)
         fields = [f"{field}: {_type(phrase)}" for line, phrase in told for field in line.split(", ")]
-        base = value.__base__.__name__
+        base = _base(value)
     members = {key: item for one in reversed(value.__mro__[:-1]) if one.__module__.startswith("nsds") for key, item in vars(one).items()}
     for key, item in members.items():
         if isinstance(item, property):
@@ -174,7 +201,13 @@ def _class(name, value):
         elif inspect.isfunction(item) and (not key.startswith("_") or key == "__init__"):
             types = _OF_ERRORS | _parameters(inspect.getdoc(value)) if key == "__init__" else {}
             fields.append(_function(key, item, types).replace("-> Any", "-> None") if key == "__init__" else _function(key, item, types))
-    return f"class {name}({base}):\n".replace("(object)", "") + "\n".join(f"    {field}" for field in fields)
+    return f"class {name}({base}):\n".replace("(object)", "") + "\n".join(f"    {field}" for field in fields or ["..."])
+
+
+def _base(value):
+    """Name of the class that a class is made from."""
+    package = value.__base__.__module__.partition(".")[0]
+    return ("np." if package == "numpy" else "") + value.__base__.__name__
 
 
 def _function(name, function, shared):
@@ -233,9 +266,16 @@ def _returned(name, function):
     return "None" if "out" in inspect.signature(function).parameters else "Any"
 
 
-if __name__ == "__main__":
-    written = stubs()
+def main():
+    """Write the stubs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--inner", action="store_true", help="of all modules, for a wheel")
+    written = inner() if parser.parse_args().inner else stubs()
     for path, text in written.items():
         path.write_text(text)
     for command in (["check", "--select", "I", "--fix"], ["format"]):
         subprocess.run([sys.executable, "-m", "ruff", *command, "--quiet", *map(str, written)], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 import ast
 import base64
+import builtins
 import importlib.util
 import inspect
 import json
@@ -87,6 +88,20 @@ def test_types_are_those_of_the_docstrings(path, text):
     typed = [ast.unparse(argument.annotation) != "Any" for node in functions for argument in [*node.args.args, *node.args.kwonlyargs]]
     assert sum(typed) >= 0.9 * len(typed)
     assert (ROOT / "nsds" / "py.typed").exists()
+
+
+def test_types_of_inner_modules_name_only_what_is_known():
+    """`python -m tests.stubs --inner` writes them for a wheel, beside the sources that have none."""
+    found = stubs.inner()
+    assert not found.keys() & stubs.stubs().keys()
+    for path, text in found.items():
+        assert path.with_suffix(".py").exists()
+        tree = ast.parse(text)
+        imports = [node for node in tree.body if isinstance(node, ast.ImportFrom | ast.Import)]
+        imported = [alias.asname or alias.name for node in imports for alias in node.names]
+        defined = [node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+        read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        assert read <= {*imported, *defined, *vars(builtins)}, path
 
 
 def test_shared_sections_are_where_they_belong():

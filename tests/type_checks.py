@@ -1,7 +1,7 @@
 """Types as users see them: ``python -m tests.type_checks`` runs mypy (extra ``types``) on `tests.typed_script`.
 
-With ``--all`` also pyright, which fetches itself when it is first run, stubtest, which holds the stubs to the code, and the share of public
-names whose types pyright knows.
+With ``--all`` also pyright, stubtest, which holds the stubs to the code, and ``pyright --verifytypes``, which counts the names whose types
+it knows, of users' modules and of all.
 """
 
 import argparse
@@ -9,9 +9,11 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.paths import ROOT
@@ -28,12 +30,20 @@ def lacking():
     return [name for name in ("mypy", "pyright") if importlib.util.find_spec(name) is None]
 
 
-def installed(folder):
-    """The package below a folder as an installation lays it out, and the environment in which checkers find it there."""
+def installed(folder, with_inner=False):
+    """The environment in which checkers find the package, which lies below a folder as an installation lays it out.
+
+    with_inner: with types of all modules, as wheels have them.
+    """
     package = folder / "site" / "nsds"
-    package.mkdir(parents=True)
-    for path in [*(ROOT / "nsds").iterdir(), ROOT / "solvers", ROOT / "schemes"]:
-        (package / path.name).symlink_to(path)
+    for part, place in (("nsds", package), ("solvers", package / "solvers"), ("schemes", package / "schemes")):
+        shutil.copytree(ROOT / part, place, ignore=shutil.ignore_patterns("__pycache__", "*.nbk"))
+    if with_inner:
+        from tests import stubs  # imports the package
+
+        for path, text in stubs.inner().items():
+            place = path.relative_to(ROOT)
+            (package / (place.relative_to("nsds") if place.parts[0] == "nsds" else place)).write_text(text)
     return os.environ | {"PYTHONPATH": str(package.parent), "MYPYPATH": str(package.parent)}
 
 
@@ -50,6 +60,7 @@ def complaints(checker, folder, environment):
 
 def differences(folder, environment):
     """Lines of stubtest: where a stub of a public module says something else than the code."""
+    folder.mkdir()  # of its own: its settings are not those of the script
     (folder / "mypy.ini").write_text("[mypy]\nignore_errors = True\nignore_missing_imports = True\n")
     (folder / "inner.txt").write_text("\n".join(_INNER))
     options = ["--concise", "--mypy-config-file", "mypy.ini", "--allowlist", "inner.txt", "--ignore-unused-allowlist"]
@@ -59,15 +70,29 @@ def differences(folder, environment):
 
 
 def unknown(folder, environment):
-    """(public names whose type pyright does not know, number of all public names)."""
+    """[(names whose type pyright does not know, number of names)] of all modules, and of those that users import from."""
     done = subprocess.run(
         [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--verifytypes", "nsds", "--ignoreexternal", "--outputjson"],
         cwd=folder, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     symbols = json.loads(done.stdout)["typeCompleteness"]["symbols"]
     public = re.compile(rf"nsds\.(({'|'.join(_PUBLIC)})\.)?(\w+|[A-Z]\w+\.\w+)")
-    found = [symbol for symbol in symbols if symbol["isExported"] and public.fullmatch(symbol["name"])]
-    return [symbol["name"] for symbol in found if not symbol["isTypeKnown"]], len(found)
+    of_all = [symbol for symbol in symbols if symbol["isExported"]]
+    of_users = [symbol for symbol in of_all if public.fullmatch(symbol["name"])]
+    return [([symbol["name"] for symbol in found if not symbol["isTypeKnown"]], len(found)) for found in (of_all, of_users)]
+
+
+def everything(folder):
+    """What all checkers say, each in a process of its own; empty texts where they are satisfied."""
+    (folder / "inner").mkdir()
+    environment, with_inner = installed(folder), installed(folder / "inner", with_inner=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        said = [pool.submit(complaints, checker, folder, environment) for checker in ("mypy", "pyright")]
+        said.append(pool.submit(differences, folder / "stubtest", environment))
+        counts = pool.submit(unknown, folder / "inner", with_inner).result()
+    for whose, (names, n) in zip(("all", "users' modules"), counts, strict=True):
+        print(f"types: {n - len(names)} of {n} names of {whose} are known to pyright; not {', '.join(names) or 'any'}")
+    return [*(one.result() for one in said), *("too few types are known" for names, n in counts if n - len(names) < LEAST * n)]
 
 
 def main(is_full):
@@ -77,16 +102,9 @@ def main(is_full):
         return 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = installed(folder)
-        checkers = ("mypy", "pyright") if is_full else ("mypy",)
-        said = [text for checker in checkers if (text := complaints(checker, folder, environment))]
-        if is_full:
-            said += [differences(folder, environment)]
-            names, n = unknown(folder, environment)
-            print(f"types: {n - len(names)} of {n} public names are known to pyright; not {', '.join(names) or 'any'}")
-            said += ["too few types are known"] * (n - len(names) < LEAST * n)
+        said = everything(folder) if is_full else [complaints("mypy", folder, installed(folder))]
     said = [text for text in said if text]
-    print("\n".join(said) or "types: nothing to say about the script")
+    print("\n".join(said) or "types: nothing to say")
     return int(bool(said))
 
 

@@ -8,6 +8,7 @@ import types as python_types
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numba
 from numba import types
@@ -18,7 +19,9 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import InlineOverloads, NativeLowering, NativeParforLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.types.functions import BaseFunction
 from numba.core.untyped_passes import InlineClosureLikes, InlineInlinables, LiteralUnroll, RewriteDynamicRaises, WithLifting
 
 from nsds._jit.cache import KernelCache, announced, is_cold
@@ -210,15 +213,41 @@ def _without_entries(function, **options):
 def _compiling(kept):
     """Around what loads or compiles code: no other process compiles the same, and Python seldom looks for garbage.
 
-    The compiler makes millions of objects, few of which are garbage: to look for it as often as ever takes a tenth of the time.
+    The compiler makes millions of objects, few of which are garbage: to look for it as often as ever takes a tenth of the time. What
+    operators and functions of numba's are called with is looked up once for the same types: to try all their variants in each call anew
+    takes a seventh.
     """
     with global_compiler_lock, kept.in_turn():
-        usual = gc.get_threshold()
+        usual, trying = gc.get_threshold(), BaseFunction.get_call_type
         gc.set_threshold(usual[0] and max(usual[0], _ALLOCATED), *usual[1:])
+        BaseFunction.get_call_type = _signature_of_call
         try:
             yield
         finally:
+            BaseFunction.get_call_type = trying
             gc.set_threshold(*usual)
+
+
+_try_variants, _signatures = BaseFunction.get_call_type, WeakKeyDictionary()  # of each function, by types of arguments and flags
+_flags = []  # all that functions were compiled with
+
+
+def _signature_of_call(function, context, arguments, keywords):
+    """Replacement of numba's `BaseFunction.get_call_type` that remembers what it has found: the signature and what implements it."""
+    known, key = _signatures.setdefault(function, {}), (context, arguments, *keywords.items(), _number(ConfigStack.top_or_none()))
+    if key not in known:
+        signature = _try_variants(function, context, arguments, keywords)
+        known[key] = signature, function._impl_keys[signature.args]
+    signature, function._impl_keys[signature.args] = known[key]
+    return signature
+
+
+def _number(flags):
+    """One number for equal flags, whose hash takes longer than to compare the few that there are."""
+    values = flags and flags._values
+    if values not in _flags:
+        _flags.append(values and dict(values))
+    return _flags.index(values)
 
 
 def _compile(kernel, kept, signature):

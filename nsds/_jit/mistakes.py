@@ -10,11 +10,14 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from nsds import _jit
 
 NOT_COMPILED = NumbaError, UnsupportedBytecodeError, TypeError  # raised by numba
+FAILURES = ArithmeticError, AssertionError, IndexError, NameError, ValueError  # raised by a function in a trial call in Python
 
 _HOW = "write the result into its last argument, {out}[0] = ..., and return nothing"
 _LASTING = "it changes a global: what lasts from call to call is a state of the system, or of nsds.sampled_control"
 _FROM_OUTSIDE = "compiled code reads numbers, tuples and arrays of its module: make it one of them, or pass what changes in z"
+_AS_NUMBERS = "it draws random numbers: draw them before the run, as an array of the module, or between steps, and pass them in z"
 _AS_TABLE = "for a curve through points: np.interp(x, points, values), with arrays of the module"
+_UNKNOWN = "it uses {1}.{0}, which numba does not compile"
 _TEXT = "it formats text, which compiled code can't: print values as print(t, out[0]), or format them after the run"
 _NO_ERRORS = "it catches errors, and compiled arithmetic raises none: test the value before, as in 'if t != 0.0'"
 # pattern in numba's text -> the mistake, and the remedy; {0}, {1} are the groups, {out} the last argument
@@ -24,11 +27,13 @@ _REASONS = tuple(
         (r"No conversion from .*? generator\(", "it yields: " + _HOW),
         (r"No conversion from .*? to none for", "it returns a value: " + _HOW),
         (r"Untyped \w+ name '(\w+)':.*?<class '(scipy\.interpolate\.[\w.]+)'>", "it reads {0}, a {1}; " + _AS_TABLE),
+        (r"Untyped \w+ name '(\w+)':[^']*?<class 'function'>", "it calls {0}, which is not compiled: write @numba.njit above it"),
         (r"Untyped \w+ name '(\w+)':.*?<class '([\w.]+)'>", "it reads {0}, a {1}; " + _FROM_OUTSIDE),
         (r"assigned to variable '(\w+)' in globals", "it reads {0}, a list; " + _FROM_OUTSIDE),
         (r"[Uu]se of a (reflected list)|(reflected set)", "it reads a list from outside; " + _FROM_OUTSIDE),
         (r"NameError: name '(\w+)' is not defined", "{0} is not defined"),
-        (r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'", "it uses {1}.{0}, which numba does not compile; " + _AS_TABLE),
+        (r"Unknown attribute '(\w+)' of type Module\(<module '(scipy[\w.]*)'", _UNKNOWN + "; " + _AS_TABLE),
+        (r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'", _UNKNOWN),
         (r"Unknown attribute '(\w+)' of type (\w+)", "it uses .{0} of an object of type {1}, which compiled code does not have"),
         (r"format spec in f-strings|opcode \(FORMAT\w*\)|mod\(Literal\[str\]|mod\(unicode", _TEXT),
         (r"opcode \(IMPORT_NAME\)", "it imports: do that at the top of the module"),
@@ -38,9 +43,14 @@ _REASONS = tuple(
         (r"exception_match|Exception matching|try .*? except", _NO_ERRORS),
         (r"use of yield in a closure", "it has a generator, (... for ...): write a loop"),
         (r"cannot index array\((\w+), (\d)d, \w\) with (\d) indices", "it takes an array of {1} dimensions at {2} indices"),
+        (r">>> [gs]etitem\(array\([^)]*\), (?:Literal\[str\]|unicode)", "it takes an array at an index that is text"),
         (r">>> setitem\(array\(.*?\), .*?, Literal\[str\]", "it writes text in the place of a number"),
         (r">>> setitem\(array\(.*?\), .*?, complex", "it writes a complex number in the place of a real one: write .real"),
         (r">>> setitem\(array\(.*?\), .*?, (list|array|UniTuple|Tuple|reflected list)", "it writes a {0} in the place of one number"),
+        (r">>> setitem\(array\(.*?\), .*?, (?:pyobject|none|\[unichr|\[char)", "it writes what is not a number in the place of one"),
+        (r"Invalid use of (\w+) with parameters \(", "it calls {0}, which is a value, as a function: leave out the brackets"),
+        (r"Illegal IR, (del) found", "it deletes a variable: leave that out"),
+        (r"NumPyRandomGeneratorType", _AS_NUMBERS),
         (r"arguments must all have the same dtype", "it multiplies whole numbers with floats by @: write a matrix of floats"),
         (r"Cannot unify (.*?) and (.*?) for '(\w+?)(?:\.\d+)?'", "its variable {2} is now {0}, now {1}: give it one type"),
         (r"No implementation of function Function\(.*?>>> (.*?)\n", "no compiled function takes {0}"),

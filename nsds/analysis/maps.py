@@ -12,7 +12,7 @@ from numba import float64, types
 from nsds import _checks, _jit
 from nsds._jit import kernel, view
 from nsds._jit.cache import fingerprint
-from nsds._jit.mistakes import users_callback
+from nsds._jit.mistakes import FAILURES, users_callback
 from nsds.analysis.parameters import label_of, one_record
 from nsds.analysis.sections import Returned, SectionMap
 from nsds.analysis.tangent import log_of_determinant, multiply, orthonormalise
@@ -137,7 +137,7 @@ def try_once(owner, name, function, *arguments):
     out = arguments[-1]
     try:
         result = function(*arguments)
-    except (ArithmeticError, IndexError, ValueError) as error:
+    except FAILURES as error:
         raise ValueError(f"{owner}: {name} fails at the start: {error}") from None
     if result is not None or not np.isfinite(out).all():
         raise ValueError(

@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
-from nsds._jit.mistakes import users_callback
+from nsds._jit.mistakes import FAILURES, users_callback
 from nsds.model.system_kinds import AT_T, RELATIONS
 
 _vector = float64[::1]
@@ -259,7 +259,7 @@ def try_once(part, name, kind, field, t, x, lam, z, out):
     about = _about(part, function, kind, field)
     try:
         result = _run(function, kind, field, arguments)
-    except (ArithmeticError, IndexError, ValueError) as error:
+    except FAILURES as error:
         raise ValueError(f"{about} fails at the start, with the shapes {_shapes(kind, field, arguments)}: {error}") from None
     # 2. the result must be in the last argument: not returned, not bound to the name, and written at all
     if result is not None:

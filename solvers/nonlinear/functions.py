@@ -8,7 +8,7 @@ import numpy as np
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
-from nsds._jit.mistakes import NOT_COMPILED
+from nsds._jit.mistakes import FAILURES, NOT_COMPILED
 from nsds.solvers.nonlinear.signature import CALLBACK
 
 _compiled = {}
@@ -79,7 +79,7 @@ class Function:
         """Run the function in Python, where an index out of range is an error; refuse it where it fails."""
         try:
             self.run(z.copy(), p.copy(), np.zeros(z.size**2 if self._is_matrix else self._n_values or z.size))
-        except (ArithmeticError, IndexError, ValueError) as error:
+        except FAILURES as error:
             raise ValueError(f"{self._about} fails at z0, with {z.size} unknowns: {error}") from None
 
 

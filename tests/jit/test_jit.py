@@ -7,10 +7,13 @@ import subprocess
 import sys
 import types
 
+import numpy as np
 import pytest
 from numba import float64
+from numba import types as nb_types
+from numba.core.types.functions import BaseFunction
 
-from nsds._jit import cache, caller, calls, kernel, on_demand, shipped
+from nsds._jit import cache, callback, caller, calls, compiler, kernel, on_demand, shipped, tiny
 from nsds._jit.cache import FOLDER, fingerprint
 from tests.paths import ROOT
 
@@ -119,11 +122,9 @@ USE_MANY = "import nsds; print(nsds.solvers.solve_lcp([[2.0]], [-1.0], 'pgs').w[
 
 @pytest.fixture
 def copy_of_the_package(tmp_path):
-    """The package as an installation lays it out."""
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "nsds", tmp_path / "nsds", ignore=ignore)
-    for part in ("solvers", "schemes"):
-        shutil.copytree(ROOT / part, tmp_path / "nsds" / part, ignore=ignore)
+    """The package as an installation lays it out, with its bytecode: to read the sources anew takes longer than most tests."""
+    for part, place in (("nsds", "nsds"), ("solvers", "nsds/solvers"), ("schemes", "nsds/schemes")):
+        shutil.copytree(ROOT / part, tmp_path / place, ignore=shutil.ignore_patterns("*.nbk"))
     return tmp_path
 
 
@@ -558,6 +559,41 @@ def test_no_two_processes_give_a_function_the_same_symbol(tmp_path):
 
 def _doubled(x):
     return 2.0 * x
+
+
+def test_numba_would_find_the_signatures_that_are_remembered(monkeypatch):
+    """And what implements them, for the flags of each function: kernels, pieces, and what users write."""
+    monkeypatch.setattr(cache, "FOLDER", None)  # all is compiled here
+    remembered, known = compiler._signature_of_call, []
+
+    def checked(function, context, arguments, keywords):
+        signature = remembered(function, context, arguments, keywords)
+        implementation = function._impl_keys[signature.args]
+        again = compiler._try_variants(function, context, arguments, keywords)
+        assert (again, function._impl_keys[again.args]) == (signature, implementation)
+        known.append((function, arguments))
+        return signature
+
+    monkeypatch.setattr(compiler, "_signature_of_call", checked)
+
+    @tiny
+    def piece(x, i):
+        return max(x[i], 2.0) * math.sin(x[0])
+
+    @kernel
+    def whole(x):
+        return piece(x, 0) + max(x[1], 2.0) * math.sin(x[0]) + min(x[0], x[1])
+
+    def push(x, out):
+        out[0] = max(x[0], 2.0) * math.sin(x[0])
+
+    assert whole(np.ones(2)) == 4.0 * math.sin(1.0) + 1.0
+    callback(nb_types.void(float64[::1], float64[::1]), push, "x, out", "x, out")
+    assert len(known) > 2 * len(set(known))
+
+
+def test_numbas_own_search_is_back_after_a_compilation():
+    assert BaseFunction.get_call_type is compiler._try_variants
 
 
 def test_code_on_demand_asks_python_once(monkeypatch):

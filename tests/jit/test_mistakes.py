@@ -1,5 +1,6 @@
 """Mistakes in users' functions: each is answered in at most three lines, with what is wrong, where, and what to write instead."""
 
+import datetime
 import functools
 import math
 import random
@@ -13,6 +14,7 @@ import nsds
 from nsds import solvers
 from nsds.__main__ import main
 
+OBJECTS, RANDOM = np.array([1, "a"], dtype=object), np.random.default_rng(0)
 TABLE, LIST, CURVE, count = {"a": 1.0}, [1.0, 2.0], interp1d([0, 1], [0, 1]), 0
 
 
@@ -165,6 +167,58 @@ def raises(t, z, out):
     raise ValueError("no")
 
 
+def plain(x):
+    return x**2
+
+
+def calls_plain(t, z, out):
+    out[0] = plain(t)
+
+
+def draws(t, z, out):
+    out[0] = RANDOM.random()
+
+
+def takes_by_name(t, z, out):
+    out[0] = z["k"]
+
+
+def writes_by_name(t, z, out):
+    out["k"] = t
+
+
+def writes_none(t, z, out):
+    out[0] = None
+
+
+def writes_objects(t, z, out):
+    out[0] = OBJECTS[0]
+
+
+def calls_a_number(t, z, out):
+    out[0] = t.real()
+
+
+def deletes(t, z, out):
+    del out
+
+
+def asserts(t, z, out):
+    if t <= 0.0:
+        raise AssertionError("too early")
+    out[0] = t
+
+
+def unbound(t, z, out):
+    if t > 0.0:
+        pull = 1.0
+    out[0] = pull
+
+
+def measures_time(t, z, out):
+    out[0] = datetime.datetime.now().second
+
+
 def nan(t, z, out):
     out[0] = math.nan
 
@@ -207,6 +261,17 @@ Z = "pass what changes in z"
         (counts, ["changes a global", "nsds.sampled_control"]),
         (whole_numbers, ["whole numbers with floats", "np.array([[1]]) @ z"]),
         (by_axis, ["no compiled function takes norm(", "axis"]),
+        (calls_plain, ["it calls plain, which is not compiled", "write @numba.njit"]),
+        (draws, ["it draws random numbers", "before the run"]),
+        (takes_by_name, ["an index that is text", 'z["k"]']),
+        (writes_by_name, ["an index that is text", 'out["k"]']),
+        (writes_none, ["what is not a number", "out[0] = None"]),
+        (writes_objects, ["what is not a number", "OBJECTS[0]"]),
+        (calls_a_number, ["as a function", "leave out the brackets"]),
+        (deletes, ["it deletes a variable"]),
+        (asserts, ["fails at the start", "too early"]),
+        (unbound, ["fails at the start", "pull"]),
+        (measures_time, ["datetime.datetime, which numba does not compile"]),
         (raises, ["fails at the start", "no"]),
         (nan, ["NaN"]),
         (lambda t, out: None, ["(t, out)"]),

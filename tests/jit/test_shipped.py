@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nsds._jit import shipped
+from nsds._jit import cache, shipped
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.skipif(shipped.BASELINE is None, reason="no baseline for this kind of processor")
@@ -112,23 +112,38 @@ def begin_of_contents(data):
     return behind + shipped._HEAD.unpack(data[len(shipped._MAGIC) : behind])[2]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: b"",
-        lambda data: data[: len(data) // 2],
-        lambda data: data[:-1],
-        lambda data: data[:20],
-        lambda data: data + b"more",
-        lambda data: b"PK\3\4 of another program" * 1000,
-        lambda data: changed(data, 3),
-        lambda data: changed(data, 120),
-        lambda data: changed(data, begin_of_contents(data) + 200),  # of the first file, what Python calls
-    ],
-    ids=["empty", "truncated", "without the end", "without an index", "longer", "foreign", "of another format", "index", "contents"],
-)
-def test_damaged_archives(package, tmp_path, damage):
-    archive(package).write_bytes(damage(archive(package).read_bytes()))
+DAMAGES = {
+    "empty": lambda data: b"",
+    "truncated": lambda data: data[: len(data) // 2],
+    "without the end": lambda data: data[:-1],
+    "without an index": lambda data: data[:20],
+    "longer": lambda data: data + b"more",
+    "foreign": lambda data: b"PK\3\4 of another program" * 1000,
+    "of another format": lambda data: changed(data, 3),
+    "index": lambda data: changed(data, 120),
+    "contents": lambda data: changed(data, begin_of_contents(data) + 200),  # of the first file, what Python calls
+}
+
+
+@pytest.mark.parametrize("damage", [name for name in DAMAGES if name != "contents"])  # which is seen when it is read
+def test_damaged_archives_hold_nothing(made_once, tmp_path, monkeypatch, damage):
+    place, whole = tmp_path / "archive", archive(made_once).read_bytes()
+    monkeypatch.setattr(shipped, "path", lambda: place)
+    monkeypatch.delenv(shipped.SWITCH, raising=False)
+    place.write_bytes(whole)
+    intact = shipped.Archive(cache.CONFIGURATION.digest())
+    assert intact.why == ""
+    place.write_bytes(DAMAGES[damage](whole))
+    damaged = shipped.Archive(cache.CONFIGURATION.digest())
+    assert damaged.why == f"{place} is damaged"
+    names = [name for inside in intact._by_beginning.values() for name in inside]
+    assert names
+    assert not any(damaged.names(name[: name.rindex("-") + 1]) or damaged.read(name) for name in names)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "contents"])
+def test_kernels_of_damaged_archives_are_compiled(package, tmp_path, damage):
+    archive(package).write_bytes(DAMAGES[damage](archive(package).read_bytes()))
     assert_compiled(package, tmp_path / "cache", "is damaged")
 
 
