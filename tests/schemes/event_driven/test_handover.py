@@ -211,7 +211,7 @@ def test_a_force_of_the_user_that_jumps_with_the_velocity_is_stepped_over():
 
 @pytest.mark.parametrize("e", [0.0, 0.5])
 def test_a_box_in_space_comes_to_rest(e):
-    """Rigid bodies, their contacts found as they go, redundant ones: four corners that touch at once, and press no two against each other."""
+    """Rigid bodies, their contacts found as they go, redundant ones: of four corners no two press against each other."""
     part = nsds.rigid_bodies(1.0, [0.02, 0.03, 0.04], q=[0, 0, 0.6, 0.92, 0.3, 0.2, 0.15] / np.array([1] * 3 + [np.sqrt(0.9989)] * 4),
                              v=[0.3, 0, 0, 1, 2, 0], fext=[0, 0, -G])  # fmt: skip
     law = nsds.newton_impact_friction(e_n=e, mu=0.4, dimension=3)
