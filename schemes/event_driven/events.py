@@ -300,14 +300,31 @@ def _turn_towards(i, x, y, f, work):
 def _settle(s, memory):
     """Velocities that are zero up to rounding become zero: of rows at rest, and of contacts that come to rest.
 
-    The impulses for this are part of those of an impact.
+    The impulses for this are part of those of an impact. Slip that ends by this is none: friction on the edge of its cone in a direction
+    in which nothing moves would press contacts of a body at rest against each other, and turn it.
     """
     iwork = memory.iwork
     f, p = s.flow[0], s.newton.plan[0]
-    if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, 0.0, 0.0, s, memory):
-        for a in range(iwork[f.count]):
-            memory.work[p.total + iwork[p.active + a]] += memory.work[p.z + a]
-    _restore(s, memory)
+    for _ in range(s.newton.constraints.size + 1):
+        if factorise_independent(s, memory) and iwork[f.n_equations] > 0 and correct(True, 0.0, 0.0, s, memory):
+            for a in range(iwork[f.count]):
+                memory.work[p.total + iwork[p.active + a]] += memory.work[p.z + a]
+        _restore(s, memory)
+        if not _stop(s, memory):
+            break
+
+
+@tiny
+def _stop(s, memory):
+    """Contacts that slipped, and are at rest now, stick. Returns whether there are any."""
+    f, found = s.flow[0], False
+    for i in range(s.newton.constraints.size):
+        c = s.newton.constraints[i]
+        if begins_disk(c) and memory.iwork[f.mode + i] == SLIP and slip_of(i, s, memory)[2] <= memory.work[f.slow + i]:
+            for k in range(i, i + c.tangents):
+                memory.iwork[f.mode + k] = HELD
+            found = True
+    return found
 
 
 @kernel

@@ -14,6 +14,7 @@ from nsds.schemes.problem.disks import begins_disk, unit_of
 _SWEEPS, _SAME = 400, 1e-14  # over the shifts at most, until none changes more than that part of the largest force
 _MORE_SWEEPS = 8
 _NOTHING = 1e-20  # relative to the squares of the changes by a shift
+_UNLOADED = 1e-18  # square of the part of its capacity below which the friction of a contact is rounding
 _HALVINGS = 56  # bisections between the optima of two contacts
 _CARRIES = 1e-6  # of the largest force: contacts that carry less get nearly no share of friction
 _LEAST = 1e-200  # force, if there is none at all
@@ -147,12 +148,14 @@ def _to_least_squares(k, s, memory):
 def _to_least_load(k, s, memory):
     """Distance along a shift at which the largest ``|lambda_t| / w`` is least: between the optima of two contacts."""
     iwork, f = memory.iwork, s.flow[0]
-    least, low, high = _NOTHING * _most_bent(k, s, memory), 0.0, 0.0
-    # 1. optimum of each contact alone
+    least, low, high, most = _NOTHING * _most_bent(k, s, memory), 0.0, 0.0, 0.0
+    # 1. optimum of each contact alone; of what stands without friction nothing is to be distributed
     for b in range(iwork[f.n_disks]):
-        _, slope, bend = _load(0.0, k, iwork[f.disks + b], s, memory)
+        level, slope, bend = _load(0.0, k, iwork[f.disks + b], s, memory)
         if bend > least:
-            low, high = min(low, -slope / bend), max(high, -slope / bend)
+            low, high, most = min(low, -slope / bend), max(high, -slope / bend), max(most, level)
+    if most <= _UNLOADED:
+        return 0.0
     # 2. bisection by the slope of the largest load, which is a convex function
     for _ in range(_HALVINGS if low < high else 0):
         way, largest, rises = 0.5 * (low + high), -1.0, 0.0

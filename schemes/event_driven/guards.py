@@ -96,6 +96,15 @@ def _starts(i, degree, s, memory):
     return memory.iwork[f.zeros + i] == 0 or size > memory.work[f.slip + i]
 
 
+@tiny
+def _acts(i, scale, f, work):
+    """Whether a sampled guard of forces is more than rounding anywhere: coefficients of its polynomial are larger than its values."""
+    most = 0.0
+    for j in range(GUARD_DEGREE + 1):
+        most = max(most, abs(work[f.guard_value + i * (GUARD_DEGREE + 1) + j]))
+    return most > _NO_FORCE * scale
+
+
 @kernel
 def _root_of_force(degree, scale, s, work):
     """First root of a guard of forces in guard_poly; one that starts from zero counts after it has left it, or never.
@@ -211,9 +220,10 @@ def first_event(t, h, s, functions, options, memory):
             root = NO_ROOT if stays else _sampled_root(i, iwork[f.zeros + i], kind, s, work)
         # forces, cones, bounds
         elif kind != _NONE:
-            interpolate_guard(f.guard_value + i * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
             square = scale if kind == _FORCE else (unit_of(constraints[i], work) * scale) ** 2
-            root = _root_of_force(GUARD_DEGREE, square, s, work)
+            if _acts(i, square, f, work):
+                interpolate_guard(f.guard_value + i * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
+                root = _root_of_force(GUARD_DEGREE, square, s, work)
         work[f.root + i] = root
         if root < best:
             best, which = root, i

@@ -32,7 +32,7 @@ def moreau_jean_direct_projection(
         See `nsds.moreau_jean`.
     constraint_tol : float
         Gaps are brought above minus this, bilateral y within it; where the terms of y are all smaller than 1, within that part of them if
-        projections reach it; of rigid bodies within rounding, 4e-15 of the lengths that cancel in y.
+        projections reach it; of rigid bodies that are large in their units within rounding, 4e-15 of the lengths that cancel in y.
     max_rounds : int
         Projections of a step, each linearised at the last; the step fails if a constraint is still violated after them.
     contacts : "all" or "active"
@@ -59,7 +59,7 @@ def moreau_jean_direct_projection(
 
 @scheme_for(_COMBINED, _MODULES)
 def moreau_jean_combined_projection(
-    theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20, metric="identity"
+    theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20, metric="mass"
 ):
     """Options of Moreau–Jean with a projection that shares the choice of contacts with the velocity problem ([Notes], chapter 13).
 

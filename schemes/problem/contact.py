@@ -8,7 +8,8 @@ The rows are those of a problem with bounds, ``w = W z + q``; those of a contact
 - a row with two finite bounds, ``z = z_mid + r_T``, is the tangent of a contact whose normal component is half of their distance.
 
 Unused (padding) components satisfy ``u = s r``, with s the largest diagonal entry of the block, so that they are 0. Equations may be
-redundant: they have ``w + epsilon W_ii (z - z_last)``, as those of rigid bodies.
+redundant: they have ``w + epsilon W_ii (z - z_last)``, as those of rigid bodies. Equations of angles beside contacts of bodies of a
+micrometre are 1e12 times as large as these: rows of equations are scaled, by powers of 2^8, which leaves most other problems as they are.
 """
 
 import math
@@ -24,6 +25,7 @@ from nsds.solvers.contact.signature import EQUATION, N_INFO, OPTIONS, call_solve
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 PROXIMAL = 1e-12  # epsilon
+_COARSE = 8  # exponent of the powers of 2 by which rows are scaled
 # n rows, N blocks of d components.
 BLOCKS = table(
     # 1. rows: their constraints, pattern and matrix, q, guess and solution z, w, bounds, rounding of q; info
@@ -33,8 +35,9 @@ BLOCKS = table(
     "d", "linked", "component", "row_of",
     # 3. blocks: disk, mu; their pattern; entry: place of each entry of W in matrix; mark: scratch; count: number of blocks
     "disk", "mu", "block_row", "block_column", "entry", "mark", "count",
-    # 4. matrix, vector, r, u of the blocks; soft (n): proximal term on the diagonal of equations; details: info of the method
-    "matrix", "vector", "r", "u", "soft", "details", "solver", "n_solver", "isolver", "n_isolver",
+    # 4. matrix, vector, r, u of the blocks; soft (n): proximal term on the diagonal of equations; unit (n): factor of each row; details:
+    # info of the method
+    "matrix", "vector", "r", "u", "soft", "unit", "details", "solver", "n_solver", "isolver", "n_isolver",
     # 5. bounded: some rows have two bounds
     "bounded",
 )  # fmt: skip
@@ -61,7 +64,7 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
     # 2. memory
     blocks, n = no_blocks(), constraints.size
     floats, integers = method.work_size(d, block_row, block_column)
-    work.place(blocks, matrix=d * d * pairs.size, **dict.fromkeys(("vector", "r", "u"), d * n_blocks), mu=2 * n_blocks, soft=n)
+    work.place(blocks, matrix=d * d * pairs.size, **dict.fromkeys(("vector", "r", "u"), d * n_blocks), mu=2 * n_blocks, soft=n, unit=n)
     work.place(blocks, details=N_INFO, solver=floats)
     iwork.place(blocks, linked=2 * n + 1, component=n, row_of=d * n_blocks, disk=n_blocks, block_row=n_blocks + 1, block_column=pairs.size)
     iwork.place(blocks, entry=column.size, mark=n_blocks, count=1, isolver=max(integers, 1))
@@ -175,6 +178,23 @@ def _are_linked(p, n, iwork):
 
 
 @kernel
+def _find_units(blocks, n, constraints, work, iwork):
+    """Factor of each row: of equations the power of 2^8 that brings their diagonal nearest to the largest of other rows, 1 of these."""
+    p, most = blocks[0], 0.0
+    for a in range(n):
+        work[p.unit + a] = 0.0
+        for e in range(iwork[p.row + a], iwork[p.row + a + 1]):
+            if iwork[p.column + e] == a:
+                work[p.unit + a] = work[p.W + e]
+        if constraints[iwork[p.active + a]].bilateral == 0:
+            most = max(most, work[p.unit + a])
+    for a in range(n):
+        own, is_equation = work[p.unit + a], constraints[iwork[p.active + a]].bilateral != 0
+        steps = math.floor(math.log2(most / own) / (2.0 * _COARSE) + 0.5) if is_equation and own > 0.0 and most > 0.0 else 0.0
+        work[p.unit + a] = math.ldexp(1.0, _COARSE * int(steps))
+
+
+@kernel
 def _fill(blocks, n, constraints, work, iwork):
     """Matrix of the blocks, with padding, and epsilon times the diagonal of equations. Out: matrix, soft."""
     p = blocks[0]
@@ -182,8 +202,9 @@ def _fill(blocks, n, constraints, work, iwork):
     # 1. entries of W
     for i in range(d * d * iwork[p.block_row + count]):
         work[p.matrix + i] = 0.0
-    for e in range(iwork[p.row + n]):
-        work[p.matrix + iwork[p.entry + e]] = work[p.W + e]
+    for a in range(n):
+        for e in range(iwork[p.row + a], iwork[p.row + a + 1]):
+            work[p.matrix + iwork[p.entry + e]] = work[p.W + e] * (work[p.unit + a] * work[p.unit + iwork[p.column + e]])
     # 2. diagonal: padding, and the proximal term of equations
     for k in range(count):
         l = iwork[p.block_row + k]
@@ -217,8 +238,9 @@ def _state(blocks, work, iwork):
     p = blocks[0]
     for i in range(p.d * iwork[p.count]):
         a = iwork[p.row_of + i]
-        work[p.vector + i] = work[p.q + a] - work[p.soft + a] * work[p.z + a] if a != ABSENT else 0.0
-        work[p.r + i] = work[p.z + a] if a != ABSENT else 0.0
+        unit = work[p.unit + a] if a != ABSENT else 1.0
+        work[p.r + i] = work[p.z + a] / unit if a != ABSENT else 0.0
+        work[p.vector + i] = unit * work[p.q + a] - work[p.soft + a] * work[p.r + i] if a != ABSENT else 0.0
 
 
 @kernel
@@ -234,7 +256,7 @@ def _state_bounded(blocks, n, work, iwork):
             for b in range(n if middle != 0.0 else 0):
                 for e in range(iwork[p.row + b], iwork[p.row + b + 1]):
                     if iwork[p.column + e] == a:
-                        work[p.vector + iwork[p.component + b]] += work[p.W + e] * middle
+                        work[p.vector + iwork[p.component + b]] += work[p.unit + b] * work[p.W + e] * middle
             l = iwork[p.block_row + at // d]
             while iwork[p.block_column + l] != at // d:
                 l += 1
@@ -260,6 +282,7 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
         _gather(blocks, n, constraints, work, iwork)
         if not _are_linked(p, n, iwork):
             _link(blocks, iwork)
+        _find_units(blocks, n, constraints, work, iwork)
         _fill(blocks, n, constraints, work, iwork)
     # 2. vector and guess
     _state(blocks, work, iwork)
@@ -278,7 +301,7 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
     # 4. solution by rows
     for a in range(n):
         at = iwork[p.component + a]
-        work[p.z + a], work[p.w + a] = work[p.r + at], work[p.u + at]
+        work[p.z + a], work[p.w + a] = work[p.unit + a] * work[p.r + at], work[p.u + at] / work[p.unit + a]
         if p.bounded != 0:
             work[p.z + a] += _middle(p, a, work)[0]
     work[p.info], work[p.info + 1] = info[0], info[1]

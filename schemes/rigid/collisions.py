@@ -107,31 +107,44 @@ def _hand_over(c, n, memory):
     One with NaN or infinite data gets the gap -infinity, so that it is active and the step fails.
     """
     work, iwork = memory.work, memory.iwork
-    address, kept, shapes, poses, contact = uintp(iwork[c.hook]), 0, stack(3), stack(14), stack(7)
+    kept, contact = 0, stack(7)
     for i in range(n):
-        # 1. the user's function sees copies, since it may write anything
-        a, b = iwork[c.new_a + i], iwork[c.new_b + i]
-        shapes[0], shapes[1], shapes[2], contact[6] = a, b, iwork[c.new_feature + i], work[c.new_gap + i]
-        for k in range(7):
-            poses[k], poses[7 + k] = work[c.pose + 7 * a + k], work[c.pose + 7 * b + k]
+        a, b, feature, contact[6] = iwork[c.new_a + i], iwork[c.new_b + i], iwork[c.new_feature + i], work[c.new_gap + i]
         for k in range(3):
             contact[k], contact[3 + k] = work[c.new_normal + 3 * i + k], work[c.new_point + 3 * i + k]
-        call_address(address, (0.0, view(shapes, 0, 3), view(poses, 0, 14), view(memory.mem, c.z, c.n_z), view(contact, 0, 7)))
-        # 2. dropped by the user
-        if contact[6] == math.inf:
+        if not ask_user((a, b, feature), c, memory, contact):
             continue
-        # 3. a changed normal is made unit; an unchanged one keeps its bits
-        size, sound = 1.0, 0.0
+        sound = 0.0
         for k in range(3):
-            if contact[k] != work[c.new_normal + 3 * i + k]:
-                size = norm(contact)
-        for k in range(3):
-            work[c.new_normal + 3 * kept + k], work[c.new_point + 3 * kept + k] = contact[k] / size, contact[3 + k]
-            sound += 0.0 * (contact[k] / size + contact[3 + k] + contact[6])
-        iwork[c.new_a + kept], iwork[c.new_b + kept], iwork[c.new_feature + kept] = a, b, iwork[c.new_feature + i]
+            work[c.new_normal + 3 * kept + k], work[c.new_point + 3 * kept + k] = contact[k], contact[3 + k]
+            sound += 0.0 * (contact[k] + contact[3 + k] + contact[6])
+        iwork[c.new_a + kept], iwork[c.new_b + kept], iwork[c.new_feature + kept] = a, b, feature
         work[c.new_gap + kept] = contact[6] if sound == 0.0 else -math.inf
         kept += 1
     return kept
+
+
+@kernel
+def ask_user(names, c, memory, contact):
+    """Whether the user's function keeps a contact (normal, point, gap) of two shapes, (a, b, feature), whose poses are in the work memory.
+
+    In/out: contact (7,), of which a changed normal is made unit; an unchanged one keeps its bits.
+    """
+    (a, b, feature), shapes, poses, normal, size = names, stack(3), stack(14), stack(3), 1.0
+    # the user's function sees copies, since it may write anything
+    shapes[0], shapes[1], shapes[2] = a, b, feature
+    for k in range(7):
+        poses[k], poses[7 + k] = memory.work[c.pose + 7 * a + k], memory.work[c.pose + 7 * b + k]
+    for k in range(3):
+        normal[k] = contact[k]
+    address = uintp(memory.iwork[c.hook])
+    call_address(address, (0.0, view(shapes, 0, 3), view(poses, 0, 14), view(memory.mem, c.z, c.n_z), contact))
+    for k in range(3):
+        if contact[k] != normal[k]:
+            size = norm(contact)
+    for k in range(3):
+        contact[k] /= size
+    return contact[6] != math.inf
 
 
 @kernel

@@ -114,7 +114,7 @@ def step(t_new, s, calls, options, memory):
     passing.keep_from_passing(options.h, smooth.a, form, memory)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
     projection.turn_matrices(p, q, work)
-    _close_interactions(t_new, True, options, form.interactions, p, q, functions, memory)
+    _close_interactions(t_new, True, options, form, p, q, functions, memory)
     for i in range(2 * n):
         work[places.pushed + i] = 0.0
     for i in range(7 * n):
@@ -271,7 +271,7 @@ def _keep_violated(options, s, own, q, memory):
         for i in range(iwork[c.found]):
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
             is_movable = not (s.bodies[a].fixed and (b == WORLD or s.bodies[b].fixed))
-            is_violated = work[c.new_gap + i] < -options.positions.constraint_tol
+            is_violated = work[c.new_gap + i] < -projection.tolerance_of_contact(options.positions, c, i, memory)
             if is_violated and is_movable and work[c.known + i] == 0.0 and imem[c.n] < c.capacity:
                 number = contacts.insert(c, i, view(work, own.q_bar, 7 * own.n_bodies), q, memory)
                 work[c.taking + number] = 1.0
@@ -362,7 +362,7 @@ def _close(t, s, functions, options, memory):
     form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
     q = view(memory.work, own.q, 7 * own.n_bodies)
     projection.turn_matrices(p, q, memory.work)
-    _close_interactions(t, False, options, form.interactions, p, q, functions, memory)
+    _close_interactions(t, False, options, form, p, q, functions, memory)
     return _closed_contacts(options, s, p, q, memory)
 
 
@@ -466,7 +466,7 @@ def _forget_equations(n_contacts, n_blocks, interactions, p, memory):
 
 
 @kernel
-def _close_interactions(t, is_first, options, interactions, p, q, functions, memory):
+def _close_interactions(t, is_first, options, s, p, q, functions, memory):
     """Unilateral rows that are closed at q, by the tolerance of positions and rounding. Out: joined.
 
     is_first: before any projection. Rows closed then remain so: a projection along a curve leaves a gap of second order.
@@ -475,13 +475,14 @@ def _close_interactions(t, is_first, options, interactions, p, q, functions, mem
     moved = view(work, p.moved, p.n_bodies)
     for i in range(p.n_bodies):
         moved[i] = 0.0
-    for k in range(interactions.size):
-        it = interactions[k]
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
         if it.always == 0 and work[it.off] == 0.0:
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, memory)
             blocks.find_slack(options.h, it, q, moved, work)
             for i in range(0, it.m, projection.stride(it)):
-                is_closed = work[it.h + i] <= max(options.positions.constraint_tol, work[it.slack + 2 * i])
+                least = projection.tolerance_of_row(options.positions, it, i, s.bodies, q, memory)
+                is_closed = work[it.h + i] <= max(least, work[it.slack + 2 * i])
                 if is_first or is_closed:
                     work[it.joined + i] = 1.0 if is_closed else 0.0
 
@@ -510,7 +511,7 @@ def _closed_contacts(options, s, p, q, memory):
                 if body != WORLD:
                     arm = abs(point[0] - q[7 * body]) + abs(point[1] - q[7 * body + 1]) + abs(point[2] - q[7 * body + 2])
                     opened += _OPENED * (work[pushed + 2 * body] + arm * work[pushed + 2 * body + 1])
-            if work[c.new_gap + i] <= max(options.positions.constraint_tol, rounding, opened):
+            if work[c.new_gap + i] <= max(projection.tolerance_of_contact(options.positions, c, i, memory), rounding, opened):
                 iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
                 n += 1
     return n

@@ -906,7 +906,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     # 3. equations: eliminated at once if they are all that there is; redundant ones are made consistent in q
     n_equations = equations.gather(d, stated, s.bodies, G, p, memory) if p.most > 0 else 0
     is_regular, rank = equations.eliminate(n_equations, q, p, memory), n_equations
-    if _are_solved_at_once(n_contacts, n_blocks, p, iwork):
+    if n_equations > 0 and _are_solved_at_once(n_contacts, n_blocks, p, iwork):  # rows that press may be more than there is room for
         left = _solve_equations(n_equations, is_regular, stated, G, s.bodies, p, options, memory)
         if left <= options.enough or n_equations <= redundancy.MOST:
             return CONVERGED if left <= options.enough else STALLED

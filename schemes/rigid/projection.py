@@ -147,7 +147,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
             if not of_all and (i == 0 or iwork[c.new_a + i] != iwork[c.new_a + i - 1] or iwork[c.new_b + i] != iwork[c.new_b + i - 1]):
                 of_pair = _is_one_absent(i, c, options, memory)
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
-            is_violated = work[c.new_gap + i] < -max(options.constraint_tol, rounding_of_contact(c, i, memory))
+            is_violated = work[c.new_gap + i] < -tolerance_of_contact(options, c, i, memory)
             if not is_violated or (bodies[a].fixed and (b == WORLD or bodies[b].fixed)):
                 continue
             number = int(work[c.known + i]) - 1
@@ -168,7 +168,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
             is_new = False
             for i in range(0, it.m, stride(it)):
                 takes_part = blocks.takes_part(it, i, options.motion.gamma * options.h, memory)
-                if not takes_part and work[it.h + i] < -max(options.constraint_tol, rounding_of_row(it, i, q, work)):
+                if not takes_part and work[it.h + i] < -tolerance_of_row(options, it, i, s.motion.bodies, q, memory):
                     work[it.joined + i], is_new, joined = attempt, True, True
             if is_new and iwork[own.begin + k] < 0:
                 iwork[own.begin + k], n_blocks = n_blocks, n_blocks + it.n_blocks
@@ -180,7 +180,7 @@ def _is_one_absent(i, c, options, memory):
     """Whether a violated contact of the pair of shapes whose contacts begin at the i-th one found is not in the record."""
     a, b, result = memory.iwork[c.new_a + i], memory.iwork[c.new_b + i], False
     while i < memory.iwork[c.found] and memory.iwork[c.new_a + i] == a and memory.iwork[c.new_b + i] == b:
-        least = max(options.constraint_tol, rounding_of_contact(c, i, memory))
+        least = tolerance_of_contact(options, c, i, memory)
         result = result or (memory.work[c.known + i] == 0.0 and memory.work[c.new_gap + i] < -least)
         i += 1
     return result
@@ -260,21 +260,28 @@ def find_known(options, c, p, own, q, memory):
 
 
 @tiny
-def rounding_of_contact(c, i, memory):
-    """Gap of the i-th contact found that is rounding of its shapes and of the coordinates of their bodies."""
+def tolerance_of_contact(options, c, i, memory):
+    """Depth of the i-th contact found that is accepted: see `_tolerance`; lengths are those of its shapes and of their places."""
     a, b = memory.iwork[c.new_a + i], memory.iwork[c.new_b + i]
-    return _OF_SLACK * (memory.work[c.slack + 2 * a] + memory.work[c.slack + 2 * b])
+    return _tolerance(options, _OF_SLACK / _ROUNDING * (memory.work[c.slack + 2 * a] + memory.work[c.slack + 2 * b]))
 
 
 @tiny
-def rounding_of_row(it, i, q, work):
-    """h of a row that is rounding of the lengths ``|H_v| |x| + |H_omega|``."""
+def tolerance_of_row(options, it, i, bodies, q, memory):
+    """h of a row that is accepted: see `_tolerance`; lengths are ``|H_v| (|x| + radius of gyration) + |H_omega|``."""
     length = 0.0
     for side in range(2):
         body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
         if body != ABSENT:
-            length += norm(view(work, row, 3)) * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3))
-    return _ROUNDING * length
+            size = 0.0 if bodies[body].fixed else plain.radius_of_gyration(bodies[body], memory.mem)
+            length += norm(view(memory.work, row, 3)) * (norm(view(q, 7 * body, 3)) + size) + norm(view(memory.work, row + 3, 3))
+    return _tolerance(options, length)
+
+
+@tiny
+def _tolerance(options, length):
+    """Violation that is accepted: that of the options, of what is smaller than 1 that part of its lengths, but no less than rounding."""
+    return max(options.constraint_tol * min(length, 1.0), _ROUNDING * length)
 
 
 @kernel
@@ -305,13 +312,15 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
     for k in range(int(options.max_rounds) + 1):
         # 1. violations; pressing contacts that contradict each other are, from half of the rounds on, only kept from violation
         press = press and 2 * k < options.max_rounds
-        n_contacts, depth, rounding = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
-        n_blocks, violation, of_rows = violated(t, k == 0, press, options, interactions, p, q, calls.functions, memory)
-        wanted = _SHARE * max(options.constraint_tol, rounding, of_rows)
-        if max(depth, violation) <= options.constraint_tol:
+        n_contacts, depth, of_contacts = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
+        n_blocks, violation, of_rows = violated(t, k == 0, press, options, s.motion, p, q, calls.functions, memory)
+        wanted, worst = _SHARE * max(of_contacts, of_rows), max(depth, violation)
+        is_last = k == int(options.max_rounds)
+        # what is small, as far as projections reach
+        if worst == 0.0 or (is_last and worst <= options.constraint_tol):
             status = CONVERGED
             break
-        if k == int(options.max_rounds):
+        if is_last:
             break
         # 2. metric and rows at q
         metric(t, by_mass, s.motion.bodies, p, q, calls.functions, memory)
@@ -354,14 +363,14 @@ def solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory):
 
 @kernel
 def penetrating(is_found, press, options, own, collisions, p, q, memory):
-    """(number, depth, rounding): detected contacts at q with gaps up to the depth of the deepest, none if that is 0.
+    """(number, depth, tolerance): detected contacts at q with gaps up to the depth of the deepest, none if that is 0.
 
-    What is rounding, by the most of any, is no depth. Gaps smaller than the depth are listed too, as bodies that are separated may be
-    pushed into others. press: contacts that pressed in the step count by the size of their gap. Unless all are projected, contacts that
-    were inactive in the step are ignored. Out: q_old, pair, which of p.
+    What a contact tolerates is no depth; tolerance: the largest of any. Gaps smaller than the depth are listed too, as bodies that are
+    separated may be pushed into others. press: contacts that pressed in the step count by the size of their gap. Unless all are projected,
+    contacts that were inactive in the step are ignored. Out: q_old, pair, which of p.
     """
     work, iwork = memory.work, memory.iwork
-    n, depth, rounding, v, chosen = 0, 0.0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
+    n, depth, tolerance, v, chosen = 0, 0.0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
     # 1. contacts at q, and the largest depth
@@ -374,8 +383,8 @@ def penetrating(is_found, press, options, own, collisions, p, q, memory):
         for i in range(iwork[c.found]):
             gap = work[c.new_gap + i]
             if options.every_contact != 0.0 or role(c, i, work) > 0.0:
-                deep, least = abs(gap) if press and role(c, i, work) > 1.0 else -gap, rounding_of_contact(c, i, memory)
-                depth, rounding = max(depth, deep if deep > least else 0.0), max(rounding, least)
+                deep, least = abs(gap) if press and role(c, i, work) > 1.0 else -gap, tolerance_of_contact(options, c, i, memory)
+                depth, tolerance = max(depth, deep if deep > least else 0.0), max(tolerance, least)
     # 2. list of those that it may concern
     for k in range(collisions.size if depth > 0.0 else 0):
         c = collisions[k]
@@ -384,7 +393,7 @@ def penetrating(is_found, press, options, own, collisions, p, q, memory):
                 a, b = memory.imem[c.body + iwork[c.new_a + i]], memory.imem[c.body + iwork[c.new_b + i]]
                 iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
                 n += 1
-    return n, depth, rounding
+    return n, depth, tolerance
 
 
 @tiny
@@ -425,18 +434,18 @@ def turn_matrices(p, q, work):
 
 
 @kernel
-def violated(t, is_first, press, options, interactions, p, q, functions, memory):
-    """(blocks, violation, rounding): equations, and negative gaps, at q, the largest of ``|h|`` and ``-h``, and of its rounding.
+def violated(t, is_first, press, options, s, p, q, functions, memory):
+    """(blocks, violation, tolerance): equations, and negative gaps, at q, the largest of ``|h|`` and ``-h``, and of what is tolerated.
 
     Out: R, begin.
 
     A gap that was negative in an earlier round is listed again: otherwise two would push the bodies back and forth.
     """
     work, iwork = memory.work, memory.iwork
-    R, n, worst, rounding = view(work, p.R, 9 * p.n_bodies), 0, 0.0, 0.0
+    R, n, worst, tolerance = view(work, p.R, 9 * p.n_bodies), 0, 0.0, 0.0
     turn_matrices(p, q, work)
-    for k in range(interactions.size):
-        it = interactions[k]
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
         was_listed = not is_first and iwork[p.begin + k] >= 0
         iwork[p.begin + k] = -1
         if not blocks.has_gap(it) or work[it.off] != 0.0:
@@ -446,13 +455,14 @@ def violated(t, is_first, press, options, interactions, p, q, functions, memory)
         violation = 0.0
         for i in range(0, it.m, stride(it)):
             if counts(options, it, i, memory):
-                off, least = abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i], rounding_of_row(it, i, q, work)
-                violation, rounding = max(violation, off if off > least else 0.0), max(rounding, least)
+                off = abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i]
+                least = tolerance_of_row(options, it, i, s.bodies, q, memory)
+                violation, tolerance = max(violation, off if off > least else 0.0), max(tolerance, least)
         if it.law == EQUALITY or violation > 0.0 or was_listed:
             iwork[p.begin + k] = n
             n += it.n_blocks
             worst = max(worst, violation)
-    return n, worst, rounding
+    return n, worst, tolerance
 
 
 @tiny

@@ -962,8 +962,7 @@ def _aim_at_rolling(t, h, s, functions, memory):
         if rolling.is_turning(h, s.interactions[k], w, memory):
             rolling.aim_rows(t, h, s.interactions[k], s.plan[0], functions, memory)
     for k in range(s.collisions.size):
-        # a user's function sees contacts where bodies are, and nowhere else
-        if s.collisions[k].each > 1 and memory.iwork[s.collisions[k].hook] == 0 and rolling.are_some_turning(h, s.collisions[k], w, memory):
+        if s.collisions[k].each > 1 and rolling.are_some_turning(h, s.collisions[k], w, memory):
             address = rolling.address_of_aim()
             if address != 0:
                 rolling.call_aim(address, (s.collisions, int64(k), h, q, w, memory))

@@ -20,7 +20,7 @@ from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid import blocks
 from nsds.schemes.rigid.approach import carry
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
-from nsds.schemes.rigid.collisions import point_velocity, reach
+from nsds.schemes.rigid.collisions import ask_user, point_velocity, reach
 from nsds.schemes.rigid.interactions import evaluate, row_velocity
 from nsds.schemes.rigid.tables import COLLISIONS
 
@@ -144,11 +144,29 @@ def _find_at_end(c, shapes, bodies, margin, motion, memory, found):
     # 2. their contacts
     others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general]
     count = contacts_of_pair(kind, size, pose, shape_a, shape_b, margin, others, found)
+    if memory.iwork[c.hook] != 0:
+        count = _ask_user(count, shapes, c, memory, found)
     # 3. restore the poses
     for side in range(2):
         shape = shapes[side]
         place(view(imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(pose, 7 * shape, 7))
     return count
+
+
+@kernel
+def _ask_user(count, shapes, c, memory, found):
+    """Number of the contacts found that the user's function keeps. In/out: found."""
+    kept, contact = 0, stack(7)
+    for k in range(count):
+        feature, contact[6] = int(found[FIELDS * k]), found[FIELDS * k + 1]
+        for j in range(6):
+            contact[j] = found[FIELDS * k + 2 + j]
+        if ask_user((shapes[0], shapes[1], feature), c, memory, contact):
+            found[FIELDS * kept], found[FIELDS * kept + 1] = found[FIELDS * k], contact[6]
+            for j in range(6):
+                found[FIELDS * kept + 2 + j] = contact[j]
+            kept += 1
+    return kept
 
 
 _FLOATS = float64[::1]

@@ -692,7 +692,8 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
             # moments about the point, as the force acts there
             for l in range(3, 6):
                 left[l] -= r[i] * own[l]
-        for l in range(12 * it.m if n_contacts + n_laws > 0 else 0):
+        # rows for the work of joints, which is judged in models with contacts even if none acts
+        for l in range(12 * it.m if n_contacts + n_laws > 0 or p.unilateral != 0 else 0):
             H[l] = work[it.H + l]
         # 3. the reaction on both bodies; the parent hands it on
         for side in range(2 if it.b != ABSENT else 1):

@@ -211,21 +211,20 @@ def test_a_force_of_the_user_that_jumps_with_the_velocity_is_stepped_over():
 
 @pytest.mark.parametrize("e", [0.0, 0.5])
 def test_a_box_in_space_comes_to_rest(e):
-    """Rigid bodies, their contacts found as they go, redundant ones: four corners that touch at once.
-
-    At rest two corners carry, and rounding grows until the others do: 1e-12 m/s at 2 s, at most 1e-5 later.
-    """
+    """Rigid bodies, their contacts found as they go, redundant ones: of four corners no two press against each other."""
     part = nsds.rigid_bodies(1.0, [0.02, 0.03, 0.04], q=[0, 0, 0.6, 0.92, 0.3, 0.2, 0.15] / np.array([1] * 3 + [np.sqrt(0.9989)] * 4),
                              v=[0.3, 0, 0, 1, 2, 0], fext=[0, 0, -G])  # fmt: skip
     law = nsds.newton_impact_friction(e_n=e, mu=0.4, dimension=3)
     box = nsds.shapes.box([0.4, 0.3, 0.2])
     system = nsds.system(box=part, hits=nsds.collisions({"box": box}, law, world=nsds.shapes.plane()))
-    rows = run(system, 2.0, 0.02, max_events=4)
+    rows = run(system, 3.0, 0.02, max_events=4)
     assert stepped(rows).any()
-    assert abs(rows["box"]["v"][-1]).max() < 1e-9
+    assert abs(rows["box"]["v"][rows["t"] > 2.0]).max() < 1e-20
     n = int(rows["hits"]["n"][-1])
     assert n >= 3
-    assert abs(rows["hits"]["lambda"][-1].reshape(-1, 3)[:n, 0].sum() - G) < 1e-9
+    forces = rows["hits"]["lambda"][-1].reshape(-1, 3)[:n]
+    assert abs(forces[:, 0].sum() - G) < 1e-9
+    assert abs(forces[:, 1:]).max() < 1e-9
     assert abs(np.linalg.norm(rows["box"]["q"][:, 3:], axis=1) - 1).max() < 1e-12
 
 

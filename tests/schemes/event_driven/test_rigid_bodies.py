@@ -361,3 +361,33 @@ def test_what_is_not_treated_is_refused():
     ball = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 1, 1, 0, 0, 0], v=np.zeros(6))
     with pytest.raises(ValueError, match="flow='exact'"):
         run(nsds.system(ball=ball, floor=on_floor(nsds.newton_impact(e=0.5))), 1.0, flow="exact")
+
+
+def _slider_crank(length):
+    """Orientations of a slider-crank whose piston has clearance in its guide, of that length, all in proportion, under one gravity."""
+    shapes, second = nsds.shapes, np.sqrt(length)
+    bodies = {
+        "crank": (shapes.capsule(0.01 * length, 0.1 * length), [0, 0, 0.05], 0.0, [0.5, 0, 0, 0, 10.0, 0]),
+        "rod": (shapes.capsule(0.01 * length, 0.3 * length), [0.05 * np.sqrt(8), 0, 0.05], np.pi / 2 + np.arcsin(1 / 3), np.zeros(6)),
+        "piston": (shapes.box(length * np.array([0.08, 0.05, 0.0496])), [0.1 * np.sqrt(8), 0, 0], 0.0, np.zeros(6)),
+    }
+    parts = {}
+    for name, (shape, place, angle, v) in bodies.items():
+        mass, turn = 1000.0 * shapes.volume(shape), [np.cos(angle / 2), 0, np.sin(angle / 2), 0]
+        v = np.asarray(v) * np.repeat([second, 1 / second], 3)
+        parts[name] = nsds.rigid_bodies(mass, shapes.inertia(shape, mass), q=np.r_[length * np.array(place), turn], v=v)
+    for name, point, on in (("main", [0, 0, 0], "crank"), ("big", [0, 0, 0.1], ("crank", "rod")),
+                            ("small", [0.1 * np.sqrt(8), 0, 0], ("rod", "piston"))):  # fmt: skip
+        parts[name] = nsds.interaction(nsds.joints.hinge(length * np.array(point), [0, 1, 0]), nsds.equality(), on=on)
+    walls = [shapes.plane([0, 0, 1], -0.025 * length), shapes.plane([0, 0, -1], -0.025 * length)]
+    hits = nsds.collisions({"piston": bodies["piston"][0]}, nsds.newton_impact_friction(e_n=0.3, mu=0.1), world=walls)
+    system = nsds.system(gravity=[0, 0, -9.81], hits=hits, **parts)
+    rows = nsds.simulate(system, t_end=0.1 * second, h=5e-3 * second, scheme=nsds.event_driven())
+    return np.array([rows[name]["q"][:, 3:] for name in bodies])
+
+
+def test_impacts_beside_joints_are_solved_in_any_unit():
+    """Rows of angles of bodies of a micrometre have a diagonal that is 1e12 times that of their contacts."""
+    wanted = _slider_crank(1.0)
+    for length in (2.0**-20, 2.0**20):
+        np.testing.assert_allclose(_slider_crank(length), wanted, atol=1e-8)

@@ -177,3 +177,39 @@ def test_what_tips_over_its_edge_does_so_in_any_units(shape, unit):
     assert rows["contacts"]["y"].min() > -max(1e-10, 1e-14 * unit)
     height = rows["solid"]["q"][-1, 2] / unit
     assert min(abs(height - 0.05), abs(height - 0.1)) < 1e-3
+
+
+def chain_on_a_roll(length, scheme):
+    """Positions, in units of length, of a chain that slips down from a roll; gravity is the same, so times are in its square root."""
+    n, radius, link = 8, 0.008, 0.04
+    capsule, steps = shapes.capsule(radius * length, 0.018 * length), (np.arange(n + 1) - 3) * link
+    bend = (0.1 + radius) / np.cos(0.5 * link / (0.1 + radius))  # so that the middles of the links touch the roll
+    arc = bend * np.pi / 2
+    along = np.clip(steps, -arc, arc) / bend
+    points = bend * np.column_stack([np.sin(along), 0 * along, np.cos(along)])
+    points[:, 2] -= np.maximum(abs(steps) - arc, 0.0)
+    parts, mass = {}, shapes.volume(capsule) * 1000.0
+    for k in range(n):
+        angle = np.arctan2(*(points[k + 1] - points[k])[[0, 2]])
+        q = np.r_[length * (points[k] + points[k + 1]) / 2, np.cos(angle / 2), 0, np.sin(angle / 2), 0]
+        parts[f"link{k}"] = nsds.rigid_bodies(mass, shapes.inertia(capsule, mass), q=q, v=np.zeros(6))
+        if k > 0:
+            joint = joints.ball_joint(length * points[k])
+            parts[f"joint{k}"] = nsds.interaction(joint, nsds.equality(), on=(f"link{k - 1}", f"link{k}"))
+    roll = shapes.cylinder(0.1 * length, 0.1 * length, orientation=[np.sqrt(0.5), np.sqrt(0.5), 0, 0])
+    contacts = nsds.collisions({f"link{k}": capsule for k in range(n)}, nsds.newton_impact_friction(0.0, mu=0.2), world=roll)
+    system, h = nsds.system(gravity=[0, 0, -9.81], contacts=contacts, **parts), 2e-3 * np.sqrt(length)
+    rows = nsds.simulate(system, t_end=100 * h, h=h, scheme=scheme)
+    return np.array([rows[f"link{k}"]["q"][:, :3] / length for k in range(n)])
+
+
+@pytest.mark.parametrize(
+    "scheme", [nsds.moreau_jean_combined_projection(), nsds.moreau_jean_direct_projection(), nsds.generalised_alpha()],
+    ids=lambda one: one["scheme"].item().decode(),
+)  # fmt: skip
+def test_motions_scale_with_lengths(scheme):
+    """Whatever the unit, bodies are moved in the same proportion of masses, and violations are judged by lengths."""
+    wanted = chain_on_a_roll(1.0, scheme)
+    assert abs(wanted[:, -1] - wanted[:, 0]).max() > 5e-3
+    for length in (2.0**-20, 2.0**10, 2.0**20):
+        np.testing.assert_allclose(chain_on_a_roll(length, scheme), wanted, atol=1e-7)
