@@ -256,7 +256,7 @@ def _pattern(lists, n_blocks, limit):
     return row, column[: row[-1]].copy()
 
 
-@tiny
+@kernel
 def choose_active(options, s, memory):
     """(contacts, blocks of interactions) that are active: bilateral ones, and those with a forecast ``y + gamma h ydot`` that closes.
 
@@ -318,7 +318,7 @@ def _add_struck(ahead, n, s, q, w, memory):
     return n
 
 
-@tiny
+@kernel
 def choose_blocks(options, s, memory):
     """Number of active blocks of interactions, see `choose_active`. Out: begin."""
     work = memory.work
@@ -690,7 +690,7 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, memory):
                     turned_arm(-lam, view(mem, it.row_b + 3 * i, 3), view(mem, it.row_w + 3 * i, 3), view(work, p.turning + 9 * it.b, 9))
 
 
-@tiny
+@kernel
 def move_all(h, options, interactions, p, q, memory):
     """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k unless a scheme has a better one. Out: q, angles."""
     work = memory.work
@@ -1090,7 +1090,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
     return status
 
 
-@tiny
+@kernel
 def total_impulse(n_contacts, n_blocks, p, memory):
     """``H^T r`` with H and r as they are now. Out: p, and the sizes of its terms."""
     work = memory.work
@@ -1130,7 +1130,7 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
                 size[2 * i + 1] += norm(moment) + norm(L)
 
 
-@tiny
+@kernel
 def keep_impulses(n_contacts, is_at_end, options, s, memory):
     """lambda of everything into the record, 0 of inactive rows. is_at_end: without forecasts; forces are those of the end of the step."""
     mem, work = memory.mem, memory.work
