@@ -100,7 +100,7 @@ def press(is_new, h, s, memory):
     for at in range(s.links.size):
         link = s.links[at]
         if memory.iwork[p.begin + link.joint] >= 0:
-            _hand_on(is_new, h, link, s.interactions[link.joint], p, q, wrench, arms, memory)
+            _hand_on(is_new, h, link, s.interactions[link.joint], p, memory)
         else:
             _clear(link.handed, 6, work)
     # 3. back to axes of the bodies; the difference is the load of joints
@@ -116,12 +116,13 @@ def press(is_new, h, s, memory):
 
 
 @kernel
-def _hand_on(is_new, h, link, it, p, q, wrench, arms, memory):
+def _hand_on(is_new, h, link, it, p, memory):
     """Transmit the components of a body's wrench that its joint constrains to its parent. In/out: wrench, arms. Out: handed, turning.
 
     arms: of each body the sum of ``r F^T``, with r from its centre to the points of joints at which it gets F.
     """
-    mem, work = memory.mem, memory.work
+    mem, work, m = memory.mem, memory.work, p.n_bodies
+    q, wrench, arms = view(work, p.q, 7 * m), view(work, p.wrench, 6 * m), view(work, p.arms, 9 * m)
     c, point, pin, n, turned = link.child, stack(3), stack(3), stack(3), stack(3)
     x, own, handed = view(q, 7 * c, 3), view(wrench, 6 * c, 6), view(work, link.handed, 6)
     force, moment = view(handed, 0, 3), view(handed, 3, 3)
@@ -172,7 +173,7 @@ def _hand_on(is_new, h, link, it, p, q, wrench, arms, memory):
 
 @kernel
 def split(s, memory):
-    """What joints transmit as forces of their rows, which are orthogonal, at q of the last `press`. Out: Lambda."""
+    """Split the load of each joint into forces of its rows, which are orthogonal, at q of the last `press`. Out: Lambda."""
     mem, work = memory.mem, memory.work
     q, n, u = view(work, s.plan[0].q, 7 * s.plan[0].n_bodies), stack(3), stack(3)
     for at in range(s.links.size):
@@ -256,6 +257,7 @@ def add_to(factor, s, memory):
 def take_from_guess(h, s, r, memory):
     """Subtract h Lambda from the impulses of equations with which a half step begins. In/out: r, by components of the one-step problem."""
     p = s.plan[0]
+    split(s, memory)
     for at in range(s.links.size):
         link = s.links[at]
         first = p.d * memory.iwork[p.begin + link.joint]

@@ -283,7 +283,6 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
         if is_pressed:
             loads.press(True, options.h, s, memory)
             if n_iter == 0:
-                loads.split(s, memory)
                 loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, memory).r, memory)
         # 3. residuals: balance of momentum, and equations by velocities
         free_impulse(options, bodies, p, v, R, R_free, memory)
@@ -327,8 +326,6 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
             status, residual, n_iter = solved, 0.0, n_iter + 1
             break
     # 8. end of the motion
-    if is_pressed:
-        loads.split(s, memory)
     _move_to_end(at_once, options, s, q, memory)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
@@ -343,8 +340,10 @@ def _stays(options):
 
 @tiny
 def _move_to_end(is_behind, options, s, q, memory):
-    """Move bodies to the end of the motion, unless they are there, and angles of joints with them. Out: q, angles."""
+    """Move bodies to the end of the motion, unless they are there, and angles of joints with them; loads at its middle by rows. Out: q."""
     p = s.plan[0]
+    if options.span > 0.0 and options.is_explicit == 0.0:
+        loads.split(s, memory)
     if (p.placed == 0 or is_behind) and options.span == 0.0 and not _stays(options):
         problem.move_all(options.h, options, s.interactions, p, q, memory)
     problem.foresee_all(options.h, options, s.interactions, p, memory)

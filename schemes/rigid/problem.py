@@ -318,7 +318,7 @@ def _add_struck(ahead, n, s, q, w, memory):
     return n
 
 
-@kernel
+@tiny
 def choose_blocks(options, s, memory):
     """Number of active blocks of interactions, see `choose_active`. Out: begin."""
     work = memory.work

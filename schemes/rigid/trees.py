@@ -545,12 +545,10 @@ def _find_places(tree, work, h, w):
             _add_turned(Q_above, view(work, link.arm, 3), 1.0, way)
             for l in range(3):
                 way[l] += work[above.way + l]
-            rotations.rotate(Q_above if link.is_b == 0 else Q, slide, turn)
-        else:
-            for l in range(3):
-                turn[l] = slide[l]
-            if link.is_b != 0:
-                rotations.rotate(Q, slide, turn)
+        for l in range(3):
+            turn[l] = slide[l]
+        if link.slides > 0 and (link.is_b != 0 or link.above != ABSENT):
+            rotations.rotate(Q if link.is_b != 0 else view(work, tree.links[link.above].Q, 4), slide, turn)
         # 4. the centre of mass about the point of the joint
         _add_turned(Q, view(work, link.lever, 3), -1.0, way)
         for l in range(3):
