@@ -173,7 +173,7 @@ def keep_outputs(it, w, memory):
         memory.mem[it.y + i], memory.mem[it.ydot + i] = work[it.h + i], row_velocity(work[it.rate + i], it, i, w, work)
 
 
-@kernel
+@tiny
 def to_inertial(n, R, v, w):
     """``w = (v_g, R Omega)`` of n bodies."""
     for i in range(n):
@@ -182,7 +182,7 @@ def to_inertial(n, R, v, w):
         times(view(R, 9 * i, 9), view(v, 6 * i + 3, 3), view(w, 6 * i + 3, 3))
 
 
-@kernel
+@tiny
 def to_body(n, R, w, v):
     """``v = (v_g, R^T omega)`` of n bodies."""
     for i in range(n):
@@ -396,7 +396,7 @@ def verdict(status, solved, n_iter, residual, bearable):
     return STALLED if status == INEXACT else status
 
 
-@kernel
+@tiny
 def evaluate_forces(is_new, t_new, options, s, q, v, functions, memory):
     """F(t_{k+1}, q, v) on all bodies and between them, and the sizes of its terms; if is_new, their stiffness, too."""
     work = memory.work
@@ -589,7 +589,7 @@ def invert_masses(t, options, s, functions, memory):
     invert(t, False, options, s.bodies, p, q, v, R, functions, memory, inverse)
 
 
-@kernel
+@tiny
 def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
     """``w += M_hat^-1 (p - R_free)``, and v likewise: a body on which nothing acts keeps the bits of its velocity."""
     m = p.n_bodies
@@ -632,7 +632,7 @@ def put_state(t, s, q, v, R, functions, memory):
     return CONVERGED if is_finite else NON_FINITE
 
 
-@kernel
+@tiny
 def keep_state(s, q, v, memory):
     """q and v into mem. Returns whether q and gaps of contacts are finite."""
     mem = memory.mem

@@ -256,7 +256,7 @@ def _pattern(lists, n_blocks, limit):
     return row, column[: row[-1]].copy()
 
 
-@kernel
+@tiny
 def choose_active(options, s, memory):
     """(contacts, blocks of interactions) that are active: bilateral ones, and those with a forecast ``y + gamma h ydot`` that closes.
 
@@ -1090,7 +1090,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
     return status
 
 
-@kernel
+@tiny
 def total_impulse(n_contacts, n_blocks, p, memory):
     """``H^T r`` with H and r as they are now. Out: p, and the sizes of its terms."""
     work = memory.work
@@ -1130,7 +1130,7 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
                 size[2 * i + 1] += norm(moment) + norm(L)
 
 
-@kernel
+@tiny
 def keep_impulses(n_contacts, is_at_end, options, s, memory):
     """lambda of everything into the record, 0 of inactive rows. is_at_end: without forecasts; forces are those of the end of the step."""
     mem, work = memory.mem, memory.work

@@ -245,7 +245,7 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
     return n_contacts, n_blocks, status, n_iter, residual, way
 
 
-@kernel
+@tiny
 def _are_joints_alone(n_contacts, s, iwork):
     """Whether nothing but joints and forces acts."""
     return n_contacts == 0 and problem.are_equations(s.interactions, s.plan[0], iwork)
@@ -790,7 +790,7 @@ def _is_left_open(t, h, limit, s, functions, memory):
     return opening > limit
 
 
-@kernel
+@tiny
 def _go(h, v, s, memory):
     """Bodies, and angles of joints, go by h times the velocities v. Out: q."""
     work, p = memory.work, s.plan[0]
