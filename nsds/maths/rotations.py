@@ -149,7 +149,7 @@ def tangent_map(q, out):
 def sine_ratio(x2):
     """``sin(x) / x`` for ``x2 = x^2``."""
     if x2 < 1e-3:
-        return 1.0 - x2 / 6.0 * (1.0 - x2 / 20.0 * (1.0 - x2 / 42.0 * (1.0 - x2 / 72.0)))
+        return 1.0 - x2 * (1.0 / 6.0 - x2 * (1.0 / 120.0 - x2 * (1.0 / 5040.0 - x2 * (1.0 / 362880.0))))
     x = math.sqrt(x2)
     return math.sin(x) / x
 
@@ -191,6 +191,14 @@ def _skew_polynomial(w, a, b, out):
     out[6], out[7], out[8] = b * w1 * w3 - a * w2, b * w2 * w3 + a * w1, 1.0 - b * (w1 * w1 + w2 * w2)
 
 
+@tiny
+def cosine(x2):
+    """``cos(x)`` for ``x2 = x^2``."""
+    if x2 < 1e-3:
+        return 1.0 - x2 * (0.5 - x2 * (1.0 / 24.0 - x2 * (1.0 / 720.0 - x2 * (1.0 / 40320.0))))
+    return math.cos(math.sqrt(x2))
+
+
 @of_sizes(3, 4)
 @tiny
 def exp_quaternion(w, out):
@@ -201,7 +209,7 @@ def exp_quaternion(w, out):
     x2 = 0.25 * dot(w, w)
     s = 0.5 * sine_ratio(x2)
     out[1], out[2], out[3] = s * w[0], s * w[1], s * w[2]
-    out[0] = math.cos(math.sqrt(x2))
+    out[0] = cosine(x2)
 
 
 @of_sizes(3, 9)

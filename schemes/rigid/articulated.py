@@ -15,13 +15,14 @@ Forces between a body and its parent are terms of these; other ones between bodi
 Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, chapter 7.
 """
 
-from nsds._jit import kernel, stack, tiny, view
+from nsds._jit import kernel, load, put, stack, tiny, view
 from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot_6, times, times_transposed
 from nsds.model.layout import ABSENT
 from nsds.schemes.rigid.tables import MASS
 
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
+_SIX = 6  # lanes: components of a row, on which one operation acts at once
 
 
 # ------------------------------------------------------------------------------------------------------------------ columns
@@ -122,59 +123,68 @@ def _eliminate(at, moves, s, tree, memory):
     work, link = memory.work, tree.links[at]
     k, P, column, on_left, on_right = link.k, stack(36), stack(6), stack(3), stack(3)
     E, S, D = view(work, link.E, k * k), view(work, link.S, 6 * k), view(work, link.D if moves else link.S, 6 * k)
+    U, V = view(work, link.U, 6 * k), view(work, link.V, 6 * k)
     for l in range(36):
         P[l] = work[link.P + l]
-    # 1. U = P D, E = S^T U, V = S^T P
+    # 1. U = P D, E = S^T U, V = S^T P; without motion P is symmetric, and V is U
     for c in range(k):
-        for l in range(6):
-            column[l] = 0.0
-            for i in range(6):
-                column[l] += P[6 * l + i] * D[6 * c + i]
+        if moves:
+            for l in range(6):
+                column[l] = 0.0
+                for i in range(6):
+                    column[l] += P[6 * l + i] * D[6 * c + i]
+        else:
+            put(column, 0, _SIX, _times_rows(view(S, 6 * c, 6), P))
         for a in range(k):
             E[k * a + c] = dot_6(view(S, 6 * a, 6), column)
-        for l in range(6):
-            work[link.U + 6 * c + l] = column[l]
+        put(U, c, _SIX, load(column, 0, _SIX))
     if link.above == ABSENT:
         _add_forces(at, moves, s, tree, memory)
         return _factorise_joint(k, E)
-    for c in range(k):
-        for l in range(6):
-            column[l] = 0.0 if moves else work[link.U + 6 * c + l]  # without motion P is symmetric
-            for i in range(6 if moves else 0):
-                column[l] += S[6 * c + i] * P[6 * i + l]
-        for l in range(6):
-            work[link.V + 6 * c + l] = column[l]
     # 2. P, U and V in velocities of the parent
     for l in range(3):
         on_left[l], on_right[l] = work[link.carry_S + l], work[(link.carry_D if moves else link.carry_S) + l]
     for c in range(k):
-        _hand_on(link.turns, on_left, view(work, link.U + 6 * c, 6))
-        _hand_on(link.turns, on_right, view(work, link.V + 6 * c, 6))
+        if moves:
+            put(V, c, _SIX, _times_rows(view(S, 6 * c, 6), P))
+            _hand_on(link.turns, on_right, view(V, 6 * c, 6))
+        _hand_on(link.turns, on_left, view(U, 6 * c, 6))
+        if not moves:
+            put(V, c, _SIX, load(U, c, _SIX))
     for l in range(0, 36, 6):
         _hand_on(link.turns, on_right, view(P, l, 6))
-    for l in range(6):
-        for i in range(6):
-            column[i] = P[6 * i + l]
-        _hand_on(link.turns, on_left, column)
-        for i in range(3, 6):
-            P[6 * i + l] = column[i]
-    above = tree.links[link.above].P
-    for l in range(36):
-        work[above + l] += P[l]
+    _hand_on_rows(link.turns, on_left, P)
     # 3. forces between the body and its parent, then E = L U, and what the motion of the joint takes off
     _add_forces(at, moves, s, tree, memory)
     if not _factorise_joint(k, E):
         return False
     for l in range(6):
-        _solve_joint(k, E, view(work, link.V + l, 6 * k - l), 6)
-    for c in range(k):
-        for l in range(6):
-            column[l] = work[link.V + 6 * c + l]
-        for i in range(6):
-            u = work[link.U + 6 * c + i]
-            for l in range(6):
-                work[above + 6 * i + l] -= u * column[l]
+        _solve_joint(k, E, view(V, l, 6 * k - l), 6)
+    above = view(work, tree.links[link.above].P, 36)
+    for i in range(6):
+        row = load(P, i, _SIX)
+        for c in range(k):
+            row = row - U[6 * c + i] * load(V, c, _SIX)
+        put(above, i, _SIX, load(above, i, _SIX) + row)
     return True
+
+
+@tiny
+def _times_rows(x, P):
+    """``x^T P`` of six numbers, as lanes."""
+    row = x[0] * load(P, 0, _SIX)
+    for i in range(1, 6):
+        row = row + x[i] * load(P, i, _SIX)
+    return row
+
+
+@tiny
+def _hand_on_rows(turns, carry, P):
+    """``P <- X^T P``, see `_hand_on`, of all columns at once."""
+    a, b, c, share = load(P, 0, _SIX), load(P, 1, _SIX), load(P, 2, _SIX), 1.0 if turns < 3 else 0.0
+    put(P, 3, _SIX, carry[1] * c - carry[2] * b + share * load(P, 3, _SIX))
+    put(P, 4, _SIX, carry[2] * a - carry[0] * c + share * load(P, 4, _SIX))
+    put(P, 5, _SIX, carry[0] * b - carry[1] * a + share * load(P, 5, _SIX))
 
 
 @tiny
@@ -311,10 +321,10 @@ def _solve_tree(is_start, group, tree, memory):
         if link.above != ABSENT:
             above = view(work, tree.links[link.above].y, 6)
             _hand_on(link.turns, view(work, link.carry_S, 3), y)
-            for l in range(6):
-                above[l] += y[l]
-                for c in range(link.k):
-                    above[l] -= work[link.U + 6 * c + l] * theta[c]
+            total, U = load(above, 0, _SIX) + load(y, 0, _SIX), view(work, link.U, 6 * link.k)
+            for c in range(link.k):
+                total = total - load(U, c, _SIX) * theta[c]
+            put(above, 0, _SIX, total)
     # 2. from the world on: motion
     for at in range(first, end):
         link, spin = tree.links[at], stack(3)
@@ -329,11 +339,11 @@ def _solve_tree(is_start, group, tree, memory):
             cross(view(above, 3, 3), view(work, link.carry_S if is_start else link.carry_D, 3), spin)
             for l in range(3):
                 u[l], u[3 + l] = above[l] + spin[l], above[3 + l] if link.turns < 3 else 0.0
+        total = load(u, 0, _SIX)
         for c in range(link.k):
-            for l in range(6):
-                u[l] += D[6 * c + l] * theta[c]
-        for l in range(6):
-            motion[l] = u[l]
+            total = total + load(D, c, _SIX) * theta[c]
+        put(u, 0, _SIX, total)
+        put(motion, 0, _SIX, total)
         if not is_start:
             times(view(work, link.T, 9), view(u, 3, 3), view(motion, 3, 3))
     return energy

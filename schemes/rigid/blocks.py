@@ -25,6 +25,7 @@ from nsds.model.laws import NONE
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.forces import COMPLIANT
+from nsds.schemes.rigid.interactions import row_length
 from nsds.schemes.rigid.tables import EQUALITY, FORCE
 from nsds.solvers.contact.signature import EQUATION
 
@@ -89,9 +90,8 @@ def find_slack(h, interaction, q, moved, work):
         for side in range(2):
             body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
             if body != ABSENT:
-                size = norm(view(work, row, 3))
-                length += size * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3))
-                forces += size * moved[body]
+                length += row_length(view(work, row, 6), view(q, 7 * body, 3))
+                forces += norm(view(work, row, 3)) * moved[body] if moved[body] > 0.0 else 0.0
         work[it.slack + 2 * i], work[it.slack + 2 * i + 1] = slack(length, 0.0, h), forces
 
 

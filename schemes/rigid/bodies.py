@@ -276,8 +276,9 @@ def _invert_3(J, A):
             c, d = (j + 1) % 3, (j + 2) % 3
             A[3 * j + i] = J[3 * a + c] * J[3 * b + d] - J[3 * a + d] * J[3 * b + c]
     determinant = J[0] * A[0] + J[1] * A[3] + J[2] * A[6]
+    factor = 1.0 / determinant
     for i in range(9):
-        A[i] /= determinant
+        A[i] *= factor
     return 0.0 < abs(determinant) < math.inf
 
 

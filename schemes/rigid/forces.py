@@ -17,7 +17,7 @@ from nsds.maths.vectors import norm, times_transposed
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import FORWARD_STEP
-from nsds.schemes.rigid.interactions import evaluate, row_velocity
+from nsds.schemes.rigid.interactions import evaluate, row_length, row_velocity
 from nsds.schemes.rigid.tables import FORCE
 from nsds.solvers.contact.signature import EQUATION
 
@@ -178,7 +178,7 @@ def _find_blur(factor, it, q, K, work):
             for side in range(2):
                 body = it.a if side == 0 else it.b
                 if body != ABSENT:
-                    length += norm(view(work, row + 6 * side, 3)) * norm(view(q, 7 * body, 3)) + norm(view(work, row + 6 * side + 3, 3))
+                    length += row_length(view(work, row + 6 * side, 6), view(q, 7 * body, 3))
             s += factor * abs(K[it.m * i + j]) * length
         for l in range(4):
             work[it.blur + l] += s * norm(view(work, it.H + 12 * i + 3 * l, 3))

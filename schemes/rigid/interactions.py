@@ -1,5 +1,7 @@
 """Kinematics of interactions of rigid bodies: h, H on velocities in inertial axes, and the rate of h at rest."""
 
+import math
+
 import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
@@ -56,6 +58,13 @@ def row_velocity(start, it, i, w, work):
     """``start + H w`` of row i of an interaction, with H as it lies in the work memory and velocities w of all bodies."""
     s = start + dot_6(view(work, it.H + 12 * i, 6), view(w, 6 * it.a, 6))
     return s if it.b == ABSENT else s + dot_6(view(work, it.H + 12 * i + 6, 6), view(w, 6 * it.b, 6))
+
+
+@tiny
+def row_length(row, x):
+    """``|H_v| |x| + |H_omega|`` of the part of a row for one body at x, whose rounding is that of its value; rows of angles have no H_v."""
+    push = dot(view(row, 0, 3), view(row, 0, 3))
+    return norm(view(row, 3, 3)) + (math.sqrt(push) * norm(x) if push > 0.0 else 0.0)
 
 
 @tiny

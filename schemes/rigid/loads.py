@@ -29,8 +29,9 @@ LINK = table(
     "child", "parent", "joint", "is_b",
     # points: rows that hold a point, which come first; turns: free rotations; planar: bodies in the plane
     "points", "turns", "planar",
-    # work memory: forces of the rows of the joint, N and N m
-    "Lambda",
+    # work memory: handed (6), force and moment about its point that the joint transmits, N and N m, in inertial axes; Lambda (m): the same
+    # as forces of its rows
+    "handed", "Lambda",
 )  # fmt: skip
 
 
@@ -70,15 +71,18 @@ def plant(lists, joints, plan, work):
         link["child"], link["parent"], link["joint"], link["is_b"], link["turns"] = child, parent, k, is_b, turns
         link["planar"] = bodies["planar"][child]
         link["points"] = (2 if link["planar"] else 3) - slides
-        link["Lambda"] = work.reserve(int(lists.interactions["m"][k]))
+        link["handed"], link["Lambda"] = work.reserve(6), work.reserve(int(lists.interactions["m"][k]))
     n = bodies.size if order else 0
     work.place(plan, load=6 * bodies.size, wrench=6 * n, arms=9 * n)
     return links
 
 
 @kernel
-def press(h, s, memory):
-    """``F + H^T Lambda`` of all bodies, at q of the middle of a step; h: half of it. In/out: f, size. Out: load, Lambda, turning."""
+def press(is_new, h, s, memory):
+    """``F + H^T Lambda`` of all bodies, at q of the middle of a step; h: half of it. In/out: f, size. Out: load, handed.
+
+    turning: the geometric stiffness, computed if is_new, else kept.
+    """
     work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
     if s.links.size == 0:  # load and turning stay 0
@@ -86,87 +90,104 @@ def press(h, s, memory):
     # 1. forces on each body, in inertial axes
     q, wrench, arms = view(work, p.q, 7 * m), view(work, p.wrench, 6 * m), view(work, p.arms, 9 * m)
     for i in range(m):
-        for l in range(3):
-            wrench[6 * i + l] = 0.0 if is_unmoved(s.bodies[i], work) else work[p.f + 6 * i + l]
-            wrench[6 * i + 3 + l] = 0.0 if is_unmoved(s.bodies[i], work) else work[p.f + 6 * i + 3 + l]
+        is_moved = not is_unmoved(s.bodies[i], work)
+        for l in range(6):
+            wrench[6 * i + l] = work[p.f + 6 * i + l] if is_moved else 0.0
         rotate(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
-        for l in range(9):
-            arms[9 * i + l] = work[p.turning + 9 * i + l] = 0.0
+    for i in range(9 * m if is_new else 0):
+        arms[i] = work[p.turning + i] = 0.0
     # 2. from the leaves to the world; a disabled joint carries nothing
     for at in range(s.links.size):
         link = s.links[at]
         if memory.iwork[p.begin + link.joint] >= 0:
-            _hand_on(h, link, s.interactions[link.joint], p, q, wrench, arms, memory)
+            _hand_on(is_new, h, link, s.interactions[link.joint], p, memory)
         else:
-            _clear(link, s.interactions[link.joint].m, work)
+            _clear(link.handed, 6, work)
     # 3. back to axes of the bodies; the difference is the load of joints
     for i in range(m):
-        moves, load = not is_unmoved(s.bodies[i], work), view(work, p.load + 6 * i, 6)
+        is_moved, load = not is_unmoved(s.bodies[i], work), view(work, p.load + 6 * i, 6)
         rotate_back(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
         for l in range(6):
-            load[l] = wrench[6 * i + l] - (work[p.f + 6 * i + l] if moves else 0.0)
-            if moves:
+            load[l] = wrench[6 * i + l] - (work[p.f + 6 * i + l] if is_moved else 0.0)
+            if is_moved:
                 work[p.f + 6 * i + l] = wrench[6 * i + l]
         work[p.size + 2 * i] += norm(view(load, 0, 3))
         work[p.size + 2 * i + 1] += norm(view(load, 3, 3))
 
 
 @kernel
-def _hand_on(h, link, it, p, q, wrench, arms, memory):
-    """Transmit the components of a body's wrench that its joint constrains to its parent. In/out: wrench, arms. Out: Lambda, turning.
+def _hand_on(is_new, h, link, it, p, memory):
+    """Transmit the components of a body's wrench that its joint constrains to its parent. In/out: wrench, arms. Out: handed, turning.
 
     arms: of each body the sum of ``r F^T``, with r from its centre to the points of joints at which it gets F.
     """
-    mem, work = memory.mem, memory.work
-    c, point, pin, n, u, moment, force = link.child, stack(3), stack(3), stack(3), stack(3), stack(3), stack(3)
-    x, own, sign = view(q, 7 * c, 3), view(wrench, 6 * c, 6), 1.0 if link.is_b != 0 else -1.0
+    mem, work, m = memory.mem, memory.work, p.n_bodies
+    q, wrench, arms = view(work, p.q, 7 * m), view(work, p.wrench, 6 * m), view(work, p.arms, 9 * m)
+    c, point, pin, n, turned = link.child, stack(3), stack(3), stack(3), stack(3)
+    x, own, handed = view(q, 7 * c, 3), view(wrench, 6 * c, 6), view(work, link.handed, 6)
+    force, moment = view(handed, 0, 3), view(handed, 3, 3)
     p_a, p_b = view(q, 7 * it.a + 3, 4), view(q, 7 * max(it.b, 0) + 3, 4)
     rotate(p_a, view(mem, it.row_a, 3), point)
     for l in range(3):
         point[l] += q[7 * it.a + l] - x[l]  # from the centre of the body
-        force[l] = pin[l] = 0.0
-    # 1. force
-    for i in range(link.points):
+        force[l] = own[l] if link.points == 3 else 0.0
+        pin[l] = 0.0
+    # 1. force: all of it, unless the point may slide
+    for i in range(link.points if link.points < 3 else 0):
         _axis(it, i, p_b, mem, n)
         along = dot(n, own)
-        work[link.Lambda + i] = sign * along
         for l in range(3):
             force[l] += along * n[l]
-    for k in range(9):
-        arms[9 * c + k] -= point[k // 3] * own[k % 3]
-    # 2. moment about the point of the joint
-    cross(point, own, moment)
+    # 2. moment about the point of the joint, but that about a pin
     if link.turns == 1 and link.planar != 0:
         pin[2] = 1.0
     elif link.turns == 1:
         rotate(p_a, view(mem, it.row_u + 3 * link.points, 3), pin)
-    _note_turn(h, link.turns, view(q, 7 * c + 3, 4), pin, view(arms, 9 * c, 9), view(work, p.turning + 9 * c, 9))
+    if is_new:
+        for k in range(9):
+            arms[9 * c + k] -= point[k // 3] * own[k % 3]
+        _note_turn(h, link.turns, view(q, 7 * c + 3, 4), pin, view(arms, 9 * c, 9), view(work, p.turning + 9 * c, 9))
+    cross(point, own, moment)
     for l in range(3):
         moment[l] = own[3 + l] - moment[l] if link.turns < 3 else 0.0
     about = dot(pin, moment)
     for l in range(3):
         moment[l] -= about * pin[l]
-    for i in range(link.points, it.m):
-        _axis(it, i, p_b, mem, n)
-        rotate(p_a, view(mem, it.row_u + 3 * i, 3), u)
-        cross(u, n, n)
-        work[link.Lambda + i] = sign * dot(n, moment)
     # 3. from one body to the other; of a ball joint the moment that is left is the one about its point
-    cross(point, force, u)
+    cross(point, force, turned)
     for l in range(3):
         own[l] -= force[l]
-        own[3 + l] -= moment[l] + u[l]
+        own[3 + l] -= moment[l] + turned[l]
     if link.parent == ABSENT:
         return
-    to, arm = view(wrench, 6 * link.parent, 6), view(arms, 9 * link.parent, 9)
+    to = view(wrench, 6 * link.parent, 6)
     for l in range(3):
         point[l] += x[l] - q[7 * link.parent + l]
-    cross(point, force, u)
+    cross(point, force, turned)
     for l in range(3):
         to[l] += force[l]
-        to[3 + l] += moment[l] + u[l]
-    for k in range(9):
-        arm[k] += point[k // 3] * force[k % 3]
+        to[3 + l] += moment[l] + turned[l]
+    for k in range(9 if is_new else 0):
+        arms[9 * link.parent + k] += point[k // 3] * force[k % 3]
+
+
+@kernel
+def split(s, memory):
+    """Split the load of each joint into forces of its rows, which are orthogonal, at q of the last `press`. Out: Lambda."""
+    mem, work = memory.mem, memory.work
+    q, n, u = view(work, s.plan[0].q, 7 * s.plan[0].n_bodies), stack(3), stack(3)
+    for at in range(s.links.size):
+        link = s.links[at]
+        it, sign, handed = s.interactions[link.joint], 1.0 if link.is_b != 0 else -1.0, view(work, link.handed, 6)
+        p_a, p_b = view(q, 7 * it.a + 3, 4), view(q, 7 * max(it.b, 0) + 3, 4)
+        for i in range(it.m):
+            _axis(it, i, p_b, mem, n)
+            if i < link.points:
+                work[link.Lambda + i] = sign * dot(n, handed)
+            else:
+                rotate(p_a, view(mem, it.row_u + 3 * i, 3), u)
+                cross(u, n, n)
+                work[link.Lambda + i] = sign * dot(n, view(handed, 3, 3))
 
 
 @tiny
@@ -208,9 +229,9 @@ def _note_turn(h, turns, p_c, pin, X, turning):
 
 
 @tiny
-def _clear(link, m, work):
-    for i in range(m):
-        work[link.Lambda + i] = 0.0
+def _clear(place, n, work):
+    for i in range(n):
+        work[place + i] = 0.0
 
 
 @kernel
@@ -220,7 +241,7 @@ def clear(s, work):
     for i in range(6 * p.n_bodies):
         work[p.load + i] = 0.0
     for at in range(s.links.size):
-        _clear(s.links[at], s.interactions[s.links[at].joint].m, work)
+        _clear(s.links[at].Lambda, s.interactions[s.links[at].joint].m, work)
 
 
 @kernel
@@ -236,6 +257,7 @@ def add_to(factor, s, memory):
 def take_from_guess(h, s, r, memory):
     """Subtract h Lambda from the impulses of equations with which a half step begins. In/out: r, by components of the one-step problem."""
     p = s.plan[0]
+    split(s, memory)
     for at in range(s.links.size):
         link = s.links[at]
         first = p.d * memory.iwork[p.begin + link.joint]

@@ -24,7 +24,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import norm, times, times_transposed
+from nsds.maths.vectors import dot, norm, times, times_transposed
 from nsds.model.collisions import with_room
 from nsds.model.records import model_of
 from nsds.model.system_kinds import collisions_of
@@ -152,7 +152,7 @@ def outputs(t, interactions, p, q, v, R, functions, memory):
     return outputs_of_velocities(interactions, p, v, R, memory)
 
 
-@tiny
+@kernel
 def outputs_of_velocities(interactions, p, v, R, memory):
     """As `outputs`, if h, H and rate, and R, are already those of the state."""
     w, zero = view(memory.work, p.w, 6 * p.n_bodies), 0.0
@@ -215,7 +215,7 @@ def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, me
     return (LEFT_BRANCH, max(residual, share)) if share > 0.0 else (status, residual)
 
 
-@tiny
+@kernel
 def begin(t, options, s, functions, memory):
     """Keep q_k and v_k, the first iterate, F_k and the displacement by forces; of an explicit step the inverse masses, too."""
     work, bodies, p = memory.work, s.bodies, s.plan[0]
@@ -281,7 +281,7 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
             problem.total_impulse(n_contacts, n_blocks, p, memory)
         # load of the joints over the half step; the guess of the first iterate already has it in r
         if is_pressed:
-            loads.press(options.h, s, memory)
+            loads.press(True, options.h, s, memory)
             if n_iter == 0:
                 loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, memory).r, memory)
         # 3. residuals: balance of momentum, and equations by velocities
@@ -340,8 +340,10 @@ def _stays(options):
 
 @tiny
 def _move_to_end(is_behind, options, s, q, memory):
-    """Move bodies to the end of the motion, unless they are there, and angles of joints with them. Out: q, angles."""
+    """Move bodies to the end of the motion, unless they are there, and angles of joints with them; loads at its middle by rows. Out: q."""
     p = s.plan[0]
+    if options.span > 0.0 and options.is_explicit == 0.0:
+        loads.split(s, memory)
     if (p.placed == 0 or is_behind) and options.span == 0.0 and not _stays(options):
         problem.move_all(options.h, options, s.interactions, p, q, memory)
     problem.foresee_all(options.h, options, s.interactions, p, memory)
@@ -408,7 +410,7 @@ def evaluate_forces(is_new, t_new, options, s, q, v, functions, memory):
         forces.add_at_end(is_new, t_new, weight, weight * options.h * options.a, floor, s, q, functions, memory)
 
 
-@tiny
+@kernel
 def free_impulse(options, bodies, p, v, R, out, memory):
     """``R_free = M (v - v_k) - h F`` in inertial axes ([Notes], eq. 11.215). Out: R_free (6 each)."""
     work = memory.work
@@ -446,28 +448,28 @@ def free_residual(options, bodies, p, v, impulse, R_free, floor, memory):
     h, worst, term, momentum = options.h, 0.0, stack(3), stack(3)
     for i in range(p.n_bodies):
         q, v_old, total, left = bodies[i].q, p.v_old + 6 * i, 0.0, 0.0
-        # sizes of translation (N s) and rotation (N m s)
+        if is_unmoved(bodies[i], work):
+            continue
+        # sizes of translation (N s) and rotation (N m s), and squares of what is left
+        I, m = view(mem, q + INERTIA, 9), mem[q + MASS]
+        weight = 3.0 * m / (I[0] + I[4] + I[8])  # of squares: 1 over that of the radius of gyration
         for side in range(2):
-            size, radius = 0.0, 1.0
-            if is_unmoved(bodies[i], work):
-                continue
             if side == 0:
-                size = mem[q + MASS] * (norm(view(v, 6 * i, 3)) + norm(view(work, v_old, 3)))
+                size = m * (norm(view(v, 6 * i, 3)) + norm(view(work, v_old, 3)))
             else:
-                I = view(mem, q + INERTIA, 9)
                 times(I, view(v, 6 * i + 3, 3), momentum)
                 size = norm(momentum)
                 times(I, view(work, v_old + 3, 3), momentum)
                 size += norm(momentum)
-                radius = radius_of_gyration(bodies[i], mem)
             work[p.h_size + 2 * i + side] = h * work[p.size + 2 * i + side]
             size += work[p.h_size + 2 * i + side] + work[p.impulses + 2 * i + side]
             for k in range(3):
                 term[k] = R_free[6 * i + 3 * side + k] - impulse[6 * i + 3 * side + k]
-            total += size / radius
-            left = max(left, norm(term) / radius)
+            total += size if side == 0 else math.sqrt(weight) * size
+            left = max(left, dot(term, term) if side == 0 else weight * dot(term, term))
+        left = math.sqrt(left)
         # below the rounding of the state a residual has no meaning
-        if floor > 0.0 and not is_unmoved(bodies[i], work):
+        if floor > 0.0:
             total += floor * mem[q + MASS] * work[p.worth + 2 * i]
         if total > 0.0:
             worst = max(worst, left / total)
@@ -553,7 +555,7 @@ def speeds(bodies, p, v, inverse, memory, speed):
             speed[at + 1] = speed[at] / radius
 
 
-@tiny
+@kernel
 def restore_velocities(p, work):
     """Velocities of the start of the step. Out: v, w."""
     v, R = view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)

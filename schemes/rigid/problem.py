@@ -690,7 +690,7 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, memory):
                     turned_arm(-lam, view(mem, it.row_b + 3 * i, 3), view(mem, it.row_w + 3 * i, 3), view(work, p.turning + 9 * it.b, 9))
 
 
-@tiny
+@kernel
 def move_all(h, options, interactions, p, q, memory):
     """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k unless a scheme has a better one. Out: q, angles."""
     work = memory.work

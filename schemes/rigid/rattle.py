@@ -129,6 +129,7 @@ def prepare(records, mem, options, h, method):
 @kernel
 def start(t, s, functions, options, memory):
     """Before the first step: rotations, contacts and outputs of the state."""
+    trees.forget_places(s.tree, memory)
     return plain.start(t, s.motion, functions, options.first, memory)
 
 
@@ -150,9 +151,9 @@ def step(t_new, s, calls, options, memory):
             _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, memory)
             _aim_at_rolling(t, options.h, form, functions, memory)
     # 2. guess, and measures of energy by which the solution is judged
-    if n_contacts == 0 and p.linear == 0 and problem.are_equations(form.interactions, p, memory.iwork):
+    if p.linear == 0 and _are_joints_alone(n_contacts, form, memory.iwork):
         _anticipate(t, first, form, functions, memory)
-    before = math.inf if is_alone else _energy_before(options.h, n_contacts, n_blocks, form, memory)
+    before = math.inf if is_alone else _energy_before(options.h, n_contacts, form, memory)
     was_closed = before == math.inf and s.tree.links.size == 0 and _are_joints_closed(options.h, form, memory)
     # 3. first half, and the motion of the bodies
     n_contacts, n_blocks, status, n_iter, residual, way = _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory)
@@ -163,31 +164,36 @@ def step(t_new, s, calls, options, memory):
     if is_alone and not _are_contacts_near(form.collisions, True, memory):
         return worse(status, _end_alone(t_new, s, functions, options, memory)), n_iter, residual
     # 4. middle: contacts and outputs at the new positions; impulses of contacts are set aside
-    is_pushed, done_by_joints, gain = _are_joints_pushed(form, memory), 0.0, _GAIN * before
+    is_free, done_by_joints, gain = _are_joints_alone(n_contacts, form, memory.iwork), 0.0, _GAIN * before
+    is_pushed = not is_free and _are_joints_pushed(form, memory)
     was_closed = was_closed and way == p.v
     if was_closed:
         done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
-    done = _meet(t_new, n_contacts, n_blocks, s, functions, options, memory)
+    done = _meet(t_new, is_free, n_contacts, n_blocks, s, functions, options, memory)
     opening = _opening(form, memory)
     residual = max(residual, opening)
     if opening > _CLOSED and status in (CONVERGED, INEXACT):
         status = VIOLATED if opening > calls.solver_options.inexact else INEXACT
-    # 5. laws of the second half, which covers the impulses of the whole step
+    # 5. laws of the second half, which covers the impulses of the whole step, if any act
     _turn_over(second.h, s, work)
     keep_angles(form.interactions, memory)  # the second half moves nothing
-    if p.unilateral != 0:
-        if p.linear == 0:  # else the first half has inverted them
-            plain.invert_masses(t_new, second, form, functions, memory)
-        _keep_energy_of_pushed(options.h, second.h, s, memory)
-        _aim_at_velocities(s, memory)
-    if is_pushed:
-        _forget_first_half(second.h, s, memory)
-    n_contacts, n_blocks = problem.choose_active(second, form, memory)
+    if is_free:
+        n_contacts, n_blocks = problem.choose_active(second, form, memory)
+        is_free = _are_joints_alone(n_contacts, form, memory.iwork)
+    if not is_free:
+        if p.unilateral != 0:
+            if p.linear == 0:  # else the first half has inverted them
+                plain.invert_masses(t_new, second, form, functions, memory)
+            _keep_energy_of_pushed(options.h, second.h, s, memory)
+            _aim_at_velocities(s, memory)
+        if is_pushed:
+            _forget_first_half(second.h, s, memory)
+        n_contacts, n_blocks = problem.choose_active(second, form, memory)
     for i in range(6 * p.n_bodies if was_closed else 0):
         work[s.plan[0].w_old + i] = work[p.w + i]
     # 6. second half; without a valid solution again, without the impulses of the first
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, calls, second, memory)
-    if hit not in (CONVERGED, INEXACT) or _is_driven(options.h, gain, n_contacts, n_blocks, s, memory):
+    if hit not in (CONVERGED, INEXACT) or (not is_free and _is_driven(options.h, gain, n_contacts, n_blocks, s, memory)):
         _forget_first_half(second.h, s, memory)
         _forget_restitution(form, memory)
         n_contacts, n_blocks = problem.choose_active(second, form, memory)
@@ -216,11 +222,12 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
         # 1. solve
         status, more, residual = _solve_half(t, n_contacts, n_blocks, s, calls, options.first, memory)
         way, n_iter = p.v, n_iter + more
-        # 2. no solution, or one in which joints drive: joints hold for velocities
-        is_found = status in (CONVERGED, INEXACT) and not _has_far_more_energy(status, before, form, memory)
+        # 2. no solution, or one in which joints drive, which they cannot alone: joints hold for velocities
+        limit = math.inf if _are_joints_alone(n_contacts, form, memory.iwork) else before
+        is_found = status in (CONVERGED, INEXACT) and not _has_far_more_energy(status, limit, form, memory)
         if is_found and status == INEXACT and n_blocks > 0:
             is_found = not _is_left_open(t, options.h, _APART, form, calls.functions, memory)
-        if not is_found or (n_blocks > 0 and _do_joints_drive(before, n_contacts, n_blocks, s, memory)):
+        if not is_found or (n_blocks > 0 and _do_joints_drive(limit, n_contacts, n_blocks, s, memory)):
             way = s.plan[0].way
             n_contacts, n_blocks, status, more, residual = _yield(t, s, calls, options, memory)
             n_iter += more
@@ -236,6 +243,12 @@ def _solve_first_half(t, before, n_contacts, n_blocks, s, calls, options, memory
             break
         n_blocks = _restart(t, options.first, form, calls.functions, memory)
     return n_contacts, n_blocks, status, n_iter, residual, way
+
+
+@tiny
+def _are_joints_alone(n_contacts, s, iwork):
+    """Whether nothing but joints and forces acts."""
+    return n_contacts == 0 and problem.are_equations(s.interactions, s.plan[0], iwork)
 
 
 @tiny
@@ -304,7 +317,7 @@ def _solve_half(t, n_contacts, n_blocks, s, calls, options, memory):
         plain.restore_velocities(form.plan[0], memory.work)
         problem.choose_blocks(options, form, memory)
     # 3. all bodies
-    if options.is_explicit != 0.0 and form.plan[0].unilateral == 0:
+    if options.is_explicit != 0.0 and (form.plan[0].unilateral == 0 or _are_joints_alone(n_contacts, form, memory.iwork)):
         plain.invert_masses(t, options, form, calls.functions, memory)
     status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, form, calls, options, memory)
     return status, n_tried + n_iter, residual
@@ -488,10 +501,10 @@ def _begin_anew(t, s, functions, options, memory):
 
 
 @kernel
-def _energy_before(h, n_contacts, n_blocks, s, memory):
+def _energy_before(h, n_contacts, s, memory):
     """Kinetic energy at the start of the step and a least energy, see `_least_energy`; infinity if joints cannot drive: without others."""
     p, before = s.plan[0], 0.0
-    if p.unilateral == 0 and n_contacts == 0 and problem.are_equations(s.interactions, p, memory.iwork):
+    if p.unilateral == 0 and _are_joints_alone(n_contacts, s, memory.iwork):
         return math.inf
     for i in range(s.bodies.size):
         if not s.bodies[i].fixed:
@@ -544,6 +557,8 @@ def _has_far_more_energy(status, before, s, memory):
 
     Joints close for turns by many radians, too, where there is no nearer solution. What drives may give any, where a solution was found.
     """
+    if before == math.inf:
+        return False
     after, mass, push = _energy_after(s, memory), 0.0, 0.0
     if not after > _FAR_MORE * before or (status == CONVERGED and _does_anything_drive(s, memory)):
         return False
@@ -797,8 +812,11 @@ def _move(h, options, way, s, memory):
 
 
 @kernel
-def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
-    """Contacts and outputs of the state between the halves in mem. Returns CONVERGED or NON_FINITE. Out: impulses so far, R, w."""
+def _meet(t_new, is_free, n_contacts, n_blocks, s, functions, options, memory):
+    """Contacts and values of the state between the halves in mem. Returns CONVERGED or NON_FINITE. Out: impulses so far, R, w.
+
+    is_free: in the first half joints and forces act alone. Rates of rows are those of the end, see `_commit`.
+    """
     work, iwork = memory.work, memory.iwork
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
@@ -809,8 +827,11 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
         back[i] = turned[i] = 0.0
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
     driven = view(work, places.driven, 6 * m)
-    _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
-    plain.to_body(m, R, driven, driven)
+    for i in range(6 * m):
+        driven[i] = 0.0
+    if not is_free:
+        _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
+        plain.to_body(m, R, driven, driven)
     # 2. contacts of the end: inherited impulses, and those of the first half subtracted, at q_k or where they turn with the bodies
     problem.keep_impulses(n_contacts, False, options.first, form, memory)
     for k in range(form.collisions.size):
@@ -823,15 +844,34 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, memory):
         contacts.guess_whole(c, memory)
     # 3. interactions likewise; outputs in between, since they overwrite H of q_k
     _each_lambda(False, s, memory)
-    _take_back(True, form.interactions, back, memory)
-    plain.to_body(m, R, back, back)
-    is_finite = plain.outputs(t_new, form.interactions, p, q, v, R, functions, memory)
-    _take_back(False, form.interactions, turned, memory)
-    _guess_whole(form.interactions, memory)
-    plain.to_body(m, R, turned, turned)
-    for i in range(6 * m):
-        back[i] += turned[i]
+    if not is_free:
+        _take_back(True, form.interactions, back, memory)
+        plain.to_body(m, R, back, back)
+    is_finite = _values(t_new, form, q, R, functions, memory)
+    trees.forget_places(s.tree, memory)
+    plain.to_inertial(m, R, v, view(work, p.w, 6 * m))
+    if not is_free:
+        _take_back(False, form.interactions, turned, memory)
+        _guess_whole(form.interactions, memory)
+        plain.to_body(m, R, turned, turned)
+        for i in range(6 * m):
+            back[i] += turned[i]
     return CONVERGED if is_finite else NON_FINITE
+
+
+@tiny
+def _values(t, s, q, R, functions, memory):
+    """R of the configuration q, and y of all interactions, whose H is that of q afterwards. False where some is not finite."""
+    zero = 0.0
+    for i in range(s.plan[0].n_bodies):
+        rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        evaluate(t, it, q, R, functions, memory)
+        for i in range(it.m):
+            memory.mem[it.y + i] = memory.work[it.h + i]
+            zero += 0.0 * memory.work[it.h + i]
+    return zero == 0.0
 
 
 @kernel
@@ -899,8 +939,10 @@ def _note_approach(t, s, options, functions, memory):
     """Time at which contacts close in the step, see `contacts.note_approach`. Out: before, gain, inverse."""
     mem, work = memory.mem, memory.work
     form, p, places, h = s.motion, s.motion.plan[0], s.plan[0], options.span
-    m, q, rebounds = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), form.interactions.size > 0
+    m, q, rebounds = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), False
     # 1. needed for restitution only
+    for k in range(form.interactions.size):
+        rebounds = rebounds or _rebounds(form.interactions[k], mem)
     for k in range(form.collisions.size):
         rebounds = rebounds or contacts.rebounds(form.collisions[k], mem)
     if not rebounds:
@@ -920,6 +962,15 @@ def _note_approach(t, s, options, functions, memory):
                 work[it.last + i] = 0.0
     for k in range(form.collisions.size):
         contacts.note_approach(h, form.collisions[k], q, w, gain, memory)
+
+
+@tiny
+def _rebounds(it, mem):
+    """Whether velocities before an impact count, for some contact of an interaction."""
+    some = False
+    for c in range(it.m // it.each if it.always == 0 else 0):
+        some = some or blocks.restitution(it, c, 0, mem) != 0.0 or blocks.restitution(it, c, 1, mem) != 0.0
+    return some
 
 
 @kernel
@@ -944,6 +995,9 @@ def _aim_at_gaps(nothing, options, s, memory):
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
+            if memory.iwork[p.begin + k] < 0:  # does not act
+                work[it.aim + i], work[it.grip + i] = 0.0, 1.0
+                continue
             gap = contacts.gap_to_close(mem[it.y + i], _size(it, i, form.bodies, memory), nothing)
             if mem[it.y + i] > 0.0 and max(mem[it.y + i], span * abs(mem[it.ydot + i])) <= work[it.slack + 2 * i + 1]:
                 gap = 0.0
@@ -1035,11 +1089,15 @@ def _opening(s, memory):
         if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
             continue
         for i in range(it.m):
-            length = 1.0
+            length, gap = 1.0, abs(memory.work[it.h + i])
             if memory.imem[it.row + i] == POINT:
-                length = norm(view(mem, it.row_a + 3 * i, 3)) + norm(view(mem, it.row_b + 3 * i, 3)) if it.b != ABSENT else 0.0
+                a, b = view(mem, it.row_a + 3 * i, 3), view(mem, it.row_b + 3 * i, 3)
+                # the sum of lengths is no shorter than their root mean square
+                if it.b != ABSENT and gap * gap <= worst * worst * (dot(a, a) + dot(b, b)):
+                    continue
+                length = norm(a) + norm(b) if it.b != ABSENT else 0.0
                 length += plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
-            worst = max(worst, abs(memory.work[it.h + i]) / length if length > 0.0 else 0.0)
+            worst = max(worst, gap / length if length > 0.0 else 0.0)
     return worst
 
 

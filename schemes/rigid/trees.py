@@ -60,7 +60,8 @@ LINK = table(
 # Of all links, in the work memory.
 PLAN = table(
     # n: unknowns; moved (n): displacement of the joints in the step, m or rad; regular: whether A has a factor
-    "n", "moved", "regular",
+    # stands: whether axes, arms and S are those of the configuration at which a half begins
+    "n", "moved", "regular", "stands",
     # theta (n): correction; wrench (6), rotary (3, 3) of each body: impulse of joints and inertia
     "theta", "wrench", "rotary",
     # integers: joins: whether an interaction is a joint of the tree; row_of: link of each body; next: of each interaction that is a force
@@ -129,7 +130,7 @@ def plant(lists, joints, method, work, iwork):
         for name, size in (sizes | dict.fromkeys(("S", "D", "U", "V"), 6 * k) | {"E": k * k}).items():
             link[name] = work.reserve(size)
     m = len(sides) // 2
-    work.place(plan, moved=n, regular=1, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size)
+    work.place(plan, moved=n, regular=1, stands=1, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size)
     work.place(plan, rows=12 * m, left=n * m, right=n * m, C=m * m, share=2 * m)
     plan["n"], plan["row_of"], plan["next"] = n, _store(iwork, row_of), _store(iwork, chain)
     plan["apart_forces"], plan["n_apart"], plan["apart"], plan["apart_links"] = len(apart), m, _store(iwork, apart), _store(iwork, sides)
@@ -271,13 +272,17 @@ def laws_of(may_be_open, n_contacts, n_blocks, s, tree, memory):
 @tiny
 def _is_closed(it, p, memory):
     """Whether a joint is all but closed."""
-    length = norm(view(memory.work, p.q_old + 7 * it.a, 3)) + norm(view(memory.mem, it.row_a, 3))
+    x_a, arm, gap, turn = view(memory.work, p.q_old + 7 * it.a, 3), view(memory.mem, it.row_a, 3), 0.0, 0.0
+    for i in range(it.m):
+        y = abs(memory.mem[it.y + i])
+        gap, turn = (max(gap, y), turn) if memory.imem[it.row + i] == POINT else (gap, max(turn, y))
+    # one length is mostly enough, and its square
+    if turn <= _CLOSED and gap * gap <= _CLOSED * _CLOSED * max(dot(x_a, x_a), dot(arm, arm)):
+        return True
+    length = norm(x_a) + norm(arm)
     if it.b != ABSENT:
         length += norm(view(memory.work, p.q_old + 7 * it.b, 3))
-    is_closed = True
-    for i in range(it.m):
-        is_closed = is_closed and abs(memory.mem[it.y + i]) <= _CLOSED * (length if memory.imem[it.row + i] == POINT else 1.0)
-    return is_closed
+    return turn <= _CLOSED and gap <= _CLOSED * length
 
 
 @kernel
@@ -297,8 +302,7 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
     # 1. laws, geometry of the joints, and a guess by the velocities at the start
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, memory)
-    _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
-    articulated.state_columns(True, tree.links, work)
+    _stand(view(work, p.q_old, 7 * m), R, s, tree, memory)
     _close(s, tree, memory)
     _guess(h, tree, work, w)
     # 2. Newton's iteration in the joints: places, forces, residual
@@ -306,7 +310,7 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
         plain.to_body(m, R, w, v)
         problem.move_all(options.h, options, s.interactions, p, view(work, p.q, 7 * m), memory)
         plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, memory)
-        loads.press(options.h, s, memory)
+        loads.press(is_slow, options.h, s, memory)
         plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
         # 3. A at the start; its scale is the energy that the step can move
         if n_iter == 0:
@@ -331,6 +335,7 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
             _correct_velocities(options.h, s, tree, memory)
             residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
             if residual <= tol:
+                loads.split(s, memory)
                 break
         # 7. next iterate
         _move_joints(-h, tree, work)
@@ -349,8 +354,7 @@ def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     # 1. laws, and geometry of the joints
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, calls.functions, memory)
-    _begin(view(work, p.q_old, 7 * m), R, s, tree, memory)
-    articulated.state_columns(True, tree.links, work)
+    _stand(view(work, p.q_old, 7 * m), R, s, tree, memory)
     scale = _energy_at_hand(options.h, s, tree, memory)
     # 2. residual of bodies at rest: theta is the whole velocity, so the problem is linear
     for i in range(6 * m):
@@ -379,6 +383,22 @@ def _verdict(n_blocks, residual, tol, p, options, work):
 
 
 # ------------------------------------------------------------------------------------------------------------------ joints
+
+
+@tiny
+def forget_places(tree, memory):
+    """Bodies have come to another configuration. Out: stands."""
+    if tree.links.size > 0:
+        memory.work[tree.plan[0].stands] = 0.0
+
+
+@tiny
+def _stand(q, R, s, tree, memory):
+    """Joints and S where bodies are at q, R, unless they are known: a step begins where the last one has ended."""
+    if memory.work[tree.plan[0].stands] == 0.0:
+        _begin(q, R, s, tree, memory)
+        articulated.state_columns(True, tree.links, memory.work)
+        memory.work[tree.plan[0].stands] = 1.0
 
 
 @kernel
@@ -503,9 +523,9 @@ def _find_places(tree, work, h, w):
         )  # fmt: skip
         # 1. rotation of the joint, with the one that closes it
         if link.turns < 3:
-            angle = moved[link.slides] if link.turns == 1 else 0.0
-            sine = math.sin(0.5 * angle)
-            swing[0] = math.cos(0.5 * angle)
+            half = 0.5 * moved[link.slides] if link.turns == 1 else 0.0
+            sine = half * rotations.sine_ratio(half * half)
+            swing[0] = rotations.cosine(half * half)
             for l in range(3):
                 swing[1 + l], closing[1 + l] = sine * work[link.pin + l], 0.5 * work[link.spin + l]
             rotations.product(closing, swing, swing)
@@ -525,12 +545,10 @@ def _find_places(tree, work, h, w):
             _add_turned(Q_above, view(work, link.arm, 3), 1.0, way)
             for l in range(3):
                 way[l] += work[above.way + l]
-            rotations.rotate(Q_above if link.is_b == 0 else Q, slide, turn)
-        else:
-            for l in range(3):
-                turn[l] = slide[l]
-            if link.is_b != 0:
-                rotations.rotate(Q, slide, turn)
+        for l in range(3):
+            turn[l] = slide[l]
+        if link.slides > 0 and (link.is_b != 0 or link.above != ABSENT):
+            rotations.rotate(Q if link.is_b != 0 else view(work, tree.links[link.above].Q, 4), slide, turn)
         # 4. the centre of mass about the point of the joint
         _add_turned(Q, view(work, link.lever, 3), -1.0, way)
         for l in range(3):
@@ -695,7 +713,8 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
         # rows for the work of joints, which is judged in models with contacts even if none acts
         for l in range(12 * it.m if n_contacts + n_laws > 0 or p.unilateral != 0 else 0):
             H[l] = work[it.H + l]
-        # 3. the reaction on both bodies; the parent hands it on
+        # 3. the reaction on both bodies, of which the forces are opposite; the parent hands it on
+        push = 0.0
         for side in range(2 if it.b != ABSENT else 1):
             body = it.a if side == 0 else it.b
             for l in range(6):
@@ -708,7 +727,8 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
                 wrench[6 * body + l] -= term[l]
             if n_contacts + n_laws > 0:
                 done += _work_of(term, body, p, work)
-            work[p.impulses + 2 * body] += norm(term)
+            push = norm(term) if side == 0 else push
+            work[p.impulses + 2 * body] += push
             work[p.impulses + 2 * body + 1] += norm(view(term, 3, 3))
     # 4. energy: rounding is counted only if the plain test fails, as it costs a pass over all bodies
     impulse, v, R_free = view(work, p.p, 6 * m), view(work, p.v, 6 * m), view(work, p.R_free, 6 * m)

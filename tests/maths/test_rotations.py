@@ -187,6 +187,7 @@ def test_ratios_are_relatively_exact(x2):
     # sin(x) - x cos(x) has the terms 2k / (2k+1)!
     difference = exact_sum(x2, Fraction(1, 3), lambda k: Fraction(-(k + 2), (k + 1) * (2 * k + 4) * (2 * k + 5)))
     assert abs(Fraction(rot.sine_ratio(x2)) / sine - 1) <= 4 * EPS
+    assert abs(rot.cosine(x2) - float(exact_sum(x2, 1, lambda k: Fraction(-1, (2 * k + 1) * (2 * k + 2))))) <= 4 * EPS
     assert abs(Fraction(rot.sine_remainder(x2)) / remainder - 1) <= 12 * EPS
     assert abs(Fraction(rot.cotangent_remainder(x2)) / (difference / sine / 4) - 1) <= 12 * EPS
 

@@ -331,3 +331,29 @@ def test_joints_of_a_mechanism_whose_contacts_are_open_do_no_work():
     assert (wanted["status"] == 0).all()
     assert (rows["status"] == 0).all()
     np.testing.assert_allclose(rows["pawl"]["q"][:, 3:], wanted["pawl"]["q"][:, 3:], atol=1e-9)
+
+
+def test_a_stepper_begins_anywhere():
+    system, h = random_tree(np.random.default_rng(5), 4), 2e-3
+    later = nsds.restart(system, nsds.simulate(system, t_end=20 * h, h=h, progress=False)[-1])
+    again = nsds.stepper(system, h)
+    for record in (system, later, system):
+        assert again(record, 2).tobytes() == nsds.stepper(system, h)(record, 2).tobytes()
+
+
+@pytest.mark.parametrize("e", [0.0, 0.5])
+def test_stops_that_nothing_reaches_change_nothing(e):
+    parts = {"arm": nsds.rigid_bodies(1.0, [0.1, 0.2, 0.3], q=[0.5, 0, 0, 1, 0, 0, 0], v=np.zeros(6))}
+    parts["hand"] = nsds.rigid_bodies(0.5, [0.01, 0.03, 0.02], q=[1.2, 0.1, 0, 1, 0, 0, 0], v=np.zeros(6))
+    parts["servo"] = nsds.interaction(joints.hinge_angle([0, 1.0, 0]), nsds.spring_damper(5.0, 0.1), on=("hand", "arm"))
+    sides, stops = {"arm": (0.0, "arm"), "hand": (1.0, ("hand", "arm"))}, {}
+    for name, (x, on) in sides.items():
+        parts[f"{name}_pin"] = nsds.interaction(joints.hinge([x, 0, 0], [0, 1.0, 0]), nsds.equality(), on=on)
+        stop = joints.hinge_angle([0, 1.0, 0], lower=-9.0, upper=9.0)
+        stops[f"{name}_stop"] = nsds.interaction(stop, nsds.newton_impact(e), on=on)
+    free, stopped = (
+        nsds.simulate(nsds.system(gravity=[0, 0, -9.81], **parts, **more), t_end=0.2, h=2e-3, progress=False) for more in ({}, stops)
+    )
+    for name in sides:
+        assert np.array_equal(free[name], stopped[name])
+    assert not stopped["hand_stop"]["lambda"].any()
