@@ -178,6 +178,7 @@ def collisions(
     *,
     world: dict[str, Any] | Sequence[Any] = ...,
     materials: dict[str, Any] | Sequence[Any] | None = ...,
+    surface_velocity: dict[str, Any] | None = ...,
     pairs: Sequence[Any] | None = ...,
     margin: float = ...,
     capacity: int | None = ...,

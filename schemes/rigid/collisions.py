@@ -237,7 +237,8 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
     """Velocities that close gaps after a motion of time span: ``u + y / span >= 0``; sticking bodies keep their place. Out: aim, grip.
 
     Penetrating bodies are separated by at most a share of their size, or, if nothing is infinite, not at all. Bodies at rest,
-    velocities w, with a gap below a share of the displacement by forces, see `choose`, stay where they are.
+    velocities w, with a gap below a share of the displacement by forces, see `choose`, stay where they are. On surfaces that move they
+    go with them.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     lever = stack(6)
@@ -252,8 +253,18 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
             gap = gap_to_close(gap, size_at(bodies, a, b, lever, normal, mem), nothing)
         for k in range(c.each):
             work[c.aim + c.each * i + k] = gap / span if k == 0 else 0.0
+        aim_at_surfaces(c, i, q, memory)
         way = (0.0 if a == WORLD else moved[a]) + (0.0 if b == WORLD else moved[b])
         work[c.grip + i] = grip(span, gap, speed, way)
+
+
+@kernel
+def aim_at_surfaces(c, i, q, memory):
+    """Velocity of the surfaces of contact i of the record to its aim, from which its law is counted."""
+    frame, lever, imem = stack(9), stack(6), memory.imem
+    if c.surface != ABSENT:
+        locate(c, i, q, memory, frame, lever)
+        add_surfaces(c, imem[c.a + i], imem[c.b + i], frame, lever, q, memory, view(memory.work, c.aim + c.each * i, c.each))
 
 
 @tiny
@@ -312,11 +323,12 @@ def aim_at_velocities(c, q, w_old, gain, memory):
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
-    # 1. without restitution laws aim at 0, with full friction
+    # 1. without restitution laws aim at the velocity of surfaces, with full friction
     for i in range(c.each * imem[c.n]):
         work[c.aim + i] = 0.0
     for i in range(imem[c.n]):
         work[c.grip + i] = 1.0
+        aim_at_surfaces(c, i, q, memory)
     # 2. contacts that rebound
     for i in range(imem[c.n] if rebounds(c, mem) else 0):
         # a persistent contact does not impact
@@ -327,7 +339,8 @@ def aim_at_velocities(c, q, w_old, gain, memory):
         relative_velocity(c.each, a, b, frame, lever, gain, more)
         at = coefficients_of(c, memory.imem[c.a + i], memory.imem[c.b + i], memory.imem)
         for k in range(min(c.each, 3)):
-            work[c.aim + c.each * i + k] = restitution(c, k, at, mem) * (u[k] + work[c.new_before + i] * more[k])
+            aim = work[c.aim + c.each * i + k]
+            work[c.aim + c.each * i + k] = aim + restitution(c, k, at, mem) * (aim + u[k] + work[c.new_before + i] * more[k])
 
 
 @kernel
@@ -631,6 +644,37 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 
 @kernel
+def add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, u):
+    """Velocity of the surfaces of two shapes over their bodies, of a against b, to that of their contact, u (each,) in its frame.
+
+    It has no normal part: surfaces stay where they are. lever: as from `locate`.
+    """
+    mem, imem, arm, x, spin = memory.mem, memory.imem, stack(3), stack(3), stack(3)
+    for side in range(2 if c.surface != ABSENT else 0):
+        shape, sign = (shape_a, 1.0) if side == 0 else (shape_b, -1.0)
+        body, surface, position = imem[c.body + shape], view(mem, c.surface + 6 * shape, 6), view(mem, c.local + 7 * shape, 3)
+        # 1. the contact point seen from the position of the shape, in axes of the body
+        for k in range(3):
+            arm[k] = lever[3 * side + k] if body != WORLD else lever[k] + q[7 * imem[c.body + shape_a] + k]
+        if body != WORLD:
+            rotate_back(view(q, 7 * body + 3, 4), arm, arm)
+        for k in range(3):
+            arm[k], spin[k] = arm[k] - position[k], surface[3 + k]
+        # 2. velocity there, in inertial axes
+        cross(spin, arm, x)
+        for k in range(3):
+            x[k] += surface[k]
+        if body != WORLD:
+            rotate(view(q, 7 * body + 3, 4), x, x)
+            rotate(view(q, 7 * body + 3, 4), spin, spin)
+        # 3. along the tangents, and about them for rolling; in the plane along the first and about the last
+        for k in range(1, c.each):
+            if c.planar != 0 and 2 <= k <= 3:
+                continue
+            u[k] += sign * (dot(view(frame, 3 * k, 3), x) if k < 3 else dot(view(frame, 3 * (k - 2), 3), spin))
+
+
+@kernel
 def choose(c, bodies, ahead, is_half, moved, first, q, w, memory, bodies_of, which):
     """Active contacts of collisions c ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
 
@@ -713,29 +757,32 @@ def state_contact(is_half, c, number, i, p, q, w, memory):
     work, imem = memory.work, memory.imem
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(memory.iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, memory, frame, lever)
-    at = coefficients_of(c, imem[c.a + number], imem[c.b + number], imem)
     if is_half:
-        _state_cone(c, at, i, p, memory)
+        _state_cone(c, coefficients_of(c, imem[c.a + number], imem[c.b + number], imem), i, p, memory)
         for k in range(p.d):
             work[p.b + p.d * i + k] = work[c.aim + c.each * number + k] if k < c.each else 0.0
         for k in range(2):
             work[p.mu + 2 * i + k] *= work[c.grip + number]
     else:
-        state_law(c, at, i, p, body[0], body[1], frame, lever, w, memory)
+        state_law(c, imem[c.a + number], imem[c.b + number], i, p, frame, lever, q, w, memory)
     for k in range(p.d):
         work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 
 @kernel
-def state_law(c, at, i, p, a, b, frame, lever, w, memory):
-    """The law of a contact between bodies a and b that had velocities w; at: `coefficients_of`. Out: the i-th of disk, mu, b of plan p."""
-    u = stack(5)
+def state_law(c, shape_a, shape_b, i, p, frame, lever, q, w, memory):
+    """The law of a contact of two shapes whose bodies had velocities w. Out: the i-th of disk, mu, b of plan p."""
+    mem, imem, u, b = memory.mem, memory.imem, stack(5), view(memory.work, p.b + p.d * i, p.d)
+    at = coefficients_of(c, shape_a, shape_b, imem)
     _state_cone(c, at, i, p, memory)
-    if rebounds(c, memory.mem):
-        relative_velocity(c.each, a, b, frame, lever, w, u)
+    if rebounds(c, mem):
+        relative_velocity(c.each, imem[c.body + shape_a], imem[c.body + shape_b], frame, lever, w, u)
     for k in range(p.d):
-        e = restitution(c, k, at, memory.mem)
-        memory.work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
+        b[k] = 0.0
+    add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, b)
+    for k in range(p.d):
+        e = restitution(c, k, at, mem)
+        b[k] += e * (u[k] + b[k]) if e != 0.0 else 0.0  # u has what the contact has
 
 
 @tiny

@@ -119,12 +119,12 @@ def aim(collisions, number, h, q, w, memory):
         # 4. tangents; those of rolling turn with the normal
         frame_in(c.planar, view(mem, c.normal + 3 * i, 3), frame)
         for j in range(1, min(c.each, 3)):
-            work[c.aim + c.each * i + j] = 0.5 * dot(end, view(frame, 3 * j, 3))
+            work[c.aim + c.each * i + j] += 0.5 * dot(end, view(frame, 3 * j, 3))
         spin = 0.0
         for j in range(3):
             spin += normal[j] * (w[6 * a + 3 + j] - (w[6 * b + 3 + j] if b != WORLD else 0.0))
         for j in range(3, c.each):
-            work[c.aim + c.each * i + j] = -0.5 * spin * dot(normal, view(frame, 3 * j - 6, 3))
+            work[c.aim + c.each * i + j] -= 0.5 * spin * dot(normal, view(frame, 3 * j - 6, 3))
         n_aimed += 1
     return n_aimed
 

@@ -69,8 +69,9 @@ COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam",
     # record: parameters of the law, of all contacts or a table over the materials of two shapes; margin, m
     "e_n", "e_t", "mu", "mu_r", "material", "n_materials", "margin",
-    # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled; work memory: hidden (s), disabled
-    "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden",
+    # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled, surface (6), velocity of its surface
+    # against the body, linear and angular about its position, in axes of the body; work memory: hidden (s), disabled
+    "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "surface", "hidden",
     # work memory, per shape: pose (7 s), reach (s) of the broad phase, slack (2 s) of forecasts by rounding and forces
     "pose", "reach", "slack",
     # contacts found at the end of a step, in the order of (a, b, feature), with inherited impulses
@@ -250,6 +251,7 @@ def _collisions(records, work, iwork):
             ("body", "shape_body"),
         ):
             row[column] = at[field]
+        row["surface"] = at.get("surface_velocity", ABSENT)
         for column, field in _restitution(law):
             row[column] = at.get(field, ABSENT)
         for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "material", "margin", "group", "mask", "enabled"):
