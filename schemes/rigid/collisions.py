@@ -644,34 +644,52 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 
 @kernel
-def add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, u):
-    """Velocity of the surfaces of two shapes over their bodies, of a against b, to that of their contact, u (each,) in its frame.
+def surfaces_apart(c, shape_a, shape_b, lever, places, memory, x, spin):
+    """Velocity of the surfaces of two shapes over their bodies, of a against b, at their contact, in inertial axes. Out: x, spin (3,).
 
-    It has no normal part: surfaces stay where they are. lever: as from `locate`.
+    lever: as from `locate`; places (14,): positions and orientations of both bodies, that of the world unused. Without surfaces 0.
     """
-    mem, imem, arm, x, spin = memory.mem, memory.imem, stack(3), stack(3), stack(3)
+    mem, arm, own, turn = memory.mem, stack(3), stack(3), stack(3)
+    for k in range(3):
+        x[k] = spin[k] = 0.0
     for side in range(2 if c.surface != ABSENT else 0):
         shape, sign = (shape_a, 1.0) if side == 0 else (shape_b, -1.0)
-        body, surface, position = imem[c.body + shape], view(mem, c.surface + 6 * shape, 6), view(mem, c.local + 7 * shape, 3)
+        is_world, surface, position = memory.imem[c.body + shape] == WORLD, c.surface + 6 * shape, c.local + 7 * shape
         # 1. the contact point seen from the position of the shape, in axes of the body
         for k in range(3):
-            arm[k] = lever[3 * side + k] if body != WORLD else lever[k] + q[7 * imem[c.body + shape_a] + k]
-        if body != WORLD:
-            rotate_back(view(q, 7 * body + 3, 4), arm, arm)
+            arm[k] = lever[k] + places[k] if is_world else lever[3 * side + k]
+        if not is_world:
+            rotate_back(view(places, 7 * side + 3, 4), arm, arm)
         for k in range(3):
-            arm[k], spin[k] = arm[k] - position[k], surface[3 + k]
+            arm[k], turn[k] = arm[k] - mem[position + k], mem[surface + 3 + k]
         # 2. velocity there, in inertial axes
-        cross(spin, arm, x)
+        cross(turn, arm, own)
         for k in range(3):
-            x[k] += surface[k]
-        if body != WORLD:
-            rotate(view(q, 7 * body + 3, 4), x, x)
-            rotate(view(q, 7 * body + 3, 4), spin, spin)
-        # 3. along the tangents, and about them for rolling; in the plane along the first and about the last
-        for k in range(1, c.each):
-            if c.planar != 0 and 2 <= k <= 3:
-                continue
-            u[k] += sign * (dot(view(frame, 3 * k, 3), x) if k < 3 else dot(view(frame, 3 * (k - 2), 3), spin))
+            own[k] += mem[surface + k]
+        if not is_world:
+            rotate(view(places, 7 * side + 3, 4), own, own)
+            rotate(view(places, 7 * side + 3, 4), turn, turn)
+        for k in range(3):
+            x[k], spin[k] = x[k] + sign * own[k], spin[k] + sign * turn[k]
+
+
+@kernel
+def add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, u):
+    """Velocity of the surfaces of two shapes over their bodies to that of their contact, u (each,) in its frame; see `surfaces_apart`.
+
+    It has no normal part: surfaces stay where they are.
+    """
+    places, x, spin = stack(14), stack(3), stack(3)
+    # 1. in inertial axes
+    for side in range(2 if c.surface != ABSENT else 0):
+        body = memory.imem[c.body + (shape_a if side == 0 else shape_b)]
+        for k in range(7 if body != WORLD else 0):
+            places[7 * side + k] = q[7 * body + k]
+    surfaces_apart(c, shape_a, shape_b, lever, places, memory, x, spin)
+    # 2. along the tangents, and about them for rolling; in the plane along the first and about the last
+    for k in range(1, c.each if c.surface != ABSENT else 1):
+        if not (c.planar != 0 and 2 <= k <= 3):
+            u[k] += dot(view(frame, 3 * k, 3), x) if k < 3 else dot(view(frame, 3 * (k - 2), 3), spin)
 
 
 @kernel

@@ -56,8 +56,8 @@ def test_a_belt_in_the_plane(scheme):
     assert_allclose(rows["stone"]["v"], np.minimum(0.5 * G * rows["t"], 1.0)[:, None] * np.array([-1.0, 0, 0, 0, 0, 0]), atol=1e-7)
 
 
-@pytest.mark.parametrize("scheme", ["rattle", "moreau_jean", "event_driven"])
-def test_a_ball_on_a_turntable_goes_round_with_two_sevenths_of_its_speed(scheme):
+@pytest.mark.parametrize(("scheme", "order"), [("rattle", 2), ("moreau_jean", 1), ("event_driven", 2)])
+def test_a_ball_on_a_turntable_goes_round_with_two_sevenths_of_its_speed(scheme, order):
     """Of a homogeneous ball that rolls, ``v' = 2/7 Omega x v``, whatever its place (Weckesser, Am. J. Phys. 65 (1997) 736)."""
     ahead, table, h = 0.3, 2.0, 2e-3
     # rolling on the table at its centre, where the surface is at rest
@@ -65,8 +65,8 @@ def test_a_ball_on_a_turntable_goes_round_with_two_sevenths_of_its_speed(scheme)
     rows = nsds.simulate(system, t_end=0.5, h=h, scheme=SCHEMES[scheme])
     assert not nsds.status.has_failed(rows["status"]).any()
     angle = 2.0 / 7.0 * table * rows["t"]
-    assert_allclose(rows["body"]["v"][:, 0], ahead * np.cos(angle), atol=ahead * table * h)
-    assert_allclose(rows["body"]["v"][:, 1], ahead * np.sin(angle), atol=ahead * table * h)
+    assert_allclose(rows["body"]["v"][:, 0], ahead * np.cos(angle), atol=ahead * (table * h) ** order)
+    assert_allclose(rows["body"]["v"][:, 1], ahead * np.sin(angle), atol=ahead * (table * h) ** order)
 
 
 @pytest.mark.parametrize("scheme", ["rattle", "event_driven"])
