@@ -1,4 +1,4 @@
-"""Grains and stones beside what is published of them: run-out of columns that collapse, the friction below which no arch stands."""
+"""Grains, stones and bricks beside what is published of them: run-out of columns that collapse, limits of arches, towers and overhangs."""
 
 import numpy as np
 import pytest
@@ -77,3 +77,29 @@ def test_no_arch_stands_below_the_friction_at_which_its_stones_slide(mu, thickne
     q, _ = nsds.in_plane(rows["stones"])
     moved = abs(q[-1] - q[0]).max()
     assert moved < 1e-9 if stands else moved > 1e-2
+
+
+def _moved(x, gravity, size):
+    """Largest displacement within 2 s of bricks on each other, with their centres at x."""
+    brick, n = shapes.rectangle(size), len(x)
+    q = np.stack([x, size[1] * (np.arange(n) + 0.5), np.zeros(n)], axis=1)
+    system = nsds.system(
+        gravity=gravity,
+        bricks=nsds.planar_bodies(1.0, shapes.inertia(brick, 1.0), q=q, v=np.zeros((n, 3))),
+        contacts=nsds.collisions({"bricks": brick}, nsds.newton_impact_friction(e_n=0.0, mu=0.7), world=shapes.half_plane()),
+    )
+    q, _ = nsds.in_plane(nsds.simulate(system, t_end=2.0, h=1e-3, save_every=50)["bricks"])
+    return abs(q[-1] - q[0]).max()
+
+
+@pytest.mark.parametrize(("part", "stands"), [(0.99, True), (1.01, False)])
+def test_towers_and_overhangs_stand_up_to_their_limits(part, stands):
+    """A tower of n cubes up to a slope of 1 / n; bricks up to overhangs of 1 / (2 k) of the k-th from the top, whose sum is harmonic.
+
+    Paterson and Zwick, Overhang, Amer. Math. Monthly 116 (2009) 19.
+    """
+    n, slope = 5, np.arctan(part / 5)
+    tower = _moved(np.zeros(n), [_GRAVITY * np.sin(slope), -_GRAVITY * np.cos(slope), 0.0], [0.1, 0.1])
+    overhang = _moved(np.cumsum([0.0, *(part * 0.1 / k for k in range(n, 0, -1))]), [0.0, -_GRAVITY, 0.0], [0.2, 0.05])
+    for moved in (tower, overhang):
+        assert moved < 1e-9 if stands else moved > 1.0
