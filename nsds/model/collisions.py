@@ -50,9 +50,9 @@ def collisions(
         Shape of the bodies of each part, from `nsds.shapes`; a list of shapes for bodies of several; a list of lists, one for each body,
         where they differ.
     law : dict
-        From `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`, `nsds.fremond_impact` or
-        `nsds.newton_impact_rolling_friction`, with one value of each parameter; or, with materials, with some that are symmetric tables
-        (k, k), the value in row i and column j for contacts between materials i and j.
+        From `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`, `nsds.fremond_impact`,
+        `nsds.newton_impact_rolling_friction` or `nsds.newton_impact_spinning_friction`, with one value of each parameter; or, with
+        materials, with some that are symmetric tables (k, k), the value in row i and column j for contacts between materials i and j.
     world : shape or sequence of shapes
         Shapes that do not move.
     materials : dict of str to int or sequence of int, optional
@@ -89,9 +89,9 @@ def collisions(
     dict
         A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
         all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
-        first, of the step that ends at t; in the plane the second is along z × n, and with rolling friction the last is the moment about z,
-        the others 0. The rest of the arrays is 0. And enabled and material (n_shapes,), surface_velocity (n_shapes, 6), and z, where they
-        were given.
+        first, of the step that ends at t, with spinning friction the moment about the normal last; in the plane the second is along
+        z × n, and with rolling friction the last is the moment about z, the others 0. The rest of the arrays is 0. And enabled and
+        material (n_shapes,), surface_velocity (n_shapes, 6), and z, where they were given.
 
     Raises
     ------
@@ -168,6 +168,10 @@ def collisions(
     if surfaces is not None and _WORLD in surfaces and not result["world"]:
         raise ValueError(f"{owner}: surface_velocity['{_WORLD}'] is that of the shapes of world=, of which none was given")
     is_planar = _is_planar(owner, result)
+    if is_planar and LAWS[law["law"]].treatment.spins:
+        raise ValueError(
+            f"{owner}: {law['law']} is for shapes in space: bodies in the plane do not spin about the normals of their contacts"
+        )
     if is_planar and law.get("dimension") == 3:
         raise ValueError(f"{owner}: contacts of shapes in the plane have one tangent; {law['law']} wants dimension=2, got 3")
     block_of(owner, law | {"dimension": None} if is_planar else law, NEWTON_EULER)

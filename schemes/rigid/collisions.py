@@ -27,7 +27,7 @@ from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.enabled import hide
-from nsds.schemes.rigid.interactions import contact_rows
+from nsds.schemes.rigid.interactions import axis_of, contact_rows
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores detect contacts
@@ -155,7 +155,7 @@ def inherit(with_last, c, n, memory):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
             frame_in(c.planar, view(normal, 3 * i, 3), old)
             frame_in(c.planar, view(work, c.new_normal + 3 * i, 3), frame)
-            for first in range(c.each * i + 1, c.each * i + c.each, 2):
+            for first in range(c.each * i + 1, c.each * i + c.each - 1, 2):
                 _turn(old, frame, view(work, c.new_lam + first, 2))
                 if with_last:
                     _turn(old, frame, view(work, c.new_last + first, 2))
@@ -379,7 +379,9 @@ def _subtract(each, a, b, frame, lever, r, impulse):
     P, L, moment = stack(3), stack(3), stack(3)
     for k in range(3):
         P[k] = frame[k] * r[0] + (frame[3 + k] * r[1] + frame[6 + k] * r[2] if each > 1 else 0.0)
-        L[k] = frame[3 + k] * r[3] + frame[6 + k] * r[4] if each == 5 else 0.0
+        L[k] = 0.0
+        for j in range(3, each):
+            L[k] += frame[3 * axis_of(each, j) + k] * r[j]
     for side in range(2):
         i, sign = (a, -1.0) if side == 0 else (b, 1.0)
         if i != WORLD:
@@ -426,7 +428,7 @@ def pass_on(c, n, memory):
         frame_in(c.planar, view(work, c.new_normal + 3 * heir, 3), frame)
         for k in range(c.each):
             lam[k] = mem[c.lam + c.each * j + k]
-        for first in range(1, c.each, 2):
+        for first in range(1, c.each - 1, 2):
             _turn(old, frame, view(lam, first, 2))
         # half steps: an heir without impulse of its own continues the history of what it replaces
         if work[c.new_lam + c.each * heir] == 0.0 and rebounds(c, mem):
@@ -631,7 +633,7 @@ def normal_velocity(a, b, normal, lever, w):
 
 @kernel
 def relative_velocity(each, a, b, frame, lever, w, u):
-    """Velocity of a against b at the contact in its frame; then, of five, angular velocities about the tangents. Out: u (each,)."""
+    """Velocity of a against b at the contact in its frame; then angular velocities, see `contact_rows`. Out: u (each,)."""
     x = stack(3)
     point_velocity(a, b, lever, w, x)
     for j in range(min(each, 3)):
@@ -639,7 +641,7 @@ def relative_velocity(each, a, b, frame, lever, w, u):
     for j in range(3, each):
         s = 0.0
         for k in range(3):
-            s += frame[3 * (j - 2) + k] * (w[6 * a + 3 + k] - (0.0 if b == WORLD else w[6 * b + 3 + k]))
+            s += frame[3 * axis_of(each, j) + k] * (w[6 * a + 3 + k] - (0.0 if b == WORLD else w[6 * b + 3 + k]))
         u[j] = s
 
 
@@ -686,10 +688,10 @@ def add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, u):
         for k in range(7 if body != WORLD else 0):
             places[7 * side + k] = q[7 * body + k]
     surfaces_apart(c, shape_a, shape_b, lever, places, memory, x, spin)
-    # 2. along the tangents, and about them for rolling; in the plane along the first and about the last
+    # 2. along the tangents, and about axes of rolling or spinning; in the plane along the first and about the last
     for k in range(1, c.each if c.surface != ABSENT else 1):
         if not (c.planar != 0 and 2 <= k <= 3):
-            u[k] += dot(view(frame, 3 * k, 3), x) if k < 3 else dot(view(frame, 3 * (k - 2), 3), spin)
+            u[k] += dot(view(frame, 3 * axis_of(c.each, k), 3), x if k < 3 else spin)
 
 
 @kernel
@@ -775,6 +777,7 @@ def state_contact(is_half, c, number, i, p, q, w, memory):
     work, imem = memory.work, memory.imem
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(memory.iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, memory, frame, lever)
+    state_axes(c.each, i, p, work)
     if is_half:
         _state_cone(c, coefficients_of(c, imem[c.a + number], imem[c.b + number], imem), i, p, memory)
         for k in range(p.d):
@@ -785,6 +788,15 @@ def state_contact(is_half, c, number, i, p, q, w, memory):
         state_law(c, imem[c.a + number], imem[c.b + number], i, p, frame, lever, q, w, memory)
     for k in range(p.d):
         work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * number + k] if k < c.each else 0.0
+
+
+@tiny
+def state_axes(each, i, p, work):
+    """Axes of the moments of the i-th contact, if blocks have some: tangents, or the normal and none. Out: axes of plan p."""
+    for j in range(3, p.d):
+        for k in range(3):
+            axis = work[p.frame + 9 * i + 3 * axis_of(4 if each == 4 else 5, j) + k]
+            work[p.axes + 6 * i + 3 * (j - 3) + k] = axis if each != 4 or j == 3 else 0.0
 
 
 @kernel
@@ -808,7 +820,7 @@ def _state_cone(c, at, i, p, memory):
     """Cone of a contact; at: `coefficients_of`. Out: the i-th of disk and mu of plan p."""
     memory.iwork[p.disk + i] = 0 if c.each == 1 else 2
     memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu + at]
-    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r + at] if c.each == 5 else 0.0
+    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r + at] if c.each > 3 else 0.0
 
 
 @kernel

@@ -530,6 +530,7 @@ def _state_contacts(n, collisions, p, q, w_old, memory):
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]
+        contacts.state_axes(c.each, i, p, work)
         contacts.state_law(c, iwork[c.new_a + number], iwork[c.new_b + number], i, p, frame, lever, q, w_old, memory)
         known = int(work[c.known + number]) - 1
         for k in range(p.d):

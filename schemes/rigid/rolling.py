@@ -21,7 +21,7 @@ from nsds.schemes.rigid import blocks
 from nsds.schemes.rigid.approach import carry
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.collisions import point_velocity, reach, surfaces_apart
-from nsds.schemes.rigid.interactions import evaluate, row_velocity
+from nsds.schemes.rigid.interactions import axis_of, evaluate, row_velocity
 from nsds.schemes.rigid.tables import COLLISIONS
 
 _ROOM = MOST * FIELDS
@@ -117,14 +117,15 @@ def aim(collisions, number, h, q, w, memory):
         _between(h, c, (shape_a, shape_b), lever, (h, q, w), memory, end, turned_end)
         for j in range(3):
             end[j], turned[j] = end[j] - u[j], turned_end[j] - turned[j]
-        # 4. tangents; those of rolling turn with the normal
+        # 4. tangents; axes of rolling and spinning turn with the normal
         frame_in(c.planar, view(mem, c.normal + 3 * i, 3), frame)
         for j in range(1, min(c.each, 3)):
             work[c.aim + c.each * i + j] += 0.5 * dot(end, view(frame, 3 * j, 3))
         spin = dot(normal, turned_end)
         for j in range(3, c.each):
-            tangent = view(frame, 3 * j - 6, 3)
-            work[c.aim + c.each * i + j] += 0.5 * (dot(turned, tangent) - spin * dot(normal, tangent))
+            axis = view(frame, 3 * axis_of(c.each, j), 3)
+            change = spin - dot(turned_end, axis) if c.each == 4 else -spin * dot(normal, axis)
+            work[c.aim + c.each * i + j] += 0.5 * (dot(turned, axis) + change)
         n_aimed += 1
     return n_aimed
 
