@@ -130,7 +130,12 @@ def test_impulses_are_those_of_the_run():
 
 
 @pytest.mark.parametrize(
-    "law", [nsds.newton_impact_friction(e_n=0.3, mu=0.5), nsds.newton_impact_rolling_friction(e_n=0.3, mu=0.5, mu_r=0.01)]
+    "law",
+    [
+        nsds.newton_impact_friction(e_n=0.3, mu=0.5),
+        nsds.newton_impact_rolling_friction(e_n=0.3, mu=0.5, mu_r=0.01),
+        nsds.newton_impact_spinning_friction(e_n=0.3, mu=0.5, mu_s=0.01),
+    ],
 )
 def test_many_contacts_are_given_by_the_velocities_of_bodies(law):
     """With a joint between two of the balls, whose equations lie among the velocities, and dry friction along another."""
