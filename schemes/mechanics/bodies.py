@@ -247,7 +247,8 @@ def _write_contact(k, found, j, rigid, memory):
         work[row.normal + i], work[row.point + i] = normal[i], found[FIELDS * j + 5 + i]
         x = found[FIELDS * j + 5 + i] - (0.5 * gap * normal[i] if r.b != ABSENT else 0.0)
         lever[i], lever[3 + i] = x - q[7 * r.a + i], x - q[7 * r.b + i] if r.b != ABSENT else 0.0
-    add_surfaces(c, row.shape_a, row.shape_b, frame, lever, q, memory, view(work, r.rate, r.m))
+    if c.surface != ABSENT:
+        add_surfaces(c, row.shape_a, row.shape_b, frame, lever, q, memory, view(work, r.rate, r.m))
     contact_rows(r.m, frame, view(lever, 0, 3), view(lever, 3, 3), r.b != ABSENT, view(work, r.H, 12 * r.m))
     _turn_rows(r, plan, work)
     work[r.h] = gap

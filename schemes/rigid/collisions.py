@@ -253,16 +253,16 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
             gap = gap_to_close(gap, size_at(bodies, a, b, lever, normal, mem), nothing)
         for k in range(c.each):
             work[c.aim + c.each * i + k] = gap / span if k == 0 else 0.0
-        aim_at_surfaces(c, i, q, memory)
         way = (0.0 if a == WORLD else moved[a]) + (0.0 if b == WORLD else moved[b])
         work[c.grip + i] = grip(span, gap, speed, way)
+    aim_at_surfaces(c, 0, imem[c.n], q, memory)
 
 
 @kernel
-def aim_at_surfaces(c, i, q, memory):
-    """Velocity of the surfaces of contact i of the record to its aim, from which its law is counted."""
+def aim_at_surfaces(c, first, last, q, memory):
+    """Velocities of the surfaces of contacts of the record, from first on, to their aims, from which laws are counted."""
     frame, lever, imem = stack(9), stack(6), memory.imem
-    if c.surface != ABSENT:
+    for i in range(first, last if c.surface != ABSENT else first):
         locate(c, i, q, memory, frame, lever)
         add_surfaces(c, imem[c.a + i], imem[c.b + i], frame, lever, q, memory, view(memory.work, c.aim + c.each * i, c.each))
 
@@ -328,7 +328,7 @@ def aim_at_velocities(c, q, w_old, gain, memory):
         work[c.aim + i] = 0.0
     for i in range(imem[c.n]):
         work[c.grip + i] = 1.0
-        aim_at_surfaces(c, i, q, memory)
+    aim_at_surfaces(c, 0, imem[c.n], q, memory)
     # 2. contacts that rebound
     for i in range(imem[c.n] if rebounds(c, mem) else 0):
         # a persistent contact does not impact
@@ -683,13 +683,13 @@ def add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, u):
     """
     places, x, spin = stack(14), stack(3), stack(3)
     # 1. in inertial axes
-    for side in range(2 if c.surface != ABSENT else 0):
+    for side in range(2):
         body = memory.imem[c.body + (shape_a if side == 0 else shape_b)]
         for k in range(7 if body != WORLD else 0):
             places[7 * side + k] = q[7 * body + k]
     surfaces_apart(c, shape_a, shape_b, lever, places, memory, x, spin)
     # 2. along the tangents, and about axes of rolling or spinning; in the plane along the first and about the last
-    for k in range(1, c.each if c.surface != ABSENT else 1):
+    for k in range(1, c.each):
         if not (c.planar != 0 and 2 <= k <= 3):
             u[k] += dot(view(frame, 3 * axis_of(c.each, k), 3), x if k < 3 else spin)
 
@@ -809,7 +809,8 @@ def state_law(c, shape_a, shape_b, i, p, frame, lever, q, w, memory):
         relative_velocity(c.each, imem[c.body + shape_a], imem[c.body + shape_b], frame, lever, w, u)
     for k in range(p.d):
         b[k] = 0.0
-    add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, b)
+    if c.surface != ABSENT:
+        add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, b)
     for k in range(p.d):
         e = restitution(c, k, at, mem)
         b[k] += e * (u[k] + b[k]) if e != 0.0 else 0.0  # u has what the contact has

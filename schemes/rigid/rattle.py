@@ -713,8 +713,7 @@ def _forget_restitution(s, memory):
         c = s.collisions[k]
         for i in range(c.each * memory.imem[c.n]):
             work[c.aim + i] = 0.0
-        for i in range(memory.imem[c.n]):
-            contacts.aim_at_surfaces(c, i, view(work, s.plan[0].q, 7 * s.plan[0].n_bodies), memory)
+        contacts.aim_at_surfaces(c, 0, memory.imem[c.n], view(work, s.plan[0].q, 7 * s.plan[0].n_bodies), memory)
 
 
 @kernel
