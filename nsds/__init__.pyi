@@ -87,6 +87,7 @@ __all__ = [
     "newton_impact",
     "newton_impact_friction",
     "newton_impact_rolling_friction",
+    "newton_impact_spinning_friction",
     "normal_cone",
     "one_step_problems",
     "orbit",
@@ -178,6 +179,7 @@ def collisions(
     *,
     world: dict[str, Any] | Sequence[Any] = ...,
     materials: dict[str, Any] | Sequence[Any] | None = ...,
+    surface_velocity: dict[str, Any] | None = ...,
     pairs: Sequence[Any] | None = ...,
     margin: float = ...,
     capacity: int | None = ...,
@@ -466,6 +468,9 @@ def newton_impact_friction(
 ) -> dict[str, Any]: ...
 def newton_impact_rolling_friction(
     e_n: float | ArrayLike, mu: float | ArrayLike, mu_r: float | ArrayLike, e_t: float | ArrayLike = ..., dimension: int | None = ...
+) -> dict[str, Any]: ...
+def newton_impact_spinning_friction(
+    e_n: float | ArrayLike, mu: float | ArrayLike, mu_s: float | ArrayLike, e_t: float | ArrayLike = ...
 ) -> dict[str, Any]: ...
 def normal_cone(G: ArrayLike, g: ArrayLike) -> dict[str, Any]: ...
 def one_step_problems(

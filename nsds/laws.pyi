@@ -11,6 +11,7 @@ from nsds import multiple_impact_friction as multiple_impact_friction
 from nsds import newton_impact as newton_impact
 from nsds import newton_impact_friction as newton_impact_friction
 from nsds import newton_impact_rolling_friction as newton_impact_rolling_friction
+from nsds import newton_impact_spinning_friction as newton_impact_spinning_friction
 from nsds import normal_cone as normal_cone
 from nsds import poisson_impact as poisson_impact
 from nsds import poisson_impact_friction as poisson_impact_friction
@@ -29,6 +30,7 @@ __all__ = [
     "newton_impact",
     "newton_impact_friction",
     "newton_impact_rolling_friction",
+    "newton_impact_spinning_friction",
     "normal_cone",
     "poisson_impact",
     "poisson_impact_friction",

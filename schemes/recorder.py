@@ -118,7 +118,10 @@ def _problem_of_bodies(arguments, guess):
     rows[n_contacts:] = given.H.reshape(-1, d, 2, 6)
     for c in range(n_contacts):
         lever = given.lever[6 * c : 6 * c + 6]
-        contact_rows(d, given.frame[9 * c : 9 * c + 9], lever[:3], lever[3:], body[c, 1] >= 0, rows[c].reshape(-1))
+        contact_rows(3, given.frame[9 * c : 9 * c + 9], lever[:3], lever[3:], body[c, 1] >= 0, rows[c].reshape(-1))
+        if d == 5:
+            rows[c, 3:, 0, 3:] = given.axes[6 * c : 6 * c + 6].reshape(2, 3)
+            rows[c, 3:, 1, 3:] = -rows[c, 3:, 0, 3:] * (body[c, 1] >= 0)
     # 3. H by components that can change
     at = 6 * body[:, None, :, None] + np.arange(6)
     which = np.broadcast_to((body >= 0)[:, None, :, None], rows.shape)

@@ -44,12 +44,12 @@ def conveyor(n=6, speed=1.0, mu=0.2, interval=0.7, length=2.0):
     Returns
     -------
     numpy.ndarray, shape ()
-        Record with the parts ``parcels``, an array, ``belt``, ``contacts`` and the controller ``hands``.
+        Record with the parts ``parcels``, an array, ``contacts`` and the controller ``hands``.
 
     Notes
     -----
     A parcel slips for ``speed / (mu g)`` seconds, over ``speed^2 / (2 mu g)`` of the belt, which takes as much energy as it gives. The
-    belt is a long body of infinite mass, of which the part that is in the way at the time is seen.
+    belt is a shape of the world whose surface moves.
 
     Examples
     --------
@@ -58,14 +58,15 @@ def conveyor(n=6, speed=1.0, mu=0.2, interval=0.7, length=2.0):
     >>> rows["parcels"]["v"][-1, :, 0].round(3)
     array([1.   , 0.589])
     """
-    parcel, mass, most = box([_EDGE] * 3), 2.0, n * interval + length / speed + 4 * _EDGE
+    parcel, mass = box([_EDGE] * 3), 2.0
     q = np.tile([0, 0, _EDGE / 2, 1.0, 0, 0, 0], (n, 1))
-    band = box([2 * speed * most + 2 * length, 2 * _EDGE, 0.02])
+    band = box([length + 4 * _EDGE, 2 * _EDGE, 0.02], position=[length / 2, 0, -0.01])
     return system(
         gravity=[0, 0, -_GRAVITY],
         parcels=rigid_bodies(mass, inertia(parcel, mass), q=q, v=np.zeros((n, 6)), alive=False),
-        belt=rigid_bodies(np.inf, 1.0, q=[-speed * most, 0, -0.01, 1, 0, 0, 0], v=[speed, 0, 0, 0, 0, 0]),
-        contacts=collisions({"parcels": parcel, "belt": band}, newton_impact_friction(e_n=0.0, mu=mu)),
+        contacts=collisions(
+            {"parcels": parcel}, newton_impact_friction(e_n=0.0, mu=mu), world=band, surface_velocity={"world": [speed, 0, 0]}
+        ),
         hands=sampled_control(_handle, reads="parcels.q", writes="parcels.alive", state=[0.0], z=[interval, length]),
     )
 

@@ -20,7 +20,10 @@ _POINTS, _MOST_POINTS = {"sphere": 4, "capsule": 4, "disk": 4, "stadium": 4, "po
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
-def collisions(shapes, law, *, world=(), materials=None, pairs=None, margin=0.0, capacity=None, enabled=None, on_contact=None, z=None):
+def collisions(
+    shapes, law, *, world=(), materials=None, surface_velocity=None, pairs=None, margin=0.0, capacity=None, enabled=None, on_contact=None,
+    z=None,
+):  # fmt: skip
     """Contacts between shapes, detected in every step: a part for `nsds.system`, of rigid bodies, in space or in the plane.
 
     A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so ([Notes], eq. 11.203); its frame (normal, two
@@ -47,14 +50,21 @@ def collisions(shapes, law, *, world=(), materials=None, pairs=None, margin=0.0,
         Shape of the bodies of each part, from `nsds.shapes`; a list of shapes for bodies of several; a list of lists, one for each body,
         where they differ.
     law : dict
-        From `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`, `nsds.fremond_impact` or
-        `nsds.newton_impact_rolling_friction`, with one value of each parameter; or, with materials, with some that are symmetric tables
-        (k, k), the value in row i and column j for contacts between materials i and j.
+        From `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`, `nsds.fremond_impact`,
+        `nsds.newton_impact_rolling_friction` or `nsds.newton_impact_spinning_friction`, with one value of each parameter; or, with
+        materials, with some that are symmetric tables (k, k), the value in row i and column j for contacts between materials i and j.
     world : shape or sequence of shapes
         Shapes that do not move.
     materials : dict of str to int or sequence of int, optional
         Number of the material of the shapes of each part, and of ``"world"``, from 0; a list has one for each shape of a body, or of the
         world, or one for each body where shapes are listed body by body.
+    surface_velocity : dict of str to array_like (3,) or (6,), optional
+        Velocity at which the surface of the shapes of each part, and of ``"world"``, runs over its shape, which stays in place: belts,
+        treadmills, rollers, turntables. Linear (m/s) and, of six numbers, then angular (rad/s) about the position of the shape, in axes of
+        the body, those of the world inertial; a list has one for each shape of a body, or of the world, or one for each body where shapes
+        are listed body by body. Parts that are not named have none. Only its tangential part counts: friction, rolling friction, and e_t
+        if any, act on the velocity of a against b plus that of the surface of a, less that of b. It may be changed between steps in the
+        record, also from 0.
     pairs : sequence of pairs of str, optional
         Pairs of parts tested for contact, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
         together too, whose shapes must not overlap then.
@@ -79,8 +89,9 @@ def collisions(shapes, law, *, world=(), materials=None, pairs=None, margin=0.0,
     dict
         A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
         all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
-        first, of the step that ends at t; in the plane the second is along z × n, and with rolling friction the last is the moment about z,
-        the others 0. The rest of the arrays is 0. And enabled and material (n_shapes,), and z, where they were given.
+        first, of the step that ends at t, with spinning friction the moment about the normal last; in the plane the second is along
+        z × n, and with rolling friction the last is the moment about z, the others 0. The rest of the arrays is 0. And enabled and
+        material (n_shapes,), surface_velocity (n_shapes, 6), and z, where they were given.
 
     Raises
     ------
@@ -118,6 +129,21 @@ def collisions(shapes, law, *, world=(), materials=None, pairs=None, margin=0.0,
     ... )
     >>> nsds.simulate(system, t_end=0.2, h=1e-3)["blocks"]["v"][-1, :, 0].round(3).tolist()  # 1 - mu g t
     [0.215, 0.902]
+
+    A crate on a belt gains speed by mu g, until it has that of the belt:
+
+    >>> system = nsds.system(
+    ...     gravity=[0, 0, -9.81],
+    ...     crate=nsds.rigid_bodies(1.0, nsds.shapes.inertia(crate, 1.0), q=[0, 0, 0.1, 1, 0, 0, 0], v=[0.0] * 6),
+    ...     contacts=nsds.collisions(
+    ...         {"crate": crate},
+    ...         nsds.newton_impact_friction(e_n=0.0, mu=0.5),
+    ...         world=nsds.shapes.plane(),
+    ...         surface_velocity={"world": [1.0, 0, 0]},
+    ...     ),
+    ... )
+    >>> nsds.simulate(system, t_end=0.4, h=1e-3)["crate"]["v"][[100, -1], 0].round(3).tolist()  # mu g t, and at most 1
+    [0.49, 1.0]
     """
     # 1. shapes of bodies and of the world
     owner = "collisions"
@@ -131,11 +157,21 @@ def collisions(shapes, law, *, world=(), materials=None, pairs=None, margin=0.0,
     require_treated("collisions", law["law"])
     materials = _materials(owner, materials, [*shapes, _WORLD])
     _require_tables(owner, law, materials)
+    surfaces = _surfaces(owner, surface_velocity, [*shapes, _WORLD])
+    if surfaces is not None and not LAWS[law["law"]].treatment.has_friction:
+        raise ValueError(f"{owner}: surface_velocity acts by friction, which {law['law']} has none of; use nsds.newton_impact_friction")
     # 3. shapes in space or in the plane, and the dimension of friction that fits
-    result = {"kind": COLLISIONS, "law": law, "materials": materials, "margin": _checks.number(owner, "margin", margin, low=0.0)}
+    result = {"kind": COLLISIONS, "law": law, "materials": materials, "surfaces": surfaces}
+    result["margin"] = _checks.number(owner, "margin", margin, low=0.0)
     result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
     result["world"] = _listed(owner, "world", world)
+    if surfaces is not None and _WORLD in surfaces and not result["world"]:
+        raise ValueError(f"{owner}: surface_velocity['{_WORLD}'] is that of the shapes of world=, of which none was given")
     is_planar = _is_planar(owner, result)
+    if is_planar and LAWS[law["law"]].treatment.spins:
+        raise ValueError(
+            f"{owner}: {law['law']} is for shapes in space: bodies in the plane do not spin about the normals of their contacts"
+        )
     if is_planar and law.get("dimension") == 3:
         raise ValueError(f"{owner}: contacts of shapes in the plane have one tangent; {law['law']} wants dimension=2, got 3")
     block_of(owner, law | {"dimension": None} if is_planar else law, NEWTON_EULER)
@@ -165,6 +201,27 @@ def _materials(owner, materials, names):
         result[name] = np.atleast_1d(_checks.whole_numbers(owner, f"materials['{name}']", value))
         if result[name].ndim > 1 or result[name].size == 0 or result[name].min() < 0:
             raise ValueError(f"{owner}: materials['{name}'] must be a number from 0 or a list of them, got {_checks.shortened(value)}")
+    return result
+
+
+def _surfaces(owner, surface_velocity, names):
+    """{part: velocities (n, 6) of the surfaces of its shapes, one for all or one each}; None where none were given."""
+    if surface_velocity is None:
+        return None
+    if not isinstance(surface_velocity, dict) or set(surface_velocity) - set(names):
+        known = ", ".join(names)
+        raise ValueError(
+            f"{owner}: surface_velocity must be a dict of some of the names {known}, got {_checks.shortened(surface_velocity)}"
+        )
+    result = {}
+    for name, value in surface_velocity.items():
+        velocity = np.atleast_2d(_checks.array(owner, f"surface_velocity['{name}']", value, at_least=1))
+        if velocity.ndim > 2 or velocity.shape[1] not in (3, 6):
+            raise ValueError(
+                f"{owner}: surface_velocity['{name}'] must be three numbers (m/s), or six (m/s and rad/s), or a list of them, "
+                f"got {_checks.shortened(value)}"
+            )
+        result[name] = np.pad(velocity, ((0, 0), (0, 6 - velocity.shape[1])))
     return result
 
 
@@ -232,13 +289,15 @@ def collisions_record(name, part, systems):
         shapes, which, bodies = _on_bodies(name, part, side, systems, first)
         if shapes:
             rows = [
-                (NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], group_of[side], material)
-                for shape, material in zip(shapes, _materials_of(name, part, side, len(shapes)), strict=True)
+                (NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], group_of[side], material, surface)
+                for shape, material, surface in zip(
+                    shapes, _materials_of(name, part, side, len(shapes)), _surfaces_of(name, part, side, len(shapes)), strict=True
+                )
             ]
             columns.append((bodies, *(np.array(column)[which] for column in zip(*rows, strict=True))))
     if not columns:
         raise ValueError(f"collisions '{name}': at least one shape is needed, got none")
-    body, kind, size, pose, group, material = (np.concatenate(column) for column in zip(*columns, strict=True))
+    body, kind, size, pose, group, material, surface = (np.concatenate(column) for column in zip(*columns, strict=True))
     # 3. every pair of kinds that can meet must have a contact kernel
     for pair in sorted(kinds_that_meet(kind, body, group, mask) - SUPPORTED):
         try:
@@ -264,6 +323,8 @@ def collisions_record(name, part, systems):
     if part["materials"] is not None:  # one number is a table, too
         k = max([int(material.max()) + 1, *(len(value) for value in parameters.values() if value.ndim)])
         fields |= {"material": material} | {parameter: np.broadcast_to(value, (k, k)) for parameter, value in parameters.items()}
+    if part["surfaces"] is not None:
+        fields["surface_velocity"] = surface
     if part["enabled"] is not None:
         fields["enabled"] = _checks.flags(f"collisions '{name}'", "enabled", part["enabled"], kind.shape)
     fields |= {field: part[field] for field in ("on_contact", "z") if part[field] is not None}
@@ -276,14 +337,25 @@ def _materials_of(name, part, side, n):
         return np.zeros(n, np.int64)
     if side not in part["materials"]:
         raise ValueError(f"collisions '{name}': materials must have that of the shapes of the world, got none")
-    of, listed = part["materials"][side], part["world"] if side == _WORLD else part["shapes"][side]
-    if of.size == 1:
-        return np.repeat(of, n)
-    # one for each shape, or one for each body where shapes are listed body by body
+    return _of_shapes(name, f"materials['{side}'] must be one number", part["materials"][side], part, side, n)
+
+
+def _surfaces_of(name, part, side, n):
+    """Velocities (n, 6) of the surfaces of the n shapes of a part or of the world; 0 where none were given."""
+    if part["surfaces"] is None or side not in part["surfaces"]:
+        return np.zeros((n, 6))
+    return _of_shapes(name, f"surface_velocity['{side}'] must be one velocity", part["surfaces"][side], part, side, n)
+
+
+def _of_shapes(name, wanted, of, part, side, n):
+    """The n rows of the shapes of a part or of the world: of them one for all, one for each, or one for each body of a list of lists."""
+    listed = part["world"] if side == _WORLD else part["shapes"][side]
+    if len(of) == 1:
+        return np.repeat(of, n, axis=0)
     many = [len(each) if isinstance(each, (list, tuple)) else 1 for each in listed]
-    if of.size not in (n, len(listed)):
-        raise ValueError(f"collisions '{name}': materials['{side}'] must be one number or {len(listed)} of them, got {of.size}")
-    return of if of.size == n else np.repeat(of, many)
+    if len(of) not in (n, len(listed)):
+        raise ValueError(f"collisions '{name}': {wanted} or {len(listed)} of them, got {len(of)}")
+    return of if len(of) == n else np.repeat(of, many, axis=0)
 
 
 def _groups(pairs, names):

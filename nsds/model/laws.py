@@ -72,8 +72,9 @@ class Form(NamedTuple):
 
     is_equation: y or ydot is zero, and lambda of either sign. is_given: lambda is a force given by y and ydot. is_cone: lambda lies in a
     polyhedron. bounds: NONE, FINITE or ANY; bounds of mechanical systems are those of a force at all times, whatever the gap. tangents: by
-    the number of constraints of a contact, how many are tangents with friction; what remains beside the normal are those of rolling.
-    impact: law of impacts with impulses of its own, a key of `nsds.solvers.impact.LAWS`. read: parameters that kernels read by name.
+    the number of constraints of a contact, how many are tangents with friction; what remains beside the normal are moments, of rolling or
+    of spinning about the normal, with the coefficient of_moments. impact: law of impacts with impulses of its own, a key of
+    `nsds.solvers.impact.LAWS`. read: parameters that kernels read by name.
     """
 
     is_equation: bool = False
@@ -81,6 +82,7 @@ class Form(NamedTuple):
     is_cone: bool = False
     bounds: int = NONE
     tangents: MappingProxyType = MappingProxyType({})
+    of_moments: str = ""
     impact: str = ""
     read: tuple = ()
 
@@ -95,8 +97,13 @@ class Form(NamedTuple):
         return bool(self.tangents) and not self.impact
 
     @property
+    def spins(self):
+        """Whether contacts resist spinning about their normals."""
+        return self.of_moments == "mu_s"
+
+    @property
     def rolls(self):
-        """Whether contacts resist rolling."""
+        """Whether contacts resist rolling or spinning."""
         return any(size > 1 + tangents for size, tangents in self.tangents.items())
 
 
@@ -110,7 +117,8 @@ FORMS = {
     "equality": Form(is_equation=True),
     "unilateral": Form(),
     "friction": Form(tangents=_FRICTION_TANGENTS, read=("mu",)),
-    "rolling": Form(tangents={3: 1, 5: 2}, read=("mu", "mu_r")),
+    "rolling": Form(tangents={3: 1, 5: 2}, of_moments="mu_r", read=("mu", "mu_r")),
+    "spinning": Form(tangents={4: 2}, of_moments="mu_s", read=("mu", "mu_s")),
     "dry_friction": Form(bounds=FINITE),
     "cone": Form(is_cone=True),
     "bounded": Form(bounds=ANY),
@@ -192,6 +200,7 @@ _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 _OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True, "held": ("dimension",)}
 _CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
 _ROLLING = _FRICTION | {"mu_r": (0.0, np.inf)}
+_SPINNING = _FRICTION | {"mu_s": (0.0, np.inf)}
 _FRICTION_BLOCKS, _ROLLING_BLOCKS = {LAGRANGIAN: {2: 2, 3: 3}, NEWTON_EULER: {3: 3}}, {LAGRANGIAN: {3: 5, 2: 3}, NEWTON_EULER: {3: 5}}
 LAWS = {
     "newton_impact": Law(
@@ -200,6 +209,9 @@ LAWS = {
     "newton_impact_friction": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
     "fremond_impact": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
     "newton_impact_rolling_friction": Law(_CONTACT, "rolling", _ROLLING, _ROLLING_BLOCKS, **_OF_CONTACT),
+    "newton_impact_spinning_friction": Law(
+        {NEWTON_EULER: ("contact",)}, "spinning", _SPINNING, {NEWTON_EULER: {3: 4}}, restitution=("e_n", "e_t"), is_detected=True
+    ),
     "poisson_impact": Law({LAGRANGIAN: ("gap",)}, "poisson", {"e": (0.0, 1.0)}, restitution=("e",)),
     "poisson_impact_friction": Law(
         {LAGRANGIAN: ("gap",)}, "poisson", {"e": (0.0, 1.0), "mu": (0.0, np.inf)}, {LAGRANGIAN: {2: 2, 3: 3}},
@@ -558,6 +570,51 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0, dimension=None):
     """
     law = "newton_impact_rolling_friction"
     return _with_parameters(law, e_n=e_n, e_t=e_t, mu=mu, mu_r=mu_r) | _dimension(law, dimension)
+
+
+def newton_impact_spinning_friction(e_n, mu, mu_s, e_t=0.0):
+    """`newton_impact_friction` of rigid bodies with a moment about the normal that resists spinning, as of a contact with some area.
+
+    The moment obeys ``|lambda_s| <= mu_s lambda_n`` and, where the bodies spin against each other about the normal,
+    ``lambda_s = -mu_s lambda_n sign(omega_n)``. Rolling is free. The contact has four constraints: normal, two tangents, spinning. It is
+    in space; bodies in the plane do not spin about the normals of their contacts.
+
+    Parameters
+    ----------
+    e_n, mu, e_t : float or array_like
+        See `newton_impact_friction`.
+    mu_s : float or array_like
+        Coefficient of spinning friction (m), not negative: of a disk of radius R pressed on evenly ``2 R mu / 3``, of a Hertzian contact of
+        radius R ``3 pi R mu / 16``.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    The moment is independent of the tangential force: of a contact that slides and spins at the same time, friction over an area would
+    have less of both (Contensou 1963).
+
+    Examples
+    --------
+    A ball that spins on the floor comes to rest after ``2 r^2 omega / (5 mu_s g)``:
+
+    >>> import nsds
+    >>> ball = nsds.shapes.sphere(0.1)
+    >>> system = nsds.system(
+    ...     gravity=[0, 0, -9.81],
+    ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.1, 1, 0, 0, 0], v=[0, 0, 0, 0, 0, 10.0]),
+    ...     contacts=nsds.collisions(
+    ...         {"ball": ball}, nsds.newton_impact_spinning_friction(e_n=0.0, mu=0.5, mu_s=0.01), world=nsds.shapes.plane()
+    ...     ),
+    ... )
+    >>> rows = nsds.simulate(system, t_end=0.5, h=1e-2)
+    >>> rows["ball"]["v"][[0, 20, 50], 5].round(3).tolist()
+    [10.0, 5.095, 0.0]
+    """
+    return _with_parameters("newton_impact_spinning_friction", e_n=e_n, e_t=e_t, mu=mu, mu_s=mu_s)
 
 
 def dry_friction(limit):

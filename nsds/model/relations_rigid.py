@@ -68,8 +68,8 @@ def contact_point(gap, z=None):
     Returns
     -------
     dict
-        A relation for `nsds.interaction`, under `nsds.newton_impact` (without friction), `nsds.newton_impact_friction` or
-        `nsds.newton_impact_rolling_friction`.
+        A relation for `nsds.interaction`, under `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`,
+        `nsds.newton_impact_rolling_friction` or `nsds.newton_impact_spinning_friction`.
 
     Raises
     ------

@@ -129,6 +129,7 @@ COLLISION_FIELDS = {
     "margin": floats(low=0.0, required=True),
     "enabled": integers("n_shapes", low=0, high=1),
     "material": integers("n_shapes", low=0, high="n_materials-1"),
+    "surface_velocity": floats("n_shapes", 6),
     "on_contact": Leaf("S"),
     "z": floats("n_z"),
 }

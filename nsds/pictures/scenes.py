@@ -358,7 +358,7 @@ def snapshots(system, trajectory, count=3, *, shapes=None, elev=None, azim=None)
 
 
 def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=None, elev=None, azim=None, inches=4.8, dpi=80):
-    """Write a moving picture of a trajectory as GIF; needs no screen.
+    """Write a moving picture of a trajectory as GIF or MP4; needs no screen.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=Non
     trajectory : numpy.ndarray (rows,)
         From `nsds.simulate`, one system. Each frame shows the saved row that is nearest in time.
     path : str or path
-        The file, ending in ``.gif``.
+        The file, ending in ``.gif`` or ``.mp4``; the latter is written by the program ffmpeg, which is to be installed.
     fps : float
         Frames per second, 0.01 to 50.
     speed : float
@@ -383,9 +383,9 @@ def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=Non
     Raises
     ------
     ImportError
-        matplotlib is not installed; the message names the extra.
+        matplotlib is not installed, the message names the extra; or ffmpeg is not, for MP4.
     ValueError
-        A path that does not end in .gif, numbers that are not positive, coordinates that were not recorded.
+        A path that ends in neither .gif nor .mp4, numbers that are not positive, coordinates that were not recorded.
 
     Examples
     --------
@@ -408,7 +408,7 @@ def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=Non
 
 
 def animate_plane(trajectory, lines, path, *, fps=25, speed=1.0, box=None, inches=4.8, dpi=80):
-    """Write a moving picture of a planar mechanism as GIF: lines through points that are computed from the rows; needs no screen.
+    """Write a moving picture of a planar mechanism as GIF or MP4: lines through points that are computed from the rows; needs no screen.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def animate_plane(trajectory, lines, path, *, fps=25, speed=1.0, box=None, inche
     lines : function ``lines(row)``
         Returns a list of arrays (points, 2), in m: each is drawn as a line with joints, in a colour of its own.
     path : str or path
-        The file, ending in ``.gif``.
+        The file, ending in ``.gif`` or ``.mp4``; the latter is written by the program ffmpeg, which is to be installed.
     fps, speed, inches, dpi
         See `animate`.
     box : array_like (2, 2), optional
@@ -431,9 +431,9 @@ def animate_plane(trajectory, lines, path, *, fps=25, speed=1.0, box=None, inche
     Raises
     ------
     ImportError
-        matplotlib is not installed; the message names the extra.
+        matplotlib is not installed, the message names the extra; or ffmpeg is not, for MP4.
     TypeError, ValueError
-        A function that does not return arrays (points, 2), a path that does not end in .gif, numbers that are not positive.
+        A function that does not return arrays (points, 2), a path that ends in neither .gif nor .mp4, numbers that are not positive.
 
     Examples
     --------
@@ -483,8 +483,10 @@ def _lines_at(owner, given):
 def _film(owner, trajectory, path, fps, speed, inches, dpi):
     """(rows of the frames, edge in inches), with all arguments checked."""
     require_matplotlib()
-    if not _checks.path(owner, "path", path).endswith(".gif"):
-        raise ValueError(f"{owner}: path must end in .gif, got {_checks.shortened(str(path))}")
+    if not _checks.path(owner, "path", path).endswith((".gif", ".mp4")):
+        raise ValueError(f"{owner}: path must end in .gif or .mp4, got {_checks.shortened(str(path))}")
+    if str(path).endswith(".mp4"):
+        _require_ffmpeg(owner)
     trajectory = require_rows(owner, trajectory, (1,))
     fps = _checks.number(owner, "fps", fps, *_FPS)
     speed, inches, _ = (
@@ -496,9 +498,19 @@ def _film(owner, trajectory, path, fps, speed, inches, dpi):
     return trajectory[frames(trajectory, fps, speed)], inches
 
 
+def _require_ffmpeg(owner):
+    from matplotlib.animation import FFMpegWriter
+
+    if not FFMpegWriter.isAvailable():
+        raise ImportError(
+            f"{owner}: films in .mp4 are written by the program ffmpeg, which was not found: install it (apt, brew, conda install ffmpeg) "
+            "or give its path in matplotlib.rcParams['animation.ffmpeg_path']; .gif needs no program"
+        )
+
+
 def _write_film(path, shown, draw, fps, dpi, size, **axes):
     """Draws each frame onto the axes of one figure, and writes all; returns their number."""
-    from matplotlib.animation import PillowWriter
+    from matplotlib.animation import FFMpegWriter, PillowWriter
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -506,7 +518,7 @@ def _write_film(path, shown, draw, fps, dpi, size, **axes):
     FigureCanvasAgg(figure)
     ax = figure.add_axes((0, 0, 1, 1), **axes)
     draw(ax, shown[0])  # what it refuses is raised here: beyond, matplotlib covers it by an error of its own, for lack of frames
-    writer = PillowWriter(fps=fps)
+    writer = FFMpegWriter(fps=fps, codec="h264") if str(path).endswith(".mp4") else PillowWriter(fps=fps)
     with writer.saving(figure, str(path), dpi):
         for each in shown:
             draw(ax, each)

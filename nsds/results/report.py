@@ -19,6 +19,9 @@ from nsds.status import INEXACT, advice, has_failed, is_event
 def report(system, trajectory, *, theta=None, file=None, functions=None):
     """Prints a summary of a run: failed steps, worst residual, penetration, impacts, energy balance.
 
+    Residuals have no unit: those of contacts are velocities by which these miss their laws, relative to the velocities that all of them
+    would have without impulses. `nsds.one_step_problems` tells them in metres a second.
+
     Of contacts: the deepest penetration, the number of impacts and the largest impulse, for how long they were kept closed, in how many
     intervals (`nsds.contact_intervals`), and the largest lambda / h there, a force (of `nsds.event_driven` lambda itself). All of normal
     constraints, in SI units, for a gap that is a length (of stops of angles: rad, N m s and N m). Of bilateral constraints it says by how

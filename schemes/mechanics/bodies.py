@@ -26,7 +26,7 @@ from nsds.schemes.lagrangian.relations import ACTIVE, EVERY
 from nsds.schemes.mechanics.tables import FREE, Rigid, no_bodies
 from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
-from nsds.schemes.rigid.collisions import take_over
+from nsds.schemes.rigid.collisions import add_surfaces, take_over
 from nsds.schemes.rigid.forces import force_of
 from nsds.schemes.rigid.interactions import contact_rows, evaluate
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
@@ -229,23 +229,27 @@ def _evaluate_pair(first, renews, mode, rigid, memory):
         for i in range(r.m):
             work[rigid.interactions[k].h + i], work[rigid.interactions[k].rate + i] = 0.0, 0.0
         if j >= 0:
-            _write_contact(k, found, j, c.planar, rigid, work)
+            _write_contact(k, found, j, rigid, memory)
         else:
             iwork[pair.changed] = 1 if iwork[row.feature] != NO_FEATURE else iwork[pair.changed]
             work[rigid.interactions[k].h] = min(margin, far)
 
 
 @tiny
-def _write_contact(k, found, j, planar, rigid, work):
-    """h, H, normal and point of a slot from the j-th contact found."""
-    row, r, plan, frame, lever_a, lever_b = rigid.rows[k], rigid.interactions[k], rigid.plan[0], stack(9), stack(3), stack(3)
-    q, normal, gap = view(work, plan.q, 7 * rigid.bodies.size), view(found, FIELDS * j + 2, 3), found[FIELDS * j + 1]
-    frame_in(planar, normal, frame)
+def _write_contact(k, found, j, rigid, memory):
+    """h, rate, H, normal and point of a slot from the j-th contact found. In/out: rate, which is 0 without surfaces that move."""
+    row, r, plan, frame, lever, work = rigid.rows[k], rigid.interactions[k], rigid.plan[0], stack(9), stack(6), memory.work
+    c, q, normal, gap = (
+        rigid.collisions[row.collision], view(work, plan.q, 7 * rigid.bodies.size), view(found, FIELDS * j + 2, 3), found[FIELDS * j + 1],
+    )  # fmt: skip
+    frame_in(c.planar, normal, frame)
     for i in range(3):
         work[row.normal + i], work[row.point + i] = normal[i], found[FIELDS * j + 5 + i]
         x = found[FIELDS * j + 5 + i] - (0.5 * gap * normal[i] if r.b != ABSENT else 0.0)
-        lever_a[i], lever_b[i] = x - q[7 * r.a + i], x - q[7 * r.b + i] if r.b != ABSENT else 0.0
-    contact_rows(r.m, frame, lever_a, lever_b, r.b != ABSENT, view(work, r.H, 12 * r.m))
+        lever[i], lever[3 + i] = x - q[7 * r.a + i], x - q[7 * r.b + i] if r.b != ABSENT else 0.0
+    if c.surface != ABSENT:
+        add_surfaces(c, row.shape_a, row.shape_b, frame, lever, q, memory, view(work, r.rate, r.m))
+    contact_rows(r.m, frame, view(lever, 0, 3), view(lever, 3, 3), r.b != ABSENT, view(work, r.H, 12 * r.m))
     _turn_rows(r, plan, work)
     work[r.h] = gap
 

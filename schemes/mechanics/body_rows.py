@@ -20,7 +20,7 @@ from nsds.maths.polynomials import GUARD_DEGREE
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
-from nsds.model.system_kinds import NEWTON_EULER, WRITABLE, collisions_of, split
+from nsds.model.system_kinds import COLLISIONS, NEWTON_EULER, WRITABLE, collisions_of, split
 from nsds.schemes.lagrangian import equations, newton
 from nsds.schemes.lagrangian.newton import ELEMENT
 from nsds.schemes.lagrangian.tables import PART, RELATION, constraints_of
@@ -50,7 +50,7 @@ def state_bodies(owner, records, work, iwork):
     Raises
     ------
     ValueError
-        Parts that may be disabled, a function on contacts, and too many contacts.
+        Spinning friction, parts that may be disabled, a function on contacts, and too many contacts.
     """
     _require_treated(owner, records)
     # 1. tables of bodies and interactions
@@ -90,9 +90,12 @@ def newton_form(stated, records, words, method, work, iwork):
 
 
 def _require_treated(owner, records):
-    """Refuse parts that may be disabled."""
+    """Refuse spinning friction, and parts that may be disabled."""
     model = model_of(records)
-    for name, *_ in model:
+    for name, kind, *rest in model:
+        if rest and rest[0] in LAWS and LAWS[rest[0]].treatment.spins:
+            part = "collisions" if kind == COLLISIONS else "interaction"
+            raise ValueError(f"{owner}: {part} '{name}': the scheme does not treat the moment of {rest[0]}; use nsds.moreau_jean")
         for field in WRITABLE[1:]:
             if field in (records.dtype[name].base.names or ()):
                 raise ValueError(f"{owner}: the scheme does not treat what comes and goes, as by {name}.{field}; use nsds.moreau_jean")

@@ -54,5 +54,6 @@ def components(records):
 
 
 def components_of_bodies(records):
-    """Components of a contact of rigid bodies: 5 where some contact has rolling friction, else 3."""
-    return max([3, *(LAWS[line[2]].block(NEWTON_EULER) for line in model_of(records) if len(line) > 2 and line[2] in LAWS)])
+    """Components of a contact of rigid bodies: 5 where some contact has rolling or spinning friction, else 3."""
+    most = max([3, *(LAWS[line[2]].block(NEWTON_EULER) for line in model_of(records) if len(line) > 2 and line[2] in LAWS)])
+    return 5 if most > 3 else 3

@@ -27,7 +27,7 @@ from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.enabled import hide
-from nsds.schemes.rigid.interactions import contact_rows
+from nsds.schemes.rigid.interactions import axis_of, contact_rows
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores detect contacts
@@ -168,7 +168,7 @@ def inherit(with_last, c, n, memory):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
             frame_in(c.planar, view(normal, 3 * i, 3), old)
             frame_in(c.planar, view(work, c.new_normal + 3 * i, 3), frame)
-            for first in range(c.each * i + 1, c.each * i + c.each, 2):
+            for first in range(c.each * i + 1, c.each * i + c.each - 1, 2):
                 _turn(old, frame, view(work, c.new_lam + first, 2))
                 if with_last:
                     _turn(old, frame, view(work, c.new_last + first, 2))
@@ -250,7 +250,8 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
     """Velocities that close gaps after a motion of time span: ``u + y / span >= 0``; sticking bodies keep their place. Out: aim, grip.
 
     Penetrating bodies are separated by at most a share of their size, or, if nothing is infinite, not at all. Bodies at rest,
-    velocities w, with a gap below a share of the displacement by forces, see `choose`, stay where they are.
+    velocities w, with a gap below a share of the displacement by forces, see `choose`, stay where they are. On surfaces that move they
+    go with them.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     lever = stack(6)
@@ -267,6 +268,16 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
             work[c.aim + c.each * i + k] = gap / span if k == 0 else 0.0
         way = (0.0 if a == WORLD else moved[a]) + (0.0 if b == WORLD else moved[b])
         work[c.grip + i] = grip(span, gap, speed, way)
+    aim_at_surfaces(c, 0, imem[c.n], q, memory)
+
+
+@kernel
+def aim_at_surfaces(c, first, last, q, memory):
+    """Velocities of the surfaces of contacts of the record, from first on, to their aims, from which laws are counted."""
+    frame, lever, imem = stack(9), stack(6), memory.imem
+    for i in range(first, last if c.surface != ABSENT else first):
+        locate(c, i, q, memory, frame, lever)
+        add_surfaces(c, imem[c.a + i], imem[c.b + i], frame, lever, q, memory, view(memory.work, c.aim + c.each * i, c.each))
 
 
 @tiny
@@ -325,11 +336,12 @@ def aim_at_velocities(c, q, w_old, gain, memory):
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
-    # 1. without restitution laws aim at 0, with full friction
+    # 1. without restitution laws aim at the velocity of surfaces, with full friction
     for i in range(c.each * imem[c.n]):
         work[c.aim + i] = 0.0
     for i in range(imem[c.n]):
         work[c.grip + i] = 1.0
+    aim_at_surfaces(c, 0, imem[c.n], q, memory)
     # 2. contacts that rebound
     for i in range(imem[c.n] if rebounds(c, mem) else 0):
         # a persistent contact does not impact
@@ -340,7 +352,8 @@ def aim_at_velocities(c, q, w_old, gain, memory):
         relative_velocity(c.each, a, b, frame, lever, gain, more)
         at = coefficients_of(c, memory.imem[c.a + i], memory.imem[c.b + i], memory.imem)
         for k in range(min(c.each, 3)):
-            work[c.aim + c.each * i + k] = restitution(c, k, at, mem) * (u[k] + work[c.new_before + i] * more[k])
+            aim = work[c.aim + c.each * i + k]
+            work[c.aim + c.each * i + k] = aim + restitution(c, k, at, mem) * (aim + u[k] + work[c.new_before + i] * more[k])
 
 
 @kernel
@@ -379,7 +392,9 @@ def _subtract(each, a, b, frame, lever, r, impulse):
     P, L, moment = stack(3), stack(3), stack(3)
     for k in range(3):
         P[k] = frame[k] * r[0] + (frame[3 + k] * r[1] + frame[6 + k] * r[2] if each > 1 else 0.0)
-        L[k] = frame[3 + k] * r[3] + frame[6 + k] * r[4] if each == 5 else 0.0
+        L[k] = 0.0
+        for j in range(3, each):
+            L[k] += frame[3 * axis_of(each, j) + k] * r[j]
     for side in range(2):
         i, sign = (a, -1.0) if side == 0 else (b, 1.0)
         if i != WORLD:
@@ -426,7 +441,7 @@ def pass_on(c, n, memory):
         frame_in(c.planar, view(work, c.new_normal + 3 * heir, 3), frame)
         for k in range(c.each):
             lam[k] = mem[c.lam + c.each * j + k]
-        for first in range(1, c.each, 2):
+        for first in range(1, c.each - 1, 2):
             _turn(old, frame, view(lam, first, 2))
         # half steps: an heir without impulse of its own continues the history of what it replaces
         if work[c.new_lam + c.each * heir] == 0.0 and rebounds(c, mem):
@@ -631,7 +646,7 @@ def normal_velocity(a, b, normal, lever, w):
 
 @kernel
 def relative_velocity(each, a, b, frame, lever, w, u):
-    """Velocity of a against b at the contact in its frame; then, of five, angular velocities about the tangents. Out: u (each,)."""
+    """Velocity of a against b at the contact in its frame; then angular velocities, see `contact_rows`. Out: u (each,)."""
     x = stack(3)
     point_velocity(a, b, lever, w, x)
     for j in range(min(each, 3)):
@@ -639,8 +654,57 @@ def relative_velocity(each, a, b, frame, lever, w, u):
     for j in range(3, each):
         s = 0.0
         for k in range(3):
-            s += frame[3 * (j - 2) + k] * (w[6 * a + 3 + k] - (0.0 if b == WORLD else w[6 * b + 3 + k]))
+            s += frame[3 * axis_of(each, j) + k] * (w[6 * a + 3 + k] - (0.0 if b == WORLD else w[6 * b + 3 + k]))
         u[j] = s
+
+
+@kernel
+def surfaces_apart(c, shape_a, shape_b, lever, places, memory, x, spin):
+    """Velocity of the surfaces of two shapes over their bodies, of a against b, at their contact, in inertial axes. Out: x, spin (3,).
+
+    lever: as from `locate`; places (14,): positions and orientations of both bodies, that of the world unused. Without surfaces 0.
+    """
+    mem, arm, own, turn = memory.mem, stack(3), stack(3), stack(3)
+    for k in range(3):
+        x[k] = spin[k] = 0.0
+    for side in range(2 if c.surface != ABSENT else 0):
+        shape, sign = (shape_a, 1.0) if side == 0 else (shape_b, -1.0)
+        is_world, surface, position = memory.imem[c.body + shape] == WORLD, c.surface + 6 * shape, c.local + 7 * shape
+        # 1. the contact point seen from the position of the shape, in axes of the body
+        for k in range(3):
+            arm[k] = lever[k] + places[k] if is_world else lever[3 * side + k]
+        if not is_world:
+            rotate_back(view(places, 7 * side + 3, 4), arm, arm)
+        for k in range(3):
+            arm[k], turn[k] = arm[k] - mem[position + k], mem[surface + 3 + k]
+        # 2. velocity there, in inertial axes
+        cross(turn, arm, own)
+        for k in range(3):
+            own[k] += mem[surface + k]
+        if not is_world:
+            rotate(view(places, 7 * side + 3, 4), own, own)
+            rotate(view(places, 7 * side + 3, 4), turn, turn)
+        for k in range(3):
+            x[k], spin[k] = x[k] + sign * own[k], spin[k] + sign * turn[k]
+
+
+@kernel
+def add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, u):
+    """Velocity of the surfaces of two shapes over their bodies to that of their contact, u (each,) in its frame; see `surfaces_apart`.
+
+    It has no normal part: surfaces stay where they are.
+    """
+    places, x, spin = stack(14), stack(3), stack(3)
+    # 1. in inertial axes
+    for side in range(2):
+        body = memory.imem[c.body + (shape_a if side == 0 else shape_b)]
+        for k in range(7 if body != WORLD else 0):
+            places[7 * side + k] = q[7 * body + k]
+    surfaces_apart(c, shape_a, shape_b, lever, places, memory, x, spin)
+    # 2. along the tangents, and about axes of rolling or spinning; in the plane along the first and about the last
+    for k in range(1, c.each):
+        if not (c.planar != 0 and 2 <= k <= 3):
+            u[k] += dot(view(frame, 3 * axis_of(c.each, k), 3), x if k < 3 else spin)
 
 
 @kernel
@@ -726,29 +790,43 @@ def state_contact(is_half, c, number, i, p, q, w, memory):
     work, imem = memory.work, memory.imem
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(memory.iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, memory, frame, lever)
-    at = coefficients_of(c, imem[c.a + number], imem[c.b + number], imem)
+    state_axes(c.each, i, p, work)
     if is_half:
-        _state_cone(c, at, i, p, memory)
+        _state_cone(c, coefficients_of(c, imem[c.a + number], imem[c.b + number], imem), i, p, memory)
         for k in range(p.d):
             work[p.b + p.d * i + k] = work[c.aim + c.each * number + k] if k < c.each else 0.0
         for k in range(2):
             work[p.mu + 2 * i + k] *= work[c.grip + number]
     else:
-        state_law(c, at, i, p, body[0], body[1], frame, lever, w, memory)
+        state_law(c, imem[c.a + number], imem[c.b + number], i, p, frame, lever, q, w, memory)
     for k in range(p.d):
         work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 
+@tiny
+def state_axes(each, i, p, work):
+    """Axes of the moments of the i-th contact, if blocks have some: tangents, or the normal and none. Out: axes of plan p."""
+    for j in range(3, p.d):
+        for k in range(3):
+            axis = work[p.frame + 9 * i + 3 * axis_of(4 if each == 4 else 5, j) + k]
+            work[p.axes + 6 * i + 3 * (j - 3) + k] = axis if each != 4 or j == 3 else 0.0
+
+
 @kernel
-def state_law(c, at, i, p, a, b, frame, lever, w, memory):
-    """The law of a contact between bodies a and b that had velocities w; at: `coefficients_of`. Out: the i-th of disk, mu, b of plan p."""
-    u = stack(5)
+def state_law(c, shape_a, shape_b, i, p, frame, lever, q, w, memory):
+    """The law of a contact of two shapes whose bodies had velocities w. Out: the i-th of disk, mu, b of plan p."""
+    mem, imem, u, b = memory.mem, memory.imem, stack(5), view(memory.work, p.b + p.d * i, p.d)
+    at = coefficients_of(c, shape_a, shape_b, imem)
     _state_cone(c, at, i, p, memory)
-    if rebounds(c, memory.mem):
-        relative_velocity(c.each, a, b, frame, lever, w, u)
+    if rebounds(c, mem):
+        relative_velocity(c.each, imem[c.body + shape_a], imem[c.body + shape_b], frame, lever, w, u)
     for k in range(p.d):
-        e = restitution(c, k, at, memory.mem)
-        memory.work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
+        b[k] = 0.0
+    if c.surface != ABSENT:
+        add_surfaces(c, shape_a, shape_b, frame, lever, q, memory, b)
+    for k in range(p.d):
+        e = restitution(c, k, at, mem)
+        b[k] += e * (u[k] + b[k]) if e != 0.0 else 0.0  # u has what the contact has
 
 
 @tiny
@@ -756,7 +834,7 @@ def _state_cone(c, at, i, p, memory):
     """Cone of a contact; at: `coefficients_of`. Out: the i-th of disk and mu of plan p."""
     memory.iwork[p.disk + i] = 0 if c.each == 1 else 2
     memory.work[p.mu + 2 * i] = 0.0 if c.each == 1 else memory.mem[c.mu + at]
-    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r + at] if c.each == 5 else 0.0
+    memory.work[p.mu + 2 * i + 1] = memory.mem[c.mu_r + at] if c.each > 3 else 0.0
 
 
 @kernel

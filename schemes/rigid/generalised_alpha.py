@@ -531,8 +531,8 @@ def _state_contacts(n, collisions, p, q, w_old, memory):
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]
-        at = contacts.coefficients_of(c, iwork[c.new_a + number], iwork[c.new_b + number], memory.imem)
-        contacts.state_law(c, at, i, p, a, b, frame, lever, w_old, memory)
+        contacts.state_axes(c.each, i, p, work)
+        contacts.state_law(c, iwork[c.new_a + number], iwork[c.new_b + number], i, p, frame, lever, q, w_old, memory)
         known = int(work[c.known + number]) - 1
         for k in range(p.d):
             work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * known + k] if known >= 0 and k < c.each else 0.0

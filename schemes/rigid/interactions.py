@@ -25,24 +25,29 @@ _OVERLAP = 1e-6  # of the distance of two bodies: deeper than rounding and the i
 
 
 @tiny
+def axis_of(each, i):
+    """Axis of the frame along which, or about which, component i of a contact is: normal, tangents, then these again, or the normal."""
+    return i if i < 3 else i - 2 if each == 5 else 0
+
+
+@tiny
 def contact_rows(each, frame, lever_a, lever_b, has_b, H):
     """H (each, 12) of one contact on (v_a, omega_a, v_b, omega_b) in inertial axes ([Notes], 12.0.4).
 
-    Normal and tangents of the velocity of a against b at the contact point; then, of five rows, the relative angular velocities about the
-    tangents.
+    Normal and tangents of the velocity of a against b at the contact point; then relative angular velocities, of five rows about the
+    tangents, of four about the normal.
     """
     moment = stack(3)
     for i in range(each):
         for k in range(12):
             H[12 * i + k] = 0.0
-        # axis of the row: normal, tangents, then the tangents again for rolling
-        axis = view(frame, 3 * (i if i < 3 else i - 2), 3)
+        axis = view(frame, 3 * axis_of(each, i), 3)
         first = 0 if i < 3 else 3
         for k in range(3):
             H[12 * i + first + k] = axis[k]
             if has_b:
                 H[12 * i + 6 + first + k] = -axis[k]
-        # lever arm of the contact force; rolling rows are moments already
+        # lever arm of the contact force; rows of rolling and spinning are moments already
         if i < 3:
             cross(lever_a, axis, moment)
             for k in range(3):

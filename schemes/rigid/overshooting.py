@@ -122,5 +122,6 @@ def _put(span, wanted, c, i, number, s, q, w, memory):
     # 3. law of the first half
     for k in range(c.each):
         work[c.aim + c.each * number + k] = (gap - wanted) / span if k == 0 else 0.0
+    contacts.aim_at_surfaces(c, number, number + 1, view(work, q_old, 7 * s.plan[0].n_bodies), memory)
     work[c.grip + number] = 1.0
     return a, b

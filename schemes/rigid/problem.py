@@ -53,9 +53,10 @@ PLAN = table(
     "x", "h_size", "worth", "speed", "reach", "turning", "moved",
     # known (6 n), known_size (2 n): impulses from which r of rows with bounds is counted, and their sizes; unknown (6 n): the others
     "known", "known_size", "unknown",
-    # 4. statement of the problem. frame (9 c), lever (6 c): axes and arms of contacts; H, G, E (12 d N): rows, H M_hat^-T, and the
-    # derivative of H w, which shares the memory of H where both agree; diagonal, b, r, u (d N): as in `blocks`; mu (2 N); rhs: q
-    "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs",
+    # 4. statement of the problem. frame (9 c), lever (6 c): axes and arms of contacts; axes (6 c): of their moments, d = 5;
+    # H, G, E (12 d N): rows, H M_hat^-T, and the derivative of H w, which shares the memory of H where both agree; diagonal, b, r,
+    # u (d N): as in `blocks`; mu (2 N); rhs: q
+    "frame", "lever", "axes", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs",
     # 5. solvers. W (d d per block of the pattern): the Delassus matrix; info: (iterations, residual, ...); scratch and its sizes of the
     # method with a matrix and of the sweeps
     "W", "info", "solver", "n_solver", "sweeper", "n_sweeper", "newton", "n_newton",
@@ -148,7 +149,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     n_rows = max(limit, n_blocks)
     work.place(plan, lost=1, h_size=2 * n, worth=2 * n, speed=4 * n, reach=4 * n, turning=9 * n, moved=n)
     work.place(plan, known=6 * n, known_size=2 * n, unknown=6 * n)
-    work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
+    work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, axes=6 * n_contacts if d == 5 else 0, mu=2 * (n_contacts + n_blocks))
     # rows of contacts are needed by methods with a matrix alone, that of Delassus or that of the bodies
     on_graph = n_contacts > 0 and _is_graph_kept(name, stride, n_contacts + n_blocks, d, n, n_members)
     n_stated = max(n_rows, n_contacts) if on_graph else n_rows
@@ -1079,6 +1080,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
         view(iwork, p.body, 2 * n_contacts),
         view(work, p.frame, 9 * n_contacts),
         view(work, p.lever, 6 * n_contacts),
+        view(work, p.axes, 6 * n_contacts if d == 5 else 0),
         view(work, p.b, d * n),
         stated.body,
         stated.H,
@@ -1102,15 +1104,10 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, tol, owed, quick, 
 def total_impulse(n_contacts, n_blocks, p, memory):
     """``H^T r`` with H and r as they are now. Out: p, and the sizes of its terms."""
     work = memory.work
-    d, impulse, size = p.d, view(work, p.p, 6 * p.n_bodies), view(work, p.impulses, 2 * p.n_bodies)
+    impulse, size = view(work, p.p, 6 * p.n_bodies), view(work, p.impulses, 2 * p.n_bodies)
     clear(p, work)
-    body, frame, lever = (
-        view(memory.iwork, p.body, 2 * n_contacts),
-        view(work, p.frame, 9 * n_contacts),
-        view(work, p.lever, 6 * n_contacts),
-    )
-    add_contact_impulses(n_contacts, d, body, frame, lever, view(work, p.r, d * n_contacts), impulse, size)
-    blocks.add_impulses(d, stated_blocks(n_contacts, n_blocks, p, memory), impulse, size)
+    add_contact_impulses(n_contacts, p, view(memory.iwork, p.body, 2 * n_contacts), work, impulse, size)
+    blocks.add_impulses(p.d, stated_blocks(n_contacts, n_blocks, p, memory), impulse, size)
     for i in range(6 * p.n_bodies if p.bounded != 0 else 0):
         impulse[i] += work[p.known + i]
     for i in range(2 * p.n_bodies if p.bounded != 0 else 0):
@@ -1118,22 +1115,23 @@ def total_impulse(n_contacts, n_blocks, p, memory):
 
 
 @kernel
-def add_contact_impulses(n, d, body, frame, lever, r, p, size):
-    """``p += H^T r`` of n contacts, and the norms of each one's share in translation and rotation to size (2 each)."""
+def add_contact_impulses(n, p, body, work, impulse, size):
+    """``impulse += H^T r`` of n contacts, and the norms of each one's share in translation and rotation to size (2 each)."""
     P, L, moment = stack(3), stack(3), stack(3)
-    # linear impulse, and rolling moment of blocks of five components
+    # linear impulse, and moment of rolling or spinning of blocks of five components
     for c in range(n):
+        frame, axes, r = view(work, p.frame + 9 * c, 9), p.axes + 6 * c, view(work, p.r + p.d * c, p.d)
         for k in range(3):
-            P[k] = frame[9 * c + k] * r[d * c] + frame[9 * c + 3 + k] * r[d * c + 1] + frame[9 * c + 6 + k] * r[d * c + 2]
-            L[k] = frame[9 * c + 3 + k] * r[d * c + 3] + frame[9 * c + 6 + k] * r[d * c + 4] if d == 5 else 0.0
+            P[k] = frame[k] * r[0] + frame[3 + k] * r[1] + frame[6 + k] * r[2]
+            L[k] = work[axes + k] * r[3] + work[axes + 3 + k] * r[4] if p.d == 5 else 0.0
         # on A with plus, on B with minus
         for side in range(2):
             i, sign = body[2 * c + side], 1.0 - 2.0 * side
             if i != WORLD:
-                cross(view(lever, 6 * c + 3 * side, 3), P, moment)
+                cross(view(work, p.lever + 6 * c + 3 * side, 3), P, moment)
                 for k in range(3):
-                    p[6 * i + k] += sign * P[k]
-                    p[6 * i + 3 + k] += sign * (moment[k] + L[k])
+                    impulse[6 * i + k] += sign * P[k]
+                    impulse[6 * i + 3 + k] += sign * (moment[k] + L[k])
                 size[2 * i] += norm(P)
                 size[2 * i + 1] += norm(moment) + norm(L)
 

@@ -418,6 +418,7 @@ def state_gaps(press, n, collisions, p, q, memory):
         iwork[p.disk + i] = EQUATION if press and role(c, number, work) > 1.0 else 0
         work[p.mu + 2 * i], work[p.mu + 2 * i + 1] = 0.0, 0.0
         frame_in(c.planar, view(work, c.new_normal + 3 * number, 3), view(work, p.frame + 9 * i, 9))
+        contacts.state_axes(c.each, i, p, work)
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             work[p.lever + 6 * i + k] = x - q[7 * a + k]

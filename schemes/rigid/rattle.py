@@ -577,7 +577,7 @@ def _has_far_more_energy(status, before, s, memory):
 
 @tiny
 def _is_anything_moved(s, memory):
-    """Whether something moves by itself: what has infinite mass, or a stop whose place depends on time."""
+    """Whether something moves by itself: what has infinite mass, a stop whose place depends on time, or the surface of a shape."""
     work, p, result = memory.work, s.plan[0], False
     for i in range(6 * p.n_bodies):
         result = result or (s.bodies[i // 6].fixed and memory.mem[s.bodies[i // 6].q + V + i % 6] != 0.0)
@@ -585,6 +585,10 @@ def _is_anything_moved(s, memory):
         it = s.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
             result = result or work[it.rate + i] != 0.0
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(6 * c.n_shapes if c.surface != ABSENT else 0):
+            result = result or memory.mem[c.surface + i] != 0.0
     return result
 
 
@@ -724,6 +728,7 @@ def _forget_restitution(s, memory):
         c = s.collisions[k]
         for i in range(c.each * memory.imem[c.n]):
             work[c.aim + i] = 0.0
+        contacts.aim_at_surfaces(c, 0, memory.imem[c.n], view(work, s.plan[0].q, 7 * s.plan[0].n_bodies), memory)
 
 
 @kernel

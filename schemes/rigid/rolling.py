@@ -20,8 +20,8 @@ from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid import blocks
 from nsds.schemes.rigid.approach import carry
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
-from nsds.schemes.rigid.collisions import ask_user, point_velocity, reach
-from nsds.schemes.rigid.interactions import evaluate, row_velocity
+from nsds.schemes.rigid.collisions import ask_user, point_velocity, reach, surfaces_apart
+from nsds.schemes.rigid.interactions import axis_of, evaluate, row_velocity
 from nsds.schemes.rigid.tables import COLLISIONS
 
 _ROOM = MOST * FIELDS
@@ -86,7 +86,8 @@ def aim(collisions, number, h, q, w, memory):
     In/out: aim.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
-    c, found, lever, frame, u, end = collisions[number], stack(_ROOM), stack(6), stack(9), stack(3), stack(3)
+    c, found, lever, frame = collisions[number], stack(_ROOM), stack(6), stack(9)
+    u, turned, end, turned_end = stack(3), stack(3), stack(3), stack(3)
     count, last_a, last_b, n_aimed = 0, -1, -1, 0
     for i in range(imem[c.n]):
         shape_a, shape_b = imem[c.a + i], imem[c.b + i]
@@ -106,27 +107,45 @@ def aim(collisions, number, h, q, w, memory):
             k += 1
         if k == count:
             continue
-        # 3. change of the velocity of the points that touch
-        point_velocity(a, b, lever, w, u)
+        # 3. change of the velocity between the points that touch
+        _between(0.0, c, (shape_a, shape_b), lever, (h, q, w), memory, u, turned)
         normal, way = view(found, FIELDS * k + 2, 3), 0.0 if b == WORLD else 0.5 * found[FIELDS * k + 1]
         for j in range(3):
             x = found[FIELDS * k + 5 + j] - way * normal[j]
             lever[j] = x - q[7 * a + j] - h * w[6 * a + j]
             lever[3 + j] = 0.0 if b == WORLD else x - q[7 * b + j] - h * w[6 * b + j]
-        point_velocity(a, b, lever, w, end)
+        _between(h, c, (shape_a, shape_b), lever, (h, q, w), memory, end, turned_end)
         for j in range(3):
-            end[j] -= u[j]
-        # 4. tangents; those of rolling turn with the normal
+            end[j], turned[j] = end[j] - u[j], turned_end[j] - turned[j]
+        # 4. tangents; axes of rolling and spinning turn with the normal
         frame_in(c.planar, view(mem, c.normal + 3 * i, 3), frame)
         for j in range(1, min(c.each, 3)):
-            work[c.aim + c.each * i + j] = 0.5 * dot(end, view(frame, 3 * j, 3))
-        spin = 0.0
-        for j in range(3):
-            spin += normal[j] * (w[6 * a + 3 + j] - (w[6 * b + 3 + j] if b != WORLD else 0.0))
+            work[c.aim + c.each * i + j] += 0.5 * dot(end, view(frame, 3 * j, 3))
+        spin = dot(normal, turned_end)
         for j in range(3, c.each):
-            work[c.aim + c.each * i + j] = -0.5 * spin * dot(normal, view(frame, 3 * j - 6, 3))
+            axis = view(frame, 3 * axis_of(c.each, j), 3)
+            change = spin - dot(turned_end, axis) if c.each == 4 else -spin * dot(normal, axis)
+            work[c.aim + c.each * i + j] += 0.5 * (dot(turned, axis) + change)
         n_aimed += 1
     return n_aimed
+
+
+@kernel
+def _between(way, c, shapes, lever, motion, memory, u, turn):
+    """Velocity between the surfaces of two shapes at their contact, and angular velocity, after a motion for a time. Out: u, turn (3,)."""
+    (_, q, w), (shape_a, shape_b), places, x = motion, shapes, stack(14), stack(3)
+    a, b = memory.imem[c.body + shape_a], memory.imem[c.body + shape_b]
+    # 1. of the bodies
+    point_velocity(a, b, lever, w, u)
+    # 2. of the surfaces, which move and turn with their bodies
+    for side in range(2 if c.surface != ABSENT else 0):
+        body = a if side == 0 else b
+        if body != WORLD:
+            carry(way, view(q, 7 * body, 3), view(w, 6 * body, 6), view(q, 7 * body, 7), view(places, 7 * side, 7))
+    surfaces_apart(c, shape_a, shape_b, lever, places, memory, x, turn)
+    for k in range(3):
+        u[k] += x[k]
+        turn[k] += w[6 * a + 3 + k] - (w[6 * b + 3 + k] if b != WORLD else 0.0)
 
 
 @tiny

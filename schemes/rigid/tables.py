@@ -44,7 +44,8 @@ INTERACTION = table(
     "law", "bounds", "tangents", "m", "a", "b", "each", "n_blocks", "always",
     # record: outputs and multipliers (m), flag of activity; z (n_z): parameters of user functions
     "y", "ydot", "lam", "active", "z", "n_z",
-    # record: parameters of the law, restitution, friction, rolling friction, stiffness, damping; work memory: lower, upper (m), bounds
+    # record: parameters of the law, restitution, friction, mu_r of rolling or spinning, stiffness, damping; work memory: lower, upper
+    # (m), bounds
     "e_n", "e_t", "mu", "mu_r", "lower", "upper", "stiffness", "damping",
     # record: rows of a joint, their kinds, points and directions on A and B, offsets; angle: angles counted over full turns;
     # work memory: angle_old (m, 2), at the start of the step; record: dofs, components whose velocity is prescribed
@@ -67,10 +68,11 @@ INTERACTION = table(
 COLLISIONS = table(
     # record: number n of contacts, each of which has its two shapes, feature, normal (3), point (3), gap y, impulse (each)
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam",
-    # record: parameters of the law, of all contacts or a table over the materials of two shapes; margin, m
+    # record: parameters of the law, mu_r of rolling or spinning, of all contacts or a table over the materials of two shapes; margin, m
     "e_n", "e_t", "mu", "mu_r", "material", "n_materials", "margin",
-    # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled; work memory: hidden (s), disabled
-    "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden",
+    # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled, surface (6), velocity of its surface
+    # against the body, linear and angular about its position, in axes of the body; work memory: hidden (s), disabled
+    "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "surface", "hidden",
     # work memory, per shape: pose (7 s), reach (s) of the broad phase, slack (2 s) of forecasts by rounding and forces
     "pose", "reach", "slack",
     # contacts found at the end of a step, in the order of (a, b, feature), with inherited impulses
@@ -198,7 +200,8 @@ def _interaction(records, line, first, d, functions, work):
     # 3. fields of the record
     for column, field in (
         ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
-        *_restitution(law), ("mu", "mu"), ("mu_r", "mu_r"), ("stiffness", "stiffness"), ("damping", "damping"), ("enabled", "enabled"),
+        *_restitution(law), ("mu", "mu"), ("mu_r", LAWS[law].treatment.of_moments),
+        ("stiffness", "stiffness"), ("damping", "damping"), ("enabled", "enabled"),
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["lower"] = rows["upper"] = ABSENT
@@ -250,10 +253,12 @@ def _collisions(records, work, iwork):
             ("body", "shape_body"),
         ):
             row[column] = at[field]
+        row["surface"] = at.get("surface_velocity", ABSENT)
         for column, field in _restitution(law):
             row[column] = at.get(field, ABSENT)
-        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "material", "margin", "group", "mask", "enabled"):
+        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "material", "margin", "group", "mask", "enabled"):
             row[column] = at.get(column, ABSENT)
+        row["mu_r"] = at.get(LAWS[law].treatment.of_moments, ABSENT)
         row["n_materials"] = dtype[LAWS[law].restitution[0]].shape[0] if "material" in at else 1
         row["n_mask"] = dtype["mask"].shape[0]
         # 2. work memory: shapes, contacts found, half steps, projections

@@ -32,6 +32,42 @@ class OneStepProblem(NamedTuple):
     n_iter: int
     residual: float
 
+    @property
+    def error(self):
+        """By how much a contact, or a row with bounds, misses its law at most: a velocity (m/s), or in units of w; 0 without any."""
+        problem = self.problem
+        if isinstance(problem, Problem):
+            D = _largest_in_rows(problem.M)
+            missed = np.maximum(np.minimum(self.u, D * (self.r - problem.lower)), D * (self.r - problem.upper))
+            return float(abs(missed).max(initial=0.0))
+        n, split = problem.n_contacts, 1 + problem.tangents
+        r, u = self.r.reshape(n, -1), self.u.reshape(n, -1)
+        D = (_own_admittance(problem) if problem.W is None else _largest_in_rows(problem.W)).reshape(n, -1)
+        normal = D[:, 0] * r[:, 0]
+        missed = [np.minimum(normal, u[:, 0])[:, None]]
+        for part, coefficient in ((slice(1, split), problem.mu), (slice(split, None), problem.mu_r)):
+            if coefficient is not None and r[:, part].size:
+                unit = D[:, part].max(axis=1, keepdims=True)
+                x, radius = unit * r[:, part], unit[:, 0] * coefficient * np.maximum(r[:, 0], 0.0)
+                inside = radius / np.maximum(np.linalg.norm(x - u[:, part], axis=1), np.maximum(radius, np.finfo(float).tiny))
+                missed.append(x - inside[:, None] * (x - u[:, part]))
+        return float(np.linalg.norm(np.concatenate(missed, axis=1), axis=1).max(initial=0.0))
+
+
+def _largest_in_rows(M):
+    """A w, or velocity, for a unit of each unknown: the largest entry in its row, 1 of an empty row."""
+    largest = np.zeros(M.shape[0])
+    entries = M.tocoo()
+    np.maximum.at(largest, entries.coords[0], abs(entries.data))
+    return np.where(largest > 0.0, largest, 1.0)
+
+
+def _own_admittance(problem):
+    """The same by the diagonal of ``H^T M^-1 H``, M by its diagonal."""
+    mass = np.abs(problem.M.diagonal())
+    own = problem.H.multiply(problem.H).T @ np.divide(1.0, mass, out=np.zeros(mass.size), where=mass > 0.0)
+    return np.where(own > 0.0, own, 1.0)
+
 
 def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, functions=None):
     """The one-step problems of a run, as its solver is given them: to compare methods on them, or to write them into files.
@@ -55,7 +91,9 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
         The last one of a step is the one that counts. problem: of contacts a `nsds.solvers.ContactProblem`, of rows with bounds a
         `nsds.solvers.Problem`, named after step and round. Equations beside contacts, as those of joints, are eliminated; of rigid
         bodies with more than 512 blocks there is no matrix W but M, H, f and w, where v begins with the velocities (v, omega) of bodies
-        in inertial axes that can change, and goes on with multipliers of equations.
+        in inertial axes that can change, and goes on with multipliers of equations. n_iter: of the solver, as sweeps, pivots or
+        iterations of Newton's; residual: of contacts ``||F|| / ||q||``, with F as below, without a unit. The property error has one: the
+        largest ``||F||`` of a contact, a velocity (m/s), or of a row of a `nsds.solvers.Problem`, in units of w.
 
     Raises
     ------
@@ -66,6 +104,11 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
 
     Notes
     -----
+    F is what a contact misses its law by: ``min(D r_N, u_N)`` of the normal component, ``D r_T - P(D r_T - u_T)`` of the tangents, and of
+    rolling likewise, P the projection onto the disk of radius ``mu D r_N``, and D a velocity for an impulse, the largest entry in its rows
+    of W. So an open contact that closes has its speed, one that presses that with which it opens or closes, one that sticks its slip, and
+    one that slides the velocity across its friction.
+
     What a scheme solves in passing goes to its solver here: the last digits may differ from those of `nsds.simulate`. What has a solver
     of its own, as the laws of multiple impacts, or has equations alone, is not recorded.
 

@@ -47,13 +47,14 @@ from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, STALLED
 class Problem(NamedTuple):
     """Problem of `nsgs_rigid`: nc contacts, and np general blocks behind them; n of both."""
 
-    d: int  # components of each: 3, with rolling friction 5
+    d: int  # components of each: 3, with rolling or spinning friction 5
     begin: NDArray  # groups of contacts in the order of the sweep, see `slabs.order`
     disk: NDArray  # (n,)
     mu: NDArray  # (2 n,)
     body: NDArray  # (2 nc,): a and b, -1 the world
     frame: NDArray  # (9 nc,): n, t_1, t_2
     lever: NDArray  # (6 nc,): point of contact minus x_a and minus x_b
+    axes: NDArray  # (6 nc,): about which moments act, where d is 5; the second may be zero
     b: NDArray  # (n d,)
     panel_body: NDArray  # (2 np,)
     H: NDArray  # (np, d, 12): of general blocks, on (v_a, omega_a, v_b, omega_b)
@@ -102,7 +103,7 @@ class Pace(NamedTuple):
 
 
 _floats, _integers = float64[::1], int64[::1]
-_PROBLEM = types.NamedTuple([int64, *(_integers, _integers, _floats, _integers), *(_floats,) * 3, _integers, *(_floats,) * 4], Problem)
+_PROBLEM = types.NamedTuple([int64, *(_integers, _integers, _floats, _integers), *(_floats,) * 4, _integers, *(_floats,) * 4], Problem)
 # The arguments of `nsgs_rigid`, for those who call it by its address.
 SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 7, Options), *(_floats,) * 5, _integers)
 call_sweeps = caller(SIGNATURE)

@@ -18,7 +18,8 @@ BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular itera
 
 # A contact's record: frame (9), levers (6), b (d), mu, mu_r, and its block of W: d² entries by rows, or, with d = 3,
 #   W_NN, 1 / W_NN, p = W_NT / W_NN (2), S = W_TT - p W_NN p^T (11, 12, 22), 1 / det S (0: to be solved the slow way).
-LEVER, B_AT = 9, 15
+# With d = 5 the axes of its moments (6) lie behind them.
+LEVER, B_AT, AXES = 9, 15, 47
 SCRATCH = 45 + local.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
 _STEPS = 4
 _STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
@@ -43,7 +44,7 @@ class State(NamedTuple):
 @tiny
 def record_size(d):
     """Floats of a contact's record."""
-    return 28 if d == 3 else 48
+    return 28 if d == 3 else 54
 
 
 @tiny
@@ -74,7 +75,7 @@ def _velocity(k, i, j, R, B):
         return u[0], u[1], u[2], 0.0, 0.0
     for a in range(3):
         x[a] = B[i + 3 + a] - B[j + 3 + a]
-    return u[0], u[1], u[2], dot(view(R, k + 3, 3), x), dot(view(R, k + 6, 3), x)
+    return u[0], u[1], u[2], dot(view(R, k + AXES, 3), x), dot(view(R, k + AXES + 3, 3), x)
 
 
 @tiny
@@ -96,7 +97,7 @@ def _act(k, i, j, R, B, r_0, r_1, r_2, r_3, r_4):
     P[0], P[1], P[2] = r_0, r_1, r_2
     times_transposed(view(R, k, 9), P, P)
     for a in range(3):
-        M[a] = R[k + 3 + a] * r_3 + R[k + 6 + a] * r_4 if _D == 5 else 0.0
+        M[a] = R[k + AXES + a] * r_3 + R[k + AXES + 3 + a] * r_4 if _D == 5 else 0.0
     if i != B.size - BODY:
         _push(B, i, view(R, k + LEVER, 3), P, M)
     if j != B.size - BODY:
@@ -158,8 +159,8 @@ def build_record(c, p, R, ids):
         m, size = view(inverse, 10 * i, 10), 0.0
         for a in range(3):
             cross(l, view(own, 3 * a, 3), view(arm, 3 * a, 3))
-        for a in range(6):
-            arm[9 + a] = own[3 + a]
+        for a in range(6 if d == 5 else 0):
+            arm[9 + a] = p.axes[6 * c + a]
         for a in range(10):
             size += abs(m[a])
         if size == 0.0:
@@ -174,8 +175,12 @@ def build_record(c, p, R, ids):
         else:
             _add_block(int64(5), m, arm, W)
     if d == 5:
+        # a moment without an axis is padding, u = W r
+        W[24] = W[24] if W[24] > 0.0 else W[18]
         for a in range(25):
             R[k + 22 + a] = W[a]
+        for a in range(6):
+            R[k + AXES + a] = p.axes[6 * c + a]
     else:
         _pack_block(W, R, k)
         if p.disk[c] != 2:

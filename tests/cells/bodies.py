@@ -18,6 +18,7 @@ _SPEED, _RATE = np.array([0.3, -0.2, 0.4]), np.array([1.0, 2.0, -3.0])  # m/s, m
 _OPEN = {"moreau_jean": 1e-4, "d1_minus_linear": 1e-3}  # of positions that are not corrected; 1e-7 where they are
 _LOW = {"moreau_jean": 2e-3, "d1_minus_linear": 2e-3}  # m, of the step in which they strike; 1e-4 where it is corrected
 _AWAY, _RESTS = 5.0, 0.2  # m, of the fixed point of a distance; s, from when on what fell lies
+_BELT = 0.3  # m/s, of surfaces that move along x
 
 
 # ------------------------------------------------------------------------------------------------------- functions of users
@@ -257,6 +258,8 @@ def _of_contacts(name, law):
             yield Cell(name, "collisions", f"{kind} on a plane", _set_down(*ABOVE[kind][:2], law, shapes.plane()), lies)
         for floor in ("mesh", "height map"):
             yield Cell(name, "collisions", f"box on a {floor}", _set_down(*ABOVE["box"][:2], law, _FLOORS[floor]), lies)
+    if law.mu[0] > 0.0:
+        yield from _of_belts(name, law, is_planar)
     if is_planar or name == "newton_impact":
         rolls, lies = _required_of_round(name, True), _required_of_flat(name, law, True)
         for floor, world in (("half-plane", shapes.half_plane()), ("polygon", BELOW["polygon"][0])):
@@ -266,56 +269,72 @@ def _of_contacts(name, law):
                 yield Cell(name, "collisions", f"{kind} on a {floor}", _set_down_in_the_plane(*ABOVE[kind][:2], law, world), lies)
 
 
-def _set_down(shape, low, law, world, rolls=False, count=None):
+def _of_belts(name, law, is_planar):
+    """Cells of contacts with a surface that moves, on which bodies move as on the ground."""
+    rolls, lies = _required_of_round(name, is_planar, _BELT), _required_of_flat(name, law, is_planar, _BELT)
+    if is_planar:
+        disk = _set_down_in_the_plane(shapes.disk(RADIUS), RADIUS, law, shapes.half_plane(), rolls=True, belt=_BELT)
+        yield Cell(name, "collisions", "disk on a belt", disk, rolls)
+        belt = _set_down_in_the_plane(*ABOVE["polygon"][:2], law, shapes.half_plane(), belt=_BELT)
+        yield Cell(name, "collisions", "polygon on a belt", belt, lies)
+    else:
+        yield Cell(name, "collisions", "sphere on a belt", _set_down(_BALL, RADIUS, law, shapes.plane(), rolls=True, belt=_BELT), rolls)
+        yield Cell(name, "collisions", "box on a belt", _set_down(*ABOVE["box"][:2], law, shapes.plane(), belt=_BELT), lies)
+
+
+def _set_down(shape, low, law, world, rolls=False, count=None, belt=0.0):
     """A body that falls by `GAP` on what is level, its top at the origin (None: on a body that nothing stops), and moves along x."""
 
     def system():
-        q, v = [0, 0, low + GAP, 1, 0, 0, 0], [law.start[0], 0, law.start[2], 0, law.start[4] if rolls else 0.0, 0]
+        q, v = [0, 0, low + GAP, 1, 0, 0, 0], [law.start[0] + belt, 0, law.start[2], 0, law.start[4] if rolls else 0.0, 0]
         places = [[0, k, *q[2:]] for k in range(count)] if count else q
         body = nsds.rigid_bodies(1.0, np.eye(3) * MASS[4], q=places, v=[v] * count if count else v, fext=FORCE[:3] * [1, 0, 1])
         parts, of = {"body": body}, {"body": shape}
         if world is None:
             parts["carrier"], of["carrier"] = _carrier([0, 0, 0]), BELOW["box"][0]
-        return nsds.system(**parts, law=nsds.collisions(of, law.made, world=() if world is None else world))
+        surface = {"world": [belt, 0, 0]} if belt else None
+        return nsds.system(**parts, law=nsds.collisions(of, law.made, world=() if world is None else world, surface_velocity=surface))
 
     return system
 
 
-def _set_down_in_the_plane(shape, low, law, world, rolls=False):
+def _set_down_in_the_plane(shape, low, law, world, rolls=False, belt=0.0):
     """As `_set_down`; y is up."""
 
     def system():
-        v = [law.start[0], law.start[2], -law.start[4] if rolls else 0.0]
+        v = [law.start[0] + belt, law.start[2], -law.start[4] if rolls else 0.0]
         body = nsds.planar_bodies(1.0, MASS[4], q=[0, low + GAP, 0], v=v, fext=FORCE[[0, 2]])
-        return nsds.system(body=body, law=nsds.collisions({"body": shape}, law.made, world=world))
+        surface = {"world": [belt, 0, 0]} if belt else None
+        return nsds.system(body=body, law=nsds.collisions({"body": shape}, law.made, world=world, surface_velocity=surface))
 
     return system
 
 
-def _seen(rows, is_planar):
-    """(path along x and upwards, its rate, rate of rolling, twist) at each row, of the first body of an array."""
+def _seen(rows, is_planar, belt):
+    """(path along x and upwards, its rate, rate of rolling, twist) at each row, of the first body of an array, against the belt."""
     body = rows["body"]
     q, v = (body[field].reshape(len(rows), -1, n)[:, 0] for field, n in (("q", 7), ("v", 6)))
     up = 1 if is_planar else 2
-    return q[:, [0, up]], v[:, [0, up]], -v[:, 5] if is_planar else v[:, 4], v
+    run, speed = belt * np.outer(rows["t"], [1.0, 0.0]), belt * np.array([1.0, 0.0])
+    return q[:, [0, up]] - run, v[:, [0, up]] - speed, -v[:, 5] if is_planar else v[:, 4], v
 
 
-def _required_of_round(name, is_planar=False):
+def _required_of_round(name, is_planar=False, belt=0.0):
     """It rolls as the twin does."""
 
     def require(scheme, rows):
-        (right_q, right_v), (q, v, spin, _) = laws.twin(name), _seen(rows, is_planar)
+        (right_q, right_v), (q, v, spin, _) = laws.twin(name), _seen(rows, is_planar, belt)
         laws.require_motion((q[-1] - q[0], v[-1]), (right_q[[0, 2]], right_v[[0, 2]]))
         assert abs(spin[-1] - right_v[4]) * RADIUS < 3e-2, "the spin of what rolls"
 
     return require
 
 
-def _required_of_flat(name, law, is_planar=False):
+def _required_of_flat(name, law, is_planar=False, belt=0.0):
     """It comes to lie and slides as the twin without rotation, braked to rounding by ``mu g``; nothing turns or leaves the ground."""
 
     def require(scheme, rows):
-        (right_q, right_v), (q, v, _, twist) = laws.twin(name, arm=0.0), _seen(rows, is_planar)
+        (right_q, right_v), (q, v, _, twist) = laws.twin(name, arm=0.0), _seen(rows, is_planar, belt)
         laws.require_motion((q[-1] - q[0], v[-1]), (right_q[[0, 2]], right_v[[0, 2]]))
         late = rows["t"] > _RESTS
         rate = (v[late][-1, 0] - v[late][0, 0]) / (rows["t"][late][-1] - rows["t"][late][0])

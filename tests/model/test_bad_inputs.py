@@ -505,6 +505,8 @@ CALLS = {
         "e_n": "parameter within 0 and 1", "mu": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
     "newton_impact_rolling_friction": (nsds.newton_impact_rolling_friction, lambda: {"e_n": 0.5, "mu": 0.1, "mu_r": 0.1}, {
         "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_r": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
+    "newton_impact_spinning_friction": (nsds.newton_impact_spinning_friction, lambda: {"e_n": 0.5, "mu": 0.1, "mu_s": 0.1}, {
+        "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_s": "parameter", "e_t": "parameter"}),
     "multiple_impact": (nsds.multiple_impact, lambda: {"e": 0.5}, {
         "e": "parameter within 0 and 1", "stiffness": "parameter", "exponent": "parameter"}),
     "multiple_impact_friction": (nsds.multiple_impact_friction, lambda: {"e": 0.5, "mu": 0.1}, {

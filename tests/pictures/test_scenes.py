@@ -1,6 +1,8 @@
 """Pictures of rigid bodies: corners lie on the surfaces of the shapes, where the bodies are; the browser's scene is sent what is shown."""
 
+import re
 import socket
+import subprocess
 import sys
 import types
 import urllib.request
@@ -8,6 +10,7 @@ import urllib.request
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.animation import FFMpegWriter
 from PIL import Image
 
 import nsds
@@ -131,7 +134,21 @@ def test_animation_has_its_frames_and_lasts_as_long_as_the_motion(tower, tmp_pat
             picture.seek(k)
             duration += picture.info["duration"]
     assert duration == 9 * 50
-    with pytest.raises(ValueError, match=r"end in \.gif"):
+    with pytest.raises(ValueError, match=r"end in \.gif or \.mp4"):
+        plotting.animate(*tower, tmp_path / "tower.avi")
+
+
+def test_films_in_mp4_are_those_of_ffmpeg(tower, tmp_path, monkeypatch):
+    """As many frames as are reported; without the program the message says what to install."""
+    if FFMpegWriter.isAvailable():
+        path = tmp_path / "tower.mp4"
+        assert plotting.animate(*tower, path, fps=20, speed=0.5, inches=2, dpi=50) == 9
+        shown = subprocess.run([FFMpegWriter.bin_path(), "-i", path, "-f", "null", "-"], capture_output=True, text=True, check=True).stderr
+        assert re.findall(r"frame= *(\d+)", shown)[-1] == "9"
+        assert "h264" in shown
+        assert "100x100" in shown
+    monkeypatch.setitem(mpl.rcParams, "animation.ffmpeg_path", "no-such-program")
+    with pytest.raises(ImportError, match=r"animate: films in \.mp4 are written by the program ffmpeg, which was not found: install it"):
         plotting.animate(*tower, tmp_path / "tower.mp4")
 
 

@@ -55,7 +55,7 @@ def test_shapes_that_come_and_go_are_there_while_they_are_alive(tmp_path):
     nsds.to_vtkhdf(system, rows, path, extent=1.0)
     for k in range(rows.size):
         _, cells, _, of_cells = _row(path, k, "Polygons")
-        assert set(of_cells["body"]) == {3, *np.flatnonzero(rows["parcels"]["alive"][k])}
+        assert set(of_cells["body"]) == {-1, *np.flatnonzero(rows["parcels"]["alive"][k])}
         assert len(cells) == of_cells["body"].size
 
 

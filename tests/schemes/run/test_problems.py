@@ -70,6 +70,54 @@ def test_solutions_obey_the_laws(name):
     for one in found:
         assert one.residual < 1e-6
         assert error_of(one) < settings.get("tol", 1e-8)
+        size = np.linalg.norm(one.problem.q)
+        assert one.error <= settings.get("tol", 1e-8) * size + 1e-12
+
+
+def missed_by(problem, r, u, D):
+    """Velocity by which each contact in space misses the law of friction, case by case."""
+    missed = []
+    for c, mu in enumerate(problem.mu):
+        (r_n, *r_t), (u_n, *u_t) = r[3 * c : 3 * c + 3], u[3 * c : 3 * c + 3]
+        normal, tangent = D[3 * c], D[3 * c + 1 : 3 * c + 3].max()
+        of_normal = u_n if u_n < normal * r_n else normal * r_n
+        pushed = tangent * np.array(r_t) - u_t
+        most, size = tangent * mu * max(r_n, 0.0), np.linalg.norm(pushed)
+        slides = size > most
+        missed.append(
+            np.hypot(of_normal, np.linalg.norm(tangent * np.array(r_t) - pushed * (most / size)) if slides else np.linalg.norm(u_t))
+        )
+    return np.array(missed)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-4])
+def test_the_error_of_a_problem_is_a_velocity_and_the_residual_relative_to_those_without_impulses(tol):
+    """Of solutions that are stopped early: error by the law's definition, and ``||F|| = residual ||q||``."""
+    found = list(nsds.one_step_problems(nsds.examples.box_stack(), t_end=0.3, h=5e-3, solver=solvers.solver("nsgs", tol=tol)))
+    coarse = [one for one in found if one.residual > 1e-9]
+    assert coarse
+    for one in coarse:
+        missed = missed_by(one.problem, one.r, one.u, abs(dense(one.problem.W)).max(axis=1))
+        assert one.error == pytest.approx(missed.max(), rel=1e-9)
+        assert np.linalg.norm(missed) == pytest.approx(one.residual * np.linalg.norm(one.problem.q), rel=1e-6)
+
+
+def test_units_of_the_error():
+    """In millimetres it is a thousand times the number, and the residual the same."""
+    errors = []
+    for unit in (1.0, 1e3):
+        body = nsds.shapes.box([0.2 * unit] * 3)
+        system = nsds.system(
+            gravity=[0, 0, -9.81 * unit],
+            box=nsds.rigid_bodies(
+                1.0, nsds.shapes.inertia(body, 1.0), q=[0, 0, 0.1 * unit, 1, 0, 0, 0], v=[unit, 0.3 * unit, 0, 0, 0, 2.0]
+            ),
+            contacts=nsds.collisions({"box": body}, nsds.newton_impact_friction(e_n=0.0, mu=0.5), world=nsds.shapes.plane()),
+        )
+        first = next(iter(nsds.one_step_problems(system, t_end=0.01, h=5e-3, solver=solvers.solver("nsgs", tol=1e-2))))
+        errors.append((first.error / unit, first.residual))
+    assert errors[0][0] > 0.0
+    np.testing.assert_allclose(errors[0], errors[1], rtol=1e-6)
 
 
 def test_impulses_are_those_of_the_run():
@@ -82,7 +130,12 @@ def test_impulses_are_those_of_the_run():
 
 
 @pytest.mark.parametrize(
-    "law", [nsds.newton_impact_friction(e_n=0.3, mu=0.5), nsds.newton_impact_rolling_friction(e_n=0.3, mu=0.5, mu_r=0.01)]
+    "law",
+    [
+        nsds.newton_impact_friction(e_n=0.3, mu=0.5),
+        nsds.newton_impact_rolling_friction(e_n=0.3, mu=0.5, mu_r=0.01),
+        nsds.newton_impact_spinning_friction(e_n=0.3, mu=0.5, mu_s=0.01),
+    ],
 )
 def test_many_contacts_are_given_by_the_velocities_of_bodies(law):
     """With a joint between two of the balls, whose equations lie among the velocities, and dry friction along another."""

@@ -100,7 +100,9 @@ def unphased(n):
 
 def flat(p, begin):
     """The problem as kernels take it."""
-    return rigid.Problem(p.d, begin, *(np.ascontiguousarray(x).ravel() for x in p[1:]))
+    given = [np.ascontiguousarray(x).ravel() for x in p[1:]]
+    axes = np.ascontiguousarray(p.frame[:, 1:]).ravel()  # of rolling
+    return rigid.Problem(p.d, begin, *given[:5], axes, *given[5:])
 
 
 def solve(p, tol=1e-10, max_iter=0, momentum=0.0, r=None, begin=None, method=rigid.nsgs_rigid, owed=None, quick=0.0, speed=0.0):
