@@ -172,7 +172,7 @@ def find_touching(s, memory):
 def _choose_modes(s, calls, options, memory):
     """Modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    status = CONVERGED
+    status, many = CONVERGED, 0
     # 1. if events repeat at one time, every other one trusts the guards alone; after `_TURNS` the order is reversed, to break cycles
     trusts = (memory.iwork[f.n_still] + memory.iwork[f.n_still] // _TURNS) % 2 == 1
     n = _list_candidates(trusts, s, memory)
@@ -180,8 +180,10 @@ def _choose_modes(s, calls, options, memory):
     # 2. guess by the solver
     if n > 0 and not trusts:
         status = _guess(s, calls, memory)
-    # 3. active set: solve the equations of the modes, revise modes that the solution contradicts
-    for k in range(4 * form.constraints.size + 20):
+    # 3. active set: solve the equations of the modes, revise modes that the solution contradicts, of so many rows, not of all that may come
+    for i in range(form.constraints.size):
+        many += 1 if memory.iwork[f.keep + i] != 0 else 0
+    for k in range(4 * many + 20):
         _restore(s, memory)
         if not factorise_independent(s, memory):
             return SINGULAR_STEP
@@ -192,7 +194,7 @@ def _choose_modes(s, calls, options, memory):
         if jams(s, memory):
             return PAINLEVE
         # all contradicted modes at once, later one at a time, which does not cycle
-        one_by_one = k > form.constraints.size + 5
+        one_by_one = k > many + 5
         # 4. direction of beginning slip in space, once the modes are settled
         if not _revise(one_by_one, s, memory):
             if not _align(s, memory):
