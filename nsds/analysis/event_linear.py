@@ -35,17 +35,15 @@ def load(x, s, memory):
 @kernel
 def evaluate(what, row, t, x, out, system, memory):
     """x' in the present modes, y of a row, or the unchanged state in place of a reset."""
-    work = memory.work
+    work, iwork = memory.work, memory.iwork
     p = system.tables.flow.plan[0]
     if what == FIELD:
         for a in range(p.n):
-            out[a] = work[p.constant + a]
-            for b in range(p.n):
-                out[a] += work[p.rate + a * p.n + b] * x[b]
+            out[a] = _rate(a, x, p, memory)
     elif what == GUARD:
         out[0] = work[p.y0 + row]
-        for j in range(p.n):
-            out[0] += work[p.Y + row * p.n + j] * x[j]
+        for k in range(iwork[p.wide + row]):
+            out[0] += work[p.Y + iwork[p.at + row] + k] * x[iwork[iwork[p.reads + row] + k]]
     else:
         for a in range(p.n):
             out[a] = x[a]
@@ -54,14 +52,20 @@ def evaluate(what, row, t, x, out, system, memory):
 @kernel
 def guard_rate(row, t, x, s, functions, options, memory):
     """Rate of change of y of a row along the motion."""
-    work = memory.work
+    work, iwork = memory.work, memory.iwork
     p, result = s.flow.plan[0], 0.0
-    for a in range(p.n):
-        rate = work[p.constant + a]
-        for b in range(p.n):
-            rate += work[p.rate + a * p.n + b] * x[b]
-        result += work[p.Y + row * p.n + a] * rate
+    for k in range(iwork[p.wide + row]):
+        result += work[p.Y + iwork[p.at + row] + k] * _rate(iwork[iwork[p.reads + row] + k], x, p, memory)
     return result
+
+
+@tiny
+def _rate(a, x, p, memory):
+    """x'_a in the present modes."""
+    rate = memory.work[p.constant + a]
+    for k in range(memory.iwork[p.rate_row + a], memory.iwork[p.rate_end + a]):
+        rate += memory.work[p.rate + k] * x[memory.iwork[p.rate_column + k]]
+    return rate
 
 
 @kernel

@@ -89,7 +89,7 @@ class Form(NamedTuple):
     @property
     def properties(self):
         """Names of those that decide how the law is stated; without any it is a gap, which opens."""
-        return [field for field in self._fields if field != "read" and getattr(self, field)]
+        return [field for field in self._fields if field not in ("of_moments", "read") and getattr(self, field)]
 
     @property
     def has_friction(self):

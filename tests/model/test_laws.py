@@ -10,7 +10,18 @@ from nsds.model.laws import ANY, FORMS, HELD, LAWS, Form, fitting, require_fitti
 from nsds.model.system_kinds import LAGRANGIAN, RELATIONS
 from nsds.solvers import impact
 
-_GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0], "stiffness": 3.0}
+_GIVEN = {
+    "e": 0.5,
+    "e_n": 0.5,
+    "mu": 0.3,
+    "mu_r": 0.1,
+    "mu_s": 0.1,
+    "limit": 2.0,
+    "n_equalities": 1,
+    "G": [[1.0]],
+    "g": [0.0],
+    "stiffness": 3.0,
+}
 
 
 def pull(t, y, ydot, z, out):

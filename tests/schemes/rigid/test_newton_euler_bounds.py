@@ -68,7 +68,7 @@ def test_bounds_are_what_the_row_of_a_law_says(monkeypatch, relation, scheme):
         return np.zeros_like(limit), limit
 
     roles = {NEWTON_EULER: ("joint", "drive")}
-    monkeypatch.setitem(laws.LAWS, "pawl", laws.Law(roles, "bounded", {"most": (0.0, np.inf)}, bounds=one_way))
+    monkeypatch.setitem(laws.LAWS, "pawl", laws.Law(roles, "bounded", {"most": (0.0, np.inf)}, own_bounds=one_way))
     monkeypatch.setitem(laws.HELD, "pawl", ("most",))
     pawl = {"law": "pawl", "most": np.array(4.0)}
     for spin in (-3.0, 3.0):
