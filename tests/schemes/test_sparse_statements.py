@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
+from nsds.model import laws
 from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN
 from tests.cells.first_order import FIRST_ORDER_LAWS
 from tests.cells.laws import mechanical_laws
@@ -14,7 +15,7 @@ from tests.cells.outcomes import schemes_of
 from tests.sparse import FORMATS
 from tests.strategies import examples
 
-LAWS = {name: law for name, law in mechanical_laws().items() if not law.pull}  # those are laws of rigid bodies
+LAWS = {name: law for name, law in mechanical_laws().items() if LAGRANGIAN in laws.LAWS[law.made["law"]].families}
 N = 8
 seeds, forms = st.integers(0, 2**32 - 1), st.sampled_from(FORMATS)
 
