@@ -27,6 +27,7 @@ _PATIENCE = 6  # steps of the longest length that succeeded before a longer one 
 _NOTHING = 1e-12  # of forces: zero
 _LOST = 2.0**-49  # of forces on other coordinates: zero
 _UNDONE = 0.5  # of a step: where the projection leaves less of two steps in a row, they are too long for the gaps that they close
+_LEAVES = 1e3  # of the residual: a step that raises it so is not accepted at once
 _FALLS = 0.7  # of the residual: a step that falls below it is accepted, even if it turns back
 _GROWTH, _SHRINKAGE = 80, 40  # powers of 2 between the first step and the longest, and the shortest
 _SHARE = 0.01  # of the tolerance: tolerance of the default solver of a step
@@ -296,8 +297,9 @@ class _Search:
                         return self.result(settled, brief, CONVERGED, n_iter, residual), ""
                 shorter = max(brief, k - 1)  # the step has seen a contact that is not closed
                 record, before, last, pace = new, None, math.inf, _Pace(shorter, shorter)
-            # 4. turned back with a larger residual: the step has passed the equilibrium and is repeated
-            elif turns_back and not is_shorter and (moves or residual > _FALLS * last):
+            # 4. turned back with a larger residual, or left what was nearly in balance: the step has passed the equilibrium, or closed
+            # contacts that are open there, and is repeated
+            elif not is_shorter and ((turns_back and (moves or residual > _FALLS * last)) or residual > _LEAVES * last):
                 is_shorter = True
                 pace.shorten()
             # 5. no end in sight: the system accelerates
