@@ -48,7 +48,7 @@ LONG = [
     "membrane_rests", "stated_twice", "contradict_each", "floor_and_ceiling", "memory_and_time", "would_be_dense", "rest_at_the_start",
     "where_there_are_many", "many_contacts_beside", "chains_move", "compliance_in_sparse", "dense_matrices_of_many",
     "ten_thousand", "hysteresis_of_many", "coupled_floors", "force_of_its_own", "nonlinear_floor", "springs_and_forces",
-    "touches_at_the_start",
+    "touches_at_the_start", "tenth_of_the_rounds",
 ]  # fmt: skip
 
 
