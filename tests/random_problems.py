@@ -118,7 +118,7 @@ def judge_rows(claim, truth, M, q, lower, upper, z, known=0.0):
     M, q, lower, upper, z = exactly(M), exactly(q), exactly(lower), exactly(upper), exactly(z)
     errors = row_errors(M, q, lower, upper, z)
     if any(error > MET * terms for error, terms, _ in errors):
-        rounding = map(max, rounding, _rounding_of_data(M, q))
+        rounding = map(max, rounding, rounding_of_data(M, q))
         if any(error > max(MET * terms, small) for (error, terms, _), small in zip(errors, rounding, strict=True)):
             return "converged with a row that is not met"
     if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data in errors):
@@ -145,11 +145,10 @@ def _is_natural(z, M, q):
     return all(abs(x) <= LARGE * max((abs(b / row[j]) for b, row in zip(q, M, strict=True) if row[j]), default=1) for j, x in enumerate(z))
 
 
-def _rounding_of_data(M, q):
-    """In each row, ROUNDING of the terms that it has with z_j that carry alone what some row is worth: q may come of these."""
-    n = len(q)
-    sizes = [max((abs(q[i] / M[i][j]) for i in range(n) if M[i][j]), default=0) for j in range(n)]
-    return [ROUNDING * sum(abs(M[i][j]) * sizes[j] for j in range(n)) for i in range(n)]
+def rounding_of_data(M, data):
+    """In each row, ROUNDING of the terms that it has with z_j that carry alone the data of some row: a q may come of these. Fractions."""
+    sizes = [max((abs(b / row[j]) for b, row in zip(data, M, strict=True) if row[j]), default=0) for j in range(len(M[0]))]
+    return [ROUNDING * sum(abs(a) * size for a, size in zip(row, sizes, strict=True)) for row in M]
 
 
 # ------------------------------------------------------------------------------------------------------------------------- rows

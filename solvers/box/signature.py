@@ -181,11 +181,16 @@ def least_data(problem):
 @kernel
 def _tells(part, j, problem):
     """True when an entry of column j is no rounding beside the largest there, so that q of its row says how large z_j may be."""
-    row = problem.row
-    largest = 0.0
+    return abs(part) > MINOR * _largest_in_column(j, problem)
+
+
+@tiny
+def _largest_in_column(j, problem):
+    """``max_i |M_ij|``."""
+    row, largest = problem.row, 0.0
     for k in range(row[j], row[j + 1]):
         largest = max(largest, abs(entry(row, problem.column, problem.M, problem.column[k], j)))
-    return abs(part) > MINOR * largest
+    return largest
 
 
 @kernel
@@ -905,9 +910,7 @@ def _spread_data(problem, data):
 def _asked(j, i, by_all, problem, data):
     """The largest z_j that carries alone the data of an equation but i, up to its bounds; ``by_all``: of another row, where none has."""
     row, column, M = problem.row, problem.column, problem.M
-    largest = of_equations = of_others = 0.0
-    for k in range(row[j], row[j + 1]):
-        largest = max(largest, abs(entry(row, column, M, column[k], j)))
+    largest, of_equations, of_others = _largest_in_column(j, problem), 0.0, 0.0
     for k in range(row[j], row[j + 1]):
         part, size = abs(entry(row, column, M, column[k], j)), data[column[k]]
         if part > MINOR * largest and column[k] != i:

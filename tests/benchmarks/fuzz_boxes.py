@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from nsds import solvers
 from nsds.solvers.problems import families
 from nsds.status import CONVERGED, INFEASIBLE, UNBOUNDED
+from tests.random_problems import ROUNDING, exactly, rounding_of_data
 
 TOL = 1e-10
 _LARGEST = 11  # unknowns of most problems
@@ -29,7 +30,6 @@ class Kind(NamedTuple):
 
 
 _PERTURBATIONS = 100
-_OF_DATA = Fraction(1, 2**46)
 
 
 class Box(NamedTuple):
@@ -333,12 +333,10 @@ def _rounding_of_data(p, z, terms):
     themselves rounding beside others. Products below the least number are nothing.
     """
     at = [abs(Fraction(x)) if x in (l, u) else Fraction(0) for x, l, u in zip(z, p.lower, p.upper, strict=True)]
-    M = [[abs(Fraction(a)) for a in row] for row in p.M]
-    data = [abs(Fraction(b)) + sum(a * x for a, x in zip(row, at, strict=True) if a and x) for b, row in zip(p.q, M, strict=True)]
-    sizes = [max((b / row[j] for b, row in zip(data, M, strict=True) if row[j]), default=Fraction(0)) for j in range(len(z))]
-    natural = [sum(a * x for a, x in zip(row, sizes, strict=True) if a) for row in M]
+    M = exactly(p.M)
+    data = [abs(Fraction(b)) + sum(abs(a) * x for a, x in zip(row, at, strict=True) if a and x) for b, row in zip(p.q, M, strict=True)]
     nothing = len(p.q) * Fraction(5e-324)
-    return [max((Fraction(TOL) + _OF_DATA) * size, _OF_DATA * beside) + nothing for size, beside in zip(terms, natural, strict=True)]
+    return [max((Fraction(TOL) + ROUNDING) * size, small) + nothing for size, small in zip(terms, rounding_of_data(M, data), strict=True)]
 
 
 def _n_bounded(p):
