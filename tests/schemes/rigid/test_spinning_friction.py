@@ -6,17 +6,14 @@ from numpy.testing import assert_allclose
 
 import nsds
 from nsds import joints, shapes
+from nsds.model.system_kinds import NEWTON_EULER
+from tests.cells.outcomes import schemes_of
 
 G, MU_S = 10.0, 0.01
 BALL = shapes.sphere(0.1)
 TURN = 0.4 * 0.1**2  # moment of inertia
-SCHEMES = {
-    "rattle": nsds.rattle(),
-    "moreau_jean": nsds.moreau_jean(),
-    "moreau_jean_combined_projection": nsds.moreau_jean_combined_projection(),
-    "moreau_jean_direct_projection": nsds.moreau_jean_direct_projection(),
-    "generalised_alpha": nsds.generalised_alpha(),
-}
+REFUSING = ("event_driven", "d1_minus_linear")
+SCHEMES = {name: getattr(nsds, name)() for name in schemes_of(NEWTON_EULER) if name not in REFUSING}
 LAW = nsds.newton_impact_spinning_friction(e_n=0.0, mu=0.5, mu_s=MU_S)
 
 
@@ -103,7 +100,7 @@ def test_the_energy_is_that_of_the_moment():
     assert_allclose(ledger["numerical"], 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("scheme", [nsds.event_driven(), nsds.d1_minus_linear()])
+@pytest.mark.parametrize("scheme", [getattr(nsds, name)() for name in REFUSING])
 def test_schemes_that_do_not_treat_it_say_so(scheme):
     with pytest.raises(ValueError, match="collisions 'contacts': the scheme does not treat the moment of newton_impact_spinning_friction"):
         nsds.simulate(_balls([[0, 0, 0, 0, 0, 1.0]]), t_end=0.1, h=1e-2, scheme=scheme)
