@@ -326,11 +326,11 @@ def choose_blocks(options, s, memory):
     p, ahead, n_blocks = s.plan[0], options.gamma * options.h, 0
     q, moved = view(work, p.q_old, 7 * p.n_bodies), view(work, p.moved, p.n_bodies)
     for k in range(s.interactions.size):
-        it, active = s.interactions[k], False
-        if it.always == 0:
+        it, active = s.interactions[k], s.interactions[k].always != 0
+        if not active:
             blocks.find_slack(options.h, it, q, moved, work)
         # an interaction is active as a whole as soon as one of its rows is; a disabled one never is
-        for i in range(it.m):
+        for i in range(0 if active else it.m):
             active = active or blocks.takes_part(it, i, ahead, memory)
         active = active and work[it.off] == 0.0 and not (it.law == FORCE and options.is_explicit != 0.0)
         memory.iwork[p.begin + k] = n_blocks if active else -1
