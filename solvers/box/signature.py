@@ -863,7 +863,7 @@ def _is_more_than_rounding(tol, problem, z, w):
     """Whether some row misses more than tol of its terms, and than rounding of its z and its q explains. w as it was.
 
     A z at a bound is exact; one inside has rounding of what it would carry alone of another row. A q_i may be rounding beside such z, and
-    is missed by no more than itself. Rows whose z no row with data has in common with them are not judged. Meanwhile w holds data of rows,
+    is missed by no more than itself; where no other row tells how large its z may be, it is data. Meanwhile w holds data of rows,
     with a minus where w_i is not asked to be 0.
     """
     row, column, M, q = problem.row, problem.column, problem.M, problem.q
@@ -885,7 +885,7 @@ def _is_more_than_rounding(tol, problem, z, w):
                 if M[k] != 0.0 and problem.lower[j] < z[j] < problem.upper[j]:
                     inside = max(inside, abs(M[k]) * _asked(j, -1, True, problem, w))
             of_q = _MORE * abs(q[i]) if abs(q[i]) <= tol * size else 0.0
-            is_more = size > 0.0 and error > OF_DATA * inside + of_q
+            is_more = error > OF_DATA * inside + of_q if size > 0.0 else q[i] != 0.0
         i += 1
     multiply(row, column, M, q, z, w)
     return is_more
