@@ -89,7 +89,7 @@ class Parts(NamedTuple):
 
 _floats, _integers = float64[::1], int64[::1]
 _PROBLEM = types.NamedTuple([int64, _integers, _floats, _integers, *(_floats,) * 4, int64, _floats], Problem)
-# The arguments of `newton`, for those who call it by its address.
+# The arguments of `newton` and `guess`, for those who call them by their addresses.
 SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 5, Options), *(_floats,) * 4, _integers)
 call_newton = caller(SIGNATURE)
 
@@ -425,6 +425,25 @@ def _advance(sigma, bound, n_upper, p, r, l, u):
     return merit, t
 
 
+@tiny
+def _start(p, r, l, u, info):
+    """||F||^2 of the guess. Out: rho, D, u, F, A, B, info."""
+    size = norm(p.q, 0, p.q.size)
+    _own_blocks(p, l)
+    merit = _evaluate(p, r, l, u)
+    info[0], info[1], info[2], info[3] = 0.0, math.sqrt(merit) / (size if size > 0.0 else 1.0), size, 0.0
+    return merit
+
+
+@kernel
+def guess(p, options, r, u, info, work, iwork):
+    """Whether the guess solves the problem as `newton` would have it, without any matrix: CONVERGED, else MAX_ITER. Out: u, info."""
+    l = _parts(p, work, iwork)
+    _start(p, r, l, u, info)
+    is_met = _error_of_equations(p, l) <= options.of_equations and info[1] <= options.tol
+    return CONVERGED if is_met and _largest_term(p, r, l) <= _LOST * info[2] else MAX_ITER
+
+
 @kernel
 def newton(p, options, r, u, info, work, iwork):
     """Contact problem of rigid bodies as Alart–Curnier's equations, by Newton's method on the graph of the bodies.
@@ -439,11 +458,10 @@ def newton(p, options, r, u, info, work, iwork):
     limit = min(options.max_iter, options.budget / _work_of_step(n_upper, p, l)) if n_upper >= 0 else 0.0
     if limit < _FEWEST:
         return UNSUITED
-    info[2], info[3] = size, 0.0
     # 1. the guess
-    _own_blocks(p, l)
+    merit = _start(p, r, l, u, info)
     size, sigma, n_iter, least, halved = size if size > 0.0 else 1.0, _LEAST, 0, math.inf, stack(2)
-    halved[0], halved[1], merit = math.inf, 0.0, _evaluate(p, r, l, u)
+    halved[0], halved[1] = math.inf, 0.0
     for i in range(MEMORY):
         l.recent[i] = merit
     # 2. steps, with less regularisation after full ones and more after shortened ones
@@ -528,3 +546,4 @@ def _work_of_step(n_upper, p, l):
 
 
 address_of_newton = on_demand(SIGNATURE, newton)
+address_of_guess = on_demand(SIGNATURE, guess)

@@ -349,7 +349,7 @@ def test_faces_on_each_other_keep_their_contacts_whatever_the_rounding(rng):
     turned = {"orientation": rng.normal(size=4) * [1, 0, 0, 1]}
     below, names = box_hull(SIDES, **turned), []
     for way in (np.zeros(3), *(1e-9 * rng.normal(size=(5, 3)))):
-        found = Found([box_hull(SIDES, position=way + [0, 0, SIDES[2]], **turned), below], 0.01)
+        found = Found([box_hull(SIDES, position=way + np.array([0, 0, SIDES[2]]), **turned), below], 0.01)
         names.append(found.feature.tolist())
         assert len(found) == 4
     assert all(one == names[0] for one in names)
