@@ -147,13 +147,11 @@ def _incident_face(C, t, g, i, side, height, polygon):
 
 
 @tiny
-def _clip(polygon, n, name, limit, slack, beyond, clipped):
-    """The part of a polygon within the side of that name of a face: 4 and 5 bound its first coordinate from above and below, 6 and 7 its
-    second; see `clip`."""
-    axis, sense = (name - 4) // 2, 1.0 - 2.0 * (name % 2)
+def _clip(polygon, n, axis, side, limit, slack, beyond, clipped):
+    """The part of a polygon where ``side * coordinate[axis] <= limit``, see `clip`; sides of the face are 4 to 7."""
     for i in range(n):
-        beyond[i] = sense * polygon[VERTEX * i + axis] - limit
-    return clip(polygon, n, beyond, slack, name, clipped)
+        beyond[i] = side * polygon[VERTEX * i + axis] - limit
+    return clip(polygon, n, beyond, slack, 4 + 2 * axis + (0 if side > 0.0 else 1), clipped)
 
 
 @kernel
@@ -167,10 +165,10 @@ def _face_contacts(size, pose, r, o, i, second, margin, found):
     j, k = (i + 1) % 3, (i + 2) % 3
     face, slack = _incident_face(C, t, g, i, side, h[i], polygon), _BESIDE * _half_width(h, g)
     # 2. Sutherland-Hodgman clipping by the four sides of the reference face
-    size_now = _clip(polygon, 4, 4, h[j], slack, beyond, clipped)
-    size_now = _clip(clipped, size_now, 5, h[j], slack, beyond, polygon)
-    size_now = _clip(polygon, size_now, 6, h[k], slack, beyond, clipped)
-    size_now = _clip(clipped, size_now, 7, h[k], slack, beyond, polygon)
+    size_now = _clip(polygon, 4, 0, 1.0, h[j], slack, beyond, clipped)
+    size_now = _clip(clipped, size_now, 0, -1.0, h[j], slack, beyond, polygon)
+    size_now = _clip(polygon, size_now, 1, 1.0, h[k], slack, beyond, clipped)
+    size_now = _clip(clipped, size_now, 1, -1.0, h[k], slack, beyond, polygon)
     # 3. normal from b to a, and the first part of the feature: which pair of faces
     count, sense, pair = 0, 1.0 if second else -1.0, ((6 if second else 0) + 2 * i + (1 if side > 0.0 else 0)) * 6 + face
     for d in range(3):
