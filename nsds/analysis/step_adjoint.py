@@ -59,7 +59,7 @@ class Rows(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Of a record, what does not change with its parameters."""
+    """Tables of a record that do not change with its parameters, and the times of its steps."""
 
     layout: NamedTuple
     h: float
