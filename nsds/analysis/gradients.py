@@ -86,14 +86,15 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
         run.advance(rows)
         return run, _product(run.maps[0])
 
-    (run, _), error = run_with(1), np.zeros(1)
+    (run, maps), error = run_with(1), np.zeros(1)
     if not run.is_exact:
-        run, error, _ = refined(run_with, 2, length)
+        first = run
+        run, error, _ = refined(lambda in_part: (first, maps) if in_part == 1 else run_with(in_part), 2, length)
     # 3. backwards: one vector through the maps of all parts
     n, k, states = run.plan.n_own, len(named), run.plan.n
     t, _, x, _ = run.recorded(0)
     t, x = np.append(start, t), np.vstack([state_of(system), x])
-    maps = run.maps[0][:, :n][:, :, np.r_[:n, states : run.plan.n_columns]]  # the sources of a circuit, which time gives, lie between
+    parts = run.maps[0][:, :n][:, :, np.r_[:n, states : run.plan.n_columns]]  # the sources of a circuit, which time gives, lie between
     value, costates, slopes = np.nan, None, None
     if run.status[0] == 0:
         value = _checks.number(owner, "objective(x)", objective(x[-1].copy()))
@@ -101,8 +102,8 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
         costates = np.zeros((rows + 1, n))
         costates[-1] = costate
         for row in range(rows - 1, -1, -1):
-            by_parameters += costate @ maps[row, :, n:]
-            costate = costate @ maps[row, :, :n]
+            by_parameters += costate @ parts[row, :, n:]
+            costate = costate @ parts[row, :, :n]
             costates[row] = costate
         slopes = np.append(costate, by_parameters)
     columns = IMPACTS, EVENTS, TOGETHER, UNTREATED
