@@ -89,7 +89,8 @@ def treats(system, scheme):
     c = layout.constraints
     is_planar = (c["tangents"] <= 1).all() and (c["component"] <= c["tangents"]).all()
     is_rigid = not layout.couplings.size and not (c["level"] == POSITION).any() and not c["impact_law"].any()
-    return bool(is_linear(layout) and is_planar and is_rigid)
+    is_prescribed = (layout.relations["velocity_function"] != ABSENT).any()
+    return bool(is_linear(layout) and is_planar and is_rigid and not is_prescribed)
 
 
 @kernel
@@ -157,10 +158,6 @@ def _matrix(element, part, field):
         if kind == DENSE
         else stored_sparse(element[field], n)
     )
-
-
-class DependentError(ValueError):
-    """Active constraints that depend on each other: their multipliers are not defined."""
 
 
 class Backwards(NamedTuple):
@@ -265,7 +262,7 @@ class Adjoint:
             factors = superlu.factorise(csc_array(whole))
             return rows, _checked(whole, lambda b: factors.solve(b, "T"))
         except (np.linalg.LinAlgError, RuntimeError):
-            raise DependentError from None
+            raise np.linalg.LinAlgError from None
 
     def _slipping(self, k):
         """S (m, m): the identity, and the friction of a row that slips by its normal impulse."""
@@ -310,7 +307,7 @@ class Adjoint:
             return float((mu[:, first : first + n] * (h * (theta * change[1:] + (1.0 - theta) * change[:-1]))).sum())
         # 3. matrices: a row, and what it multiplies
         if field not in ("M", "C", "K"):
-            return 0.0
+            raise ValueError(f"{self.owner}: parameters: {parameter.path!r} is a state: the gradient begins with those by the initial ones")
         i, j = divmod(entry, n) if part[field + "_kind"] == DENSE else (entry, entry)
         i, j = first + i, first + j
         change = v_new[:, j] - v[:, j]
@@ -354,11 +351,11 @@ class Adjoint:
 
 
 def _checked(whole, solve):
-    """The solution with the transposed matrix; DependentError where that is singular up to rounding: its equations are not met."""
+    """The solution with the transposed matrix; LinAlgError where that is singular up to rounding: its equations are not met."""
     b = np.linspace(1.0, 2.0, whole.shape[0])
     x = solve(b)
     if not (abs(whole.T @ x - b) <= _ACCURATE * (abs(whole.T) @ abs(x) + abs(b))).all():
-        raise DependentError
+        raise np.linalg.LinAlgError
     return solve
 
 
@@ -415,7 +412,7 @@ def adjoint(owner, system, t_end, objective, named, rows, scheme, h):
     value = _checks.number(owner, "objective(x)", objective(x[-1].copy()))
     try:
         costates = run.backwards(np.array([slope_of(objective, x[-1], i) for i in range(x.shape[1])]))
-    except DependentError:
+    except np.linalg.LinAlgError:
         return None
     slopes = np.append(costates[0], [run.by_parameter(parameter) for parameter in named])
     return Backwards(t, x, costates, value, slopes, 0.0, counts)

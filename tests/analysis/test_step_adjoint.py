@@ -115,3 +115,22 @@ def test_constraints_that_depend_on_each_other_have_maps_of_parts():
     ahead, back = nsds.sensitivity(system, **settings), nsds.gradient(system, rows=4, **settings)
     np.testing.assert_allclose(back["gradient"], ahead["gradient"], rtol=1e-9)
     assert back["n_impacts"] > 0
+
+
+def speed_of_the_end(t, z, out):
+    out[0] = z[0] * np.cos(t)
+
+
+def test_rates_by_functions_of_time_have_maps_of_parts():
+    drive = nsds.interaction(nsds.prescribed_velocity([0], speed_of_the_end, z=[0.7]), nsds.equality(), on="masses")
+    masses = nsds.lagrangian_linear(M=np.eye(2), K=[[2.0, -1.0], [-1.0, 1.0]], q=[0.0, 0.0], v=[0.7, 0.0])
+    settings = {"t_end": 1.0, "h": 1e-2, "objective": objective, "parameters": ["drive.z[0]", "masses.K[1][1]"]}
+    system = nsds.system(masses=masses, drive=drive)
+    ahead, back = nsds.sensitivity(system, **settings), nsds.gradient(system, rows=4, **settings)
+    np.testing.assert_allclose(back["gradient"], ahead["gradient"], rtol=1e-7, atol=1e-9)
+    assert abs(back["gradient"][4]) > 1e-2
+
+
+def test_states_are_no_parameters():
+    with pytest.raises(ValueError, match=r"gradient: parameters: 'ball.q\[0\]' is a state"):
+        nsds.gradient(MODELS["ball"][0], t_end=1.0, h=1e-2, objective=objective, rows=4, parameters=["ball.q[0]"])
