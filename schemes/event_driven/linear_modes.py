@@ -526,7 +526,7 @@ def _solve_component(k, c, p, memory):
     work, iwork = memory.work, memory.iwork
     # 1. eliminate lambda of the held rows
     count = _eliminate(k, c, p, memory)
-    if p.is_driven != 0 and count < _count_held(c, p, iwork):
+    if count < _count_held(c, p, iwork):
         count = _hold_more(count, k, c, p, memory)
     # 2. rows at bounds
     for b in range(c.count):
