@@ -337,7 +337,7 @@ def _add_multiple(row, factor, value):
         if term:
             row[key] = term
         else:
-            del row[key]
+            row.pop(key, None)
 
 
 def _solved_for(row, key):
@@ -469,10 +469,7 @@ class _Rows:
     def put(self, name, row):
         """A row with a name of its own."""
         for key in row:
-            if key in self._where:
-                self._where[key].add(name)
-            else:
-                self._where[key] = {name}
+            self._where.setdefault(key, set()).add(name)
         self.rows[name] = row
 
     def drop(self, name):
@@ -490,12 +487,10 @@ class _Rows:
             row = self.rows[name]
             _add_multiple(row, row.pop(key), value)
             for other in value:
-                if other not in row:
-                    where[other].discard(name)
+                if other in row:
+                    where.setdefault(other, set()).add(name)
                 elif other in where:
-                    where[other].add(name)
-                else:
-                    where[other] = {name}
+                    where[other].discard(name)
         return names
 
 

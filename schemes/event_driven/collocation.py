@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from nsds._jit import kernel
+from nsds._jit import kernel, tiny
 from nsds.schemes.linear_algebra import invert_dense
 
 STAGES = 7
@@ -135,10 +135,16 @@ def _solve_stages(h, p, memory):
     # 2. stages
     for row in range(m):
         value = 0.0
-        for i in range(STAGES):
+        for i in range(0 if _stands_still(row % n, p, memory) else STAGES):
             for a in range(n):
                 value += work[p.stages + row * m + i * n + a] * work[p.spare + a]
         work[p.stage_value + row] = value
+
+
+@tiny
+def _stands_still(a, p, memory):
+    """Whether a state has no rate in the present modes: rounding of the inverse must not move it."""
+    return memory.iwork[p.rate_row + a] == memory.iwork[p.rate_end + a] and memory.work[p.constant + a] == 0.0
 
 
 @kernel
@@ -156,7 +162,7 @@ def _refine(h, p, memory):
             work[p.stage_rest + i * n + a] = rest
     # 2. correction
     for row in range(m):
-        for k in range(m):
+        for k in range(0 if _stands_still(row % n, p, memory) else m):
             work[p.stage_value + row] += work[p.stages + row * m + k] * work[p.stage_rest + k]
 
 

@@ -53,7 +53,7 @@ from nsds.schemes.event_driven.linear_modes import (
     take_back,
     value_of,
 )
-from nsds.schemes.event_driven.linear_operators import LENGTHS, components_of, look_ahead, of_member, rate_entries, store_operators
+from nsds.schemes.event_driven.linear_operators import components_of, look_ahead, of_member, rate_entries, store_operators
 from nsds.schemes.event_driven.switched_rows import HELD, LOWER, UPPER, changes
 from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import require_low_degree
@@ -128,10 +128,9 @@ def prepare(records, mem, options, h, method):
     m, n = members[0]["C"].shape
     what = f"{_OWNER}: the operators of {n} states and {m} rows"
     require_affordable(what, number_of_entries(n, m, *parts.entries(), rate_entries(members, parts)), _INSTEAD)
-    for member in members:
-        look_ahead(member, h)
+    look_ahead(members, h)
     p = np.zeros(1, PLAN)
-    p["n"], p["m"], p["is_controlled"] = n, m, has_controls(records)
+    p["n"], p["m"], p["is_controlled"], p["n_lengths"] = n, m, has_controls(records), members[0]["lengths"].size
     p["n_own"] = (layout.parts["count"] * layout.parts["n"]).sum()
     p["is_driven"] = are_circuits(records)
     # 3. constants into the work memory, then scratch
@@ -140,7 +139,7 @@ def prepare(records, mem, options, h, method):
     row, column, begin = store_operators(p, members, parts, work, iwork)
     place_arrays(p, n, m, *parts.entries(), work, iwork)
     # 4. problem of modes
-    widest = slice((len(LENGTHS) - 1) * (m + 1), None)
+    widest = slice((int(p["n_lengths"][0]) - 1) * (m + 1), None)
     place_problem(p, Unknowns(None, None, c, None, row[widest], column[begin[-2] :], None), method, work, iwork)
     place_branches(p, m, work, iwork)
     # 5. initial contents

@@ -70,7 +70,7 @@ _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", 
 PLAN = table(
     # sizes; of circuits n_own states are the system's and those of sources follow
     # band: how far apart states are that act on each other; first_driven, end_driven: range of those on which states of sources act
-    "n", "m", "n_stages", "n_own", "n_components", "is_driven", "is_controlled", "band", "first_driven", "end_driven",
+    "n", "m", "n_stages", "n_own", "n_components", "is_driven", "is_controlled", "n_lengths", "band", "first_driven", "end_driven",
     # operators, see `nsds.schemes.event_driven.linear_operators.store_operators`
     *STORED,
     # arrays, see above
@@ -110,7 +110,7 @@ class Flow(NamedTuple):
     """Tables of the motion."""
 
     plan: np.ndarray  # PLAN, one row
-    W_row: np.ndarray  # compressed rows of W, for each of the `LENGTHS`
+    W_row: np.ndarray  # compressed rows of W, for each of the steps of a choice of modes
     W_column: np.ndarray
     W_begin: np.ndarray  # where the columns of each begin
 
@@ -158,7 +158,7 @@ def component(k, p, iwork):
 
 @tiny
 def pattern_of_choice(length, flow):
-    """Compressed rows (row, column) of W of the step ``LENGTHS[length]``."""
+    """Compressed rows (row, column) of W of the step ``work[p.lengths + length]``."""
     m, begin = flow.plan[0].m, flow.W_begin[length]
     return view(flow.W_row, length * (m + 1), m + 1), view(flow.W_column, begin, flow.W_begin[length + 1] - begin)
 
@@ -223,13 +223,15 @@ def choose_modes(is_afresh, flow, calls, memory):
     amplifies the decisive terms; is_doubtful: a shorter one had no solution.
     """
     work, iwork = memory.work, memory.iwork
-    p, m, status, longest = flow.plan[0], flow.plan[0].m, CONVERGED, len(LENGTHS) - 1
+    p, m, status = flow.plan[0], flow.plan[0].m, CONVERGED
     iwork[p.is_doubtful] = 0
     # 1. lambda so far, and options; terms of 1e-9 decide, so the tolerance is strict
     _note_multipliers(p, memory)
     usual = calls.solver_options
     strict = changed(usual, min(_STRICT, usual.tol), usual.max_iter)
-    # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended
+    # 2. from the shortest step on; after events at one time a longer one, since the shorter has chosen modes that ended, and after many of
+    # them one that is long against the shortest times
+    longest = min(max(iwork[p.n_still], len(LENGTHS) - 1), p.n_lengths - 1)
     for length in range(min(iwork[p.n_still], longest), longest + 1):
         work[p.ahead] = work[p.lengths + length]
         row, column = pattern_of_choice(length, flow)
@@ -306,7 +308,7 @@ def _note_multipliers(p, memory):
 
 @kernel
 def _state_choice(length, is_afresh, row, column, p, memory):
-    """W, q, bounds and first guess of the problem whose step has the length ``LENGTHS[length]``."""
+    """W, q, bounds and first guess of the problem whose step is ``work[p.lengths + length]``."""
     work, iwork = memory.work, memory.iwork
     m, at = p.m, length * (p.m + 1)
     iwork[p.isolver] = 0  # another matrix
@@ -385,7 +387,7 @@ def jump(flow, calls, memory):
     solver_options, work, iwork = calls.solver_options, memory.work, memory.iwork
     # 1. scale of h: the time in which B changes y as much as D
     p, m, n, by_B, by_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
-    row, column = pattern_of_choice(len(LENGTHS) - 1, flow)
+    row, column = pattern_of_choice(p.n_lengths - 1, flow)
     for i in range(m):
         _drive_row(i, row, column, p, memory)
         c = component(iwork[p.owner + i], p, iwork)
@@ -1098,7 +1100,7 @@ def _without_dips(is_lambda, zeros, size, h, p, memory):
     if back < math.inf and depth <= limit * unit:
         return k
     # 3. no choice of modes keeps it from falling
-    if zeros > 0 and memory.iwork[p.n_still] >= len(LENGTHS):
+    if zeros > 0 and memory.iwork[p.n_still] >= p.n_lengths:
         work[p.guard] += _NO_VALUE * unit
         return 0
     return zeros

@@ -16,10 +16,12 @@ from nsds.schemes.first_order.relative_degree import inputs, inverse_masses, ope
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT
 
 LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that decides the modes, in the shortest times of the system
+_LONGER = 3  # further ones, where times are far apart: up to that part of a row, in which what is slow is no rounding
 _FEW = 16  # rows that are one component
 _MANY = 256  # states from which on operators are sparse at set-up
 _VANISHED = 1e-100  # of the largest influence in a choice of modes: smaller ones are none
 _NO_TIME = 2.0**-60  # of a step: the time in which B reaches what D gives at once, if less, is none
+_FAR = 1e3  # of the shortest time: rows and times so far apart
 _DEFINITE = 1e-9  # of the largest eigenvalue of a component: a smaller one is none
 _WORTH = 0.25  # of the entries of one component: fewer are worth more than one
 _SWEEPS, _TERMS = 16, 400  # of scaling; of a series, which falls by a thousand with each term
@@ -57,7 +59,7 @@ class Components(NamedTuple):
 
 
 def of_member(record, layout, constants, h):
-    """Sparse operators of one member, by the names of their places in the plan; near_x, near_s, near_lam: one for each of the `LENGTHS`."""
+    """Sparse operators of one member, by the names of their places in the plan; near_x, near_s, near_lam: one for each of its `lengths`."""
     from scipy.sparse import block_diag, csr_array
 
     C, A, B, D = operators(record, layout, constants)
@@ -80,30 +82,42 @@ def _without(matrix, gone):
     return result
 
 
-def look_ahead(member, h):
-    """Into the operators of a member: ``C G A``, ``C G`` and ``C G B`` for each step of a choice of modes, with ``G = (I - step A)^-1``."""
+def look_ahead(members, h):
+    """Into the operators of members: ``C G A``, ``C G`` and ``C G B`` for each step of a choice of modes, with ``G = (I - step A)^-1``.
+
+    Beside a leak of 1 ns a commutation of 1 ms is decided by what a source changes in a step: nothing, if that is a part of the 1 ns.
+    """
+    fastest = [max(_fastest(member["A"]), 1.0 / h) for member in members]
+    are_far = max(fastest) * h > _FAR and members[0]["A"].shape[0] <= _MANY
+    for member, rate in zip(members, fastest, strict=True):
+        # 1. steps
+        steps = [length / rate for length in LENGTHS]
+        steps += [steps[-1] * (rate * h) ** (k / _LONGER) for k in range(1, _LONGER + 1) if are_far]
+        member["lengths"] = np.array(steps)
+        # 2. along many rows influence vanishes as a power of the step, down to what underflows
+        A, B, C = member["A"], member["B"], member["C"]
+        near = _near(C, A, steps)
+        for name, operators_ in (("near_x", [each @ A for each in near]), ("near_s", near), ("near_lam", [each @ B for each in near])):
+            member[name] = [_visible(each) if C.shape[0] > LARGEST_LOOKED_AT else _compressed(each) for each in operators_]
+
+
+def _near(C, A, steps):
+    """``step C (I - step A)^-1`` of each step: by inverses of few states, by series of many."""
     from scipy.linalg import matrix_balance
 
-    A, B, C = member["A"], member["B"], member["C"]
     n = A.shape[0]
-    # 1. inverses of few states, series of many
-    if n <= _MANY:
-        balanced, (scale, _) = matrix_balance(A.toarray(), permute=False, separate=True)  # states may have units of any size
-        steps = [length / max(abs(np.linalg.eigvals(balanced)).max(initial=0.0), 1.0 / h) for length in LENGTHS]
-        near = [step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale for step in steps]
-        near = [C @ each for each in near]
-    else:
-        fastest = max(_fastest(A), 1.0 / h)
-        steps = [length / fastest for length in LENGTHS]
-        near = [_series(C, A, step) for step in steps]
-    member["lengths"] = np.array(steps)
-    # 2. along many rows influence vanishes as a power of the step, down to what underflows
-    for name, operators_ in (("near_x", [each @ A for each in near]), ("near_s", near), ("near_lam", [each @ B for each in near])):
-        member[name] = [_visible(each) if C.shape[0] > LARGEST_LOOKED_AT else _compressed(each) for each in operators_]
+    if n > _MANY:
+        return [_series(C, A, step) for step in steps]
+    balanced, (scale, _) = matrix_balance(A.toarray(), permute=False, separate=True)  # states may have units of any size
+    return [C @ (step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale) for step in steps]
 
 
 def _fastest(A):
-    """A bound of the largest magnitude of the eigenvalues, in the best of some units of the states (Osborne)."""
+    """The largest magnitude of the eigenvalues; of many states a bound of it, in the best of some units of the states (Osborne)."""
+    from scipy.linalg import matrix_balance
+
+    if A.shape[0] <= _MANY:
+        return abs(np.linalg.eigvals(matrix_balance(A.toarray(), permute=False)[0])).max(initial=0.0)
     A, least = abs(A), np.inf
     for _ in range(_SWEEPS):
         rows, columns = A.sum(axis=1), A.sum(axis=0)
@@ -253,7 +267,7 @@ def store_operators(p, members, parts, work, iwork):
     p["band"], p["first_driven"], p["end_driven"] = _reaches(rate, int(p["n_own"][0]))
     _store_integers(p, iwork, members, rate_row=rate.indptr, rate_pattern=rate.indices)
     # 3. patterns of W
-    patterns = [_pattern_of_choice(m, members, length) for length in range(len(LENGTHS))]
+    patterns = [_pattern_of_choice(m, members, length) for length in range(int(p["n_lengths"][0]))]
     begin = np.append(0, np.cumsum([pattern.nnz for pattern in patterns]))
     row, column = (np.concatenate([getattr(pattern, name) for pattern in patterns]).astype(np.int64) for name in ("indptr", "indices"))
     return row, column, begin

@@ -104,7 +104,7 @@ def membrane(n):
 BY_EVENTS = "-events"
 _COLUMNS = {"stated": "stated s", "one step": "one step s", "whole run": "run s", "us a step": "step µs", "peak MB": "MB"}
 _SIZES = 100, 300, 1000, 3000, 10000
-_LARGEST = {"plate": 1000, "ladder-events": 300, "chain-events": 1000}  # of these sizes
+_LARGEST = {"plate": 1000}  # of these sizes
 SCENES = {"sandpile": sandpile, "ladder": ladder, "chain": chain, "membrane": membrane, "plate": plate}
 SCENES |= {name + BY_EVENTS: SCENES[name] for name in ("ladder", "chain")}
 

@@ -28,6 +28,15 @@ def test_numbers_are_exact(word, value):
     assert elements(f".param a=3 b={{1/2}}\nR1 x 0 {word}")[0].value == Fraction(value)
 
 
+def test_a_source_of_zero_volts_is_a_wire():
+    rest = "R1 b c 2\nC1 c d 1u\nR2 d 0 3\nR3 a d 5"
+    with_it, without = (
+        reduced(elements(f"V0 a 0 SIN(0 1 50)\n{wire}{rest}")) for wire in ("V1 a b 0\nV2 e 0 0\nR4 e d 1\n", "R0 a b 0\nR4 0 d 1\n")
+    )
+    for one, other in ((with_it.rates["C1"], without.rates["C1"]), (with_it.voltages["d"], without.voltages["d"])):
+        assert {key: c for key, c in one.items() if c} == other
+
+
 def test_expressions_stand_in_waves_too():
     wave = elements(".param D=0.25\nV1 a 0 PULSE(0 1 { (1 - D)*20u } 0 0 {D*20u} 20u)")[0].value
     assert wave == elements("V1 a 0 PULSE(0 1 15u 0 0 5u 20u)")[0].value

@@ -25,6 +25,23 @@ def rectified(t, R, L):
     return steady
 
 
+def six_pulses(leak):
+    """A six-pulse rectifier behind the inductors of its source, whose output floats but for a resistor."""
+    phases = [line for x, angle in (("a", 0), ("b", -120), ("c", 120)) for line in (
+        f"V{x} {x} 0 SIN(0 325 50 0 0 {angle})", f"L{x} {x} {x}1 1m", f"Dp{x} {x}1 p DR", f"Dn{x} n {x}1 DR",
+    )]  # fmt: skip
+    return nsds.circuit([*phases, "L1 p q 10m", "R1 q n 10", *leak, ".model DR D"])
+
+
+def test_a_commutation_beside_a_leak_is_that_without_it():
+    """A time constant of 1 ns: in a part of it, the sources that decide who conducts change by rounding."""
+    currents = []
+    for circuit in (six_pulses(["R2 n 0 1Meg"]), six_pulses([])):
+        rows = nsds.simulate(circuit, t_end=4e-3, h=1e-4, scheme=nsds.event_driven(), progress=False)
+        currents.append(nsds.circuits.current(circuit, rows, "La")[rows["status"] == 0])
+    assert abs(currents[0] - currents[1]).max() < 1e-4 * abs(currents[1]).max()
+
+
 @pytest.mark.parametrize("flow", ["auto", "radau"])
 @pytest.mark.parametrize(("ron", "roff"), [(1e-3, 1e9), (1e-2, 1e6), (1e-6, 1e8), (1e-3, 1e12)])
 def test_an_inductive_load_behind_a_bridge_that_leaks(ron, roff, flow):
