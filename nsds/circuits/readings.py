@@ -6,8 +6,8 @@ import numpy as np
 
 from nsds import _checks
 from nsds.circuits.record import AMPLIFIER, LARGE, NONE, ZENER
-from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, driven_rows, is_closed, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
+from nsds.circuits.waveforms import SWITCH_HEAD, K, driven_rows, is_closed, waves
 from nsds.model.records import model_of, stored_sparse
 from nsds.model.system_kinds import NAMES
 from nsds.model.validation import valid
@@ -267,14 +267,10 @@ class Readings:
 
     def known_at(self, is_left):
         """Known quantities that determine voltages and currents, at each row (rows, known); is_left: sources that step, before the step."""
-        rows, z, k = self.trajectory, self.names["z"], int(self.names["z"][0])
-        u = np.zeros((2, rows.size, k))
-        is_left = np.broadcast_to(is_left, rows.shape).tolist()
-        for i, t in enumerate(rows["t"].tolist()) if k else ():
-            at = HEAD
-            for j in range(k):
-                u[:, i, j] = wave(t, is_left[i], at, z)
-                at = next_wave(at, z)
+        rows, z = self.trajectory, self.names["z"]
+        u = np.zeros((2, rows.size, int(z[K])))
+        if u.size:
+            waves(np.ascontiguousarray(rows["t"]), np.array(np.broadcast_to(is_left, rows.shape)), z, u[0], u[1])
         lam = rows["devices"]["lambda"].reshape(rows.size, -1)
         return np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
 
@@ -380,7 +376,7 @@ class Readings:
         if switch < 0:
             return None
         sides = np.broadcast_to(is_left, times.shape)
-        s = int(z[SWITCH_AT]) + switch * (SWITCH_HEAD + int(z[0]))
+        s = int(z[SWITCH_AT]) + switch * (SWITCH_HEAD + int(z[K]))
         return np.array([is_closed(t, left, s, z) for t, left in zip(times.tolist(), sides.tolist(), strict=True)])
 
     def _place(self, what, name):

@@ -77,6 +77,16 @@ def next_wave(at, z):
 
 
 @kernel
+def waves(times, is_left, z, values, rates):
+    """Values and rates (times, sources) of all sources at some times; at a step before it where is_left, else after it."""
+    for i in range(times.size):
+        at = HEAD
+        for j in range(int(z[K])):
+            values[i, j], rates[i, j] = wave(times[i], is_left[i], at, z)
+            at = next_wave(at, z)
+
+
+@kernel
 def driven_rows(t, z, out):
     """Constants and sources at t, before a step there: ``out = constants + weights u + rates u'``, of rates the mean over the window."""
     k, at = int(z[K]), int(z[WAVES])

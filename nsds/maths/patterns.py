@@ -144,8 +144,8 @@ def distinct(numbers, end):
     """Distinct integers of an array, from 0 to end - 1, ascending.
 
     >>> from nsds.maths.patterns import distinct
-    >>> distinct(np.array([3, 1, 3, 2, 1]), 4)
-    array([1, 2, 3])
+    >>> distinct(np.array([3, 1, 3, 2, 1]), 4), distinct(np.array([700, 3, 700]), 1000)
+    (array([1, 2, 3]), array([  3, 700]))
     """
     # 1. many of those that there can be: a mark for each
     if end <= _MARKS * numbers.size:

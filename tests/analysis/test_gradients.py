@@ -118,6 +118,15 @@ def test_derivatives_of_random_models_are_those_of_differences():
     assert n_events > 300
 
 
+def test_each_parameter_has_the_derivative_that_it_has_alone():
+    """Systems with other parameters are prepared side by side."""
+    system, names = impact_oscillator(0.05, 2.6, 0.8), ["stop.e", "mass.z[0]", "mass.K"]
+    derivatives = lambda names: nsds.sensitivity(system, t_end=5.0, parameters=names, rows=64)["by_parameters"]  # noqa: E731
+    alone = np.hstack([derivatives([name]) for name in names])
+    assert (alone[0] != 0.0).all()
+    np.testing.assert_allclose(derivatives(names), alone, rtol=1e-9)
+
+
 def test_gradients_backwards_are_those_forwards():
     """Through the same parts of the same motions, of random models; and the derivative of a function that is not linear."""
     rng, n_events = np.random.default_rng(21), 0

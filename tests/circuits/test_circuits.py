@@ -69,15 +69,12 @@ def test_laws_of_circuits_hold_in_every_row(name, scheme):
 
 def require_laws(circuit, rows, netlist):
     """What holds of voltages and currents in every row."""
-    balance, power, largest, highest = {}, np.zeros(rows.size), 1e-12, 1e-12
-    elements = read(netlist, {}).elements
-    for element in elements:
-        largest = max(largest, abs(nsds.circuits.current(circuit, rows, element.name)).max())
-        highest = max(highest, abs(nsds.circuits.voltage(circuit, rows, *element.nodes[:2])).max())
-    for element in elements:
-        i = nsds.circuits.current(circuit, rows, element.name)
+    balance, power, elements = {}, np.zeros(rows.size), read(netlist, {}).elements
+    currents = [nsds.circuits.current(circuit, rows, element.name) for element in elements]
+    voltages = [nsds.circuits.voltage(circuit, rows, *element.nodes[:2]) for element in elements]
+    largest, highest = (max(1e-12, abs(np.array(each)).max()) for each in (currents, voltages))
+    for element, i, v in zip(elements, currents, voltages, strict=True):
         a, b = element.nodes[:2]
-        v = nsds.circuits.voltage(circuit, rows, a, b)
         power += i * v
         for node, sign in ((a, 1), (b, -1)):
             balance[node] = balance.get(node, 0) + sign * i
