@@ -5,6 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.parameters import named_parameters, one_record, state_of
 from nsds.analysis.sensitivities import slope_of
+from nsds.analysis.step_adjoint import Backwards, adjoint, treats
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 from nsds.analysis.tangent_run import ROWS, refined
 from nsds.analysis.tangent_steps import carried
@@ -46,9 +47,13 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
 
     Notes
     -----
-    The tangent map of each part, through its events, is kept, and one vector goes back through them. What a force f(t) on the coordinates
-    changes, of which nothing need be known in advance, follows from the costate p of the velocities: ``dJ = sum p M^-1 f dt``, an integral
-    over all times. At an impact the costate jumps.
+    The tangent map of each part, through its events, is kept, and one vector goes back through them. With h, steps of `nsds.moreau_jean` of
+    linear systems and relations, with friction in a plane, have no such map: the equations of each recorded step are solved with their
+    transposed matrix, factorised once for each active set, so that hundreds of parameters, and 10 000 coordinates, cost as much as a few
+    runs. Where active constraints depend on each other, multipliers are not defined, and there are maps of parts as of other systems.
+
+    What a force f(t) on the coordinates changes, of which nothing need be known in advance, follows from the costate p of the velocities:
+    ``dJ = sum p M^-1 f dt``, an integral over all times. At an impact the costate jumps.
 
     Examples
     --------
@@ -69,6 +74,9 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, got {t_end}")
     _checks.takes(owner, "objective", objective, "x")
     named = named_parameters(owner, system, parameters)
+    found = adjoint(owner, system, t_end, objective, named, rows, scheme, h) if h is not None and treats(system, scheme) else None
+    if found is not None:
+        return _result(found, rows, len(named))
     length = (t_end - start) / rows
 
     # 2. forward run, with the tangent map of each part; rows are doubled until these are accurate
@@ -82,32 +90,40 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
     if not run.is_exact:
         first = run
         run, error, _ = refined(lambda in_part: (first, maps) if in_part == 1 else run_with(in_part), 2, length)
-    # 3. result, NaN where the run ends early
+    # 3. backwards: one vector through the maps of all parts
     n, k, states = run.plan.n_own, len(named), run.plan.n
-    counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
-    fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,)), ("error", ())]
-    result = np.zeros((), result_dtype([(name, "<f8", shape) for name, shape in fields] + [(name, "<i8") for name in counts]))
+    t, _, x, _ = run.recorded(0)
+    t, x = np.append(start, t), np.vstack([state_of(system), x])
+    parts = run.maps[0][:, :n][:, :, np.r_[:n, states : run.plan.n_columns]]  # the sources of a circuit, which time gives, lie between
+    value, costates, slopes = np.nan, None, None
+    if run.status[0] == 0:
+        value = _checks.number(owner, "objective(x)", objective(x[-1].copy()))
+        costate, by_parameters = np.array([slope_of(objective, x[-1], i) for i in range(n)]), np.zeros(k)
+        costates = np.zeros((rows + 1, n))
+        costates[-1] = costate
+        for row in range(rows - 1, -1, -1):
+            by_parameters += costate @ parts[row, :, n:]
+            costate = costate @ parts[row, :, :n]
+            costates[row] = costate
+        slopes = np.append(costate, by_parameters)
+    columns = IMPACTS, EVENTS, TOGETHER, UNTREATED
+    counts = (*(run.notes[0, column] for column in columns), run.status[0])
+    return _result(Backwards(t, x, costates, value, slopes, error[0], counts), rows, k)
+
+
+def _result(found, rows, n_parameters):
+    """The record that `gradient` returns, NaN where the run ends early."""
+    n, names = found.x.shape[1], ("n_impacts", "n_events", "n_together", "n_untreated", "status")
+    fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + n_parameters,))]
+    dtype = [(name, "<f8", shape) for name, shape in [*fields, ("error", ())]] + [(name, "<i8") for name in names]
+    result = np.zeros((), result_dtype(dtype))
     for name, _ in fields:
         result[name] = np.nan
-    result["error"] = error[0]
-    t, _, x, _ = run.recorded(0)
-    result["t"][0], result["x"][0] = start, state_of(system)
-    result["t"][1 : len(t) + 1], result["x"][1 : len(t) + 1] = t, x
-    maps = run.maps[0][:, :n][:, :, np.r_[:n, states : run.plan.n_columns]]  # the sources of a circuit, which time gives, lie between
-    # 4. backwards: one vector through the maps of all parts
-    if run.status[0] == 0:
-        last = result["x"][-1]
-        result["value"] = _checks.number(owner, "objective(x)", objective(last.copy()))
-        costate, by_parameters = np.array([slope_of(objective, last, i) for i in range(n)]), np.zeros(k)
-        result["costate"][-1] = costate
-        for row in range(rows - 1, -1, -1):
-            by_parameters += costate @ maps[row, :, n:]
-            costate = costate @ maps[row, :, :n]
-            result["costate"][row] = costate
-        result["gradient"] = np.append(costate, by_parameters)
-    for name, column in (("n_impacts", IMPACTS), ("n_events", EVENTS), ("n_together", TOGETHER), ("n_untreated", UNTREATED)):
-        result[name] = run.notes[0, column]
-    result["status"] = run.status[0]
+    result["t"][: len(found.t)], result["x"][: len(found.x)], result["value"], result["error"] = found.t, found.x, found.value, found.error
+    if found.costates is not None:
+        result["costate"], result["gradient"] = found.costates, found.slopes
+    for name, number in zip(names, found.counts, strict=True):
+        result[name] = number
     return result[()]
 
 

@@ -56,7 +56,7 @@ from nsds.status import CONVERGED, INEXACT
 
 _DIFFERENCE = 2.0**-17  # finite difference, relative to 1 or the variable, or to its size where that is small throughout
 _SHORTER = 2.0**-7  # factor of the difference if an active set changes within it
-_AT_BOUND = 1e-9  # relative distance within which a multiplier is at its bound
+AT_BOUND = 1e-9  # relative distance within which a multiplier is at its bound
 _PHASE = 1e-9  # of a step: accepted deviation of a period from a whole number of steps
 _MOST_STEPS = 2**31 - 1  # of a section, the largest count of the time loop
 _DENSE, _ENOUGH = 4, 64  # mean number of steps between events, over at least so many steps, below which steps are too long
@@ -88,9 +88,9 @@ class Step(NamedTuple):
 @tiny
 def _side(value, low, high):
     """-1 at the lower bound, 1 at the upper one, else 0."""
-    if value <= low + _AT_BOUND * abs(low):
+    if value <= low + AT_BOUND * abs(low):
         return -1
-    return 1 if value >= high - _AT_BOUND * abs(high) else 0
+    return 1 if value >= high - AT_BOUND * abs(high) else 0
 
 
 @tiny
@@ -274,7 +274,7 @@ class Stepped(Carried):
         width = total if n_columns is None or parameters else n_columns
         self.plan = Plan(n, len(parameters), width, n, every, int(orthonormal), AT_TIMES, n + 2, 0, 0, 0)
         self.changes = changes_of(owner, system, h, scheme, run, parameters)
-        self._rows, self._has_warned, self.without_map, self.is_exact = _rows_of(run.records, h), False, "", True
+        self._rows, self._has_warned, self.without_map, self.is_exact = bounded_rows(run.records, h), False, "", True
         self._allocate(members, sections, width > 0)
 
     def _set_out(self, states, periods, change):
@@ -301,16 +301,21 @@ class Stepped(Carried):
 
     def _warn_of_events(self):
         """Warns once that events are too close for the step."""
-        done = self.reached[:, DONE]
-        dense = (done >= _ENOUGH) & (_DENSE * self.notes[:, EVENTS] > done)
-        if dense.any() and not self._has_warned:
-            self._has_warned, m = True, int(np.argmax(dense))
-            warnings.warn(
-                f"{self.owner}: h = {self.h:g} is too coarse for the events: what is active changes in {self.notes[m, EVENTS]:.0f} of "
-                f"{done[m]} steps; take a smaller h, or nsds.event_driven()",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+        self._has_warned = self._has_warned or warn_of_events(self.owner, self.h, self.notes[:, EVENTS], self.reached[:, DONE])
+
+
+def warn_of_events(owner, h, n_events, done):
+    """Warn that events of a member are too close for the step, after so many steps of each; returns whether they are."""
+    dense = (done >= _ENOUGH) & (_DENSE * n_events > done)
+    if dense.any():
+        m = int(np.argmax(dense))
+        warnings.warn(
+            f"{owner}: h = {h:g} is too coarse for the events: what is active changes in {n_events[m]:.0f} of {done[m]} steps; take a "
+            "smaller h, or nsds.event_driven()",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return bool(dense.any())
 
 
 def carried(owner, system, period, scheme, h, **settings):
@@ -338,7 +343,7 @@ def whole_steps(owner, length, h):
     return count, length / count
 
 
-def _rows_of(records, h):
+def bounded_rows(records, h):
     """`Rows` of the interactions of a record, whose multipliers are impulses in mechanical systems."""
     at, low, high = [], [], []
     model = model_of(records)

@@ -321,10 +321,11 @@ def _solve_tree(is_start, group, tree, memory):
         if link.above != ABSENT:
             above = view(work, tree.links[link.above].y, 6)
             _hand_on(link.turns, view(work, link.carry_S, 3), y)
-            total, U = load(above, 0, _SIX) + load(y, 0, _SIX), view(work, link.U, 6 * link.k)
+            for l in range(6):  # one by one: they have just been written so, and lanes would wait for all of them
+                above[l] += y[l]
             for c in range(link.k):
-                total = total - load(U, c, _SIX) * theta[c]
-            put(above, 0, _SIX, total)
+                for l in range(6):
+                    above[l] -= work[link.U + 6 * c + l] * theta[c]
     # 2. from the world on: motion
     for at in range(first, end):
         link, spin = tree.links[at], stack(3)
@@ -339,11 +340,11 @@ def _solve_tree(is_start, group, tree, memory):
             cross(view(above, 3, 3), view(work, link.carry_S if is_start else link.carry_D, 3), spin)
             for l in range(3):
                 u[l], u[3 + l] = above[l] + spin[l], above[3 + l] if link.turns < 3 else 0.0
-        total = load(u, 0, _SIX)
         for c in range(link.k):
-            total = total + load(D, c, _SIX) * theta[c]
-        put(u, 0, _SIX, total)
-        put(motion, 0, _SIX, total)
+            for l in range(6):
+                u[l] += D[6 * c + l] * theta[c]
+        for l in range(6):
+            motion[l] = u[l]
         if not is_start:
             times(view(work, link.T, 9), view(u, 3, 3), view(motion, 3, 3))
     return energy

@@ -68,10 +68,12 @@ def takes_part(interaction, i, ahead, memory):
 
     ahead: negative where no forecast counts.
     """
+    if interaction.always != 0:
+        return True
     work = memory.work
     first = first_row(interaction, i)
     rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
-    is_in, way = interaction.always != 0 or work[interaction.joined + first] != 0.0, ahead * memory.mem[interaction.ydot + first]
+    is_in, way = work[interaction.joined + first] != 0.0, ahead * memory.mem[interaction.ydot + first]
     return is_in or (ahead >= 0.0 and is_closed(memory.mem[interaction.y + first] + way, way, rounding, forces))
 
 

@@ -23,7 +23,7 @@ def seen_from(q_a, q_b, has_b, seen):
         product(back, p, p)
 
 
-@kernel
+@tiny
 def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
     """Value y and Jacobian of one row of a joint: ``ydot = H (v_A, Omega_A, v_B, Omega_B)`` along ``qdot = T(q) v``; returns y.
 

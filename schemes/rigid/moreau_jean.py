@@ -235,7 +235,8 @@ def begin(t, options, s, functions, memory):
     # 2. forces between bodies, then the displacement by both
     if is_wanted and p.forces != 0:
         forces.add_at_start(t, s, functions, memory)
-    problem.way_of_forces(options.h, bodies, p, memory)
+    if p.unilateral != 0:
+        problem.way_of_forces(options.h, bodies, p, memory)
     if options.is_explicit != 0.0:
         invert_masses(t, options, s, functions, memory)
 

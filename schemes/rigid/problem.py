@@ -103,6 +103,7 @@ class Options(NamedTuple):
     is_half: float = 0.0  # not 0: a half step; contact laws are counted from `aim`, which the scheme has written, instead of restitution
 
 
+_PRESSED, _ACROSS = 1e-8, 0.1  # of the momentum of a fall: impulses of a cold start, and cosine between the fall and a normal from which on
 _STEPS = 100.0  # of Newton's method on the graph of the bodies, and its work in sweeps over all contacts: where sweeps fail,
 _BUDGET, _BRIEF_BUDGET, _DEARER = 1000.0, 300.0, 4.0  # and after these; and how much more a sweep takes with rolling friction
 _HELD, _HOLDS, _COLD = 1e-6, 1e-3, 0.5  # residuals, relative likewise, of impulses that are kept, that nearly hold, and of none at rest
@@ -326,11 +327,11 @@ def choose_blocks(options, s, memory):
     p, ahead, n_blocks = s.plan[0], options.gamma * options.h, 0
     q, moved = view(work, p.q_old, 7 * p.n_bodies), view(work, p.moved, p.n_bodies)
     for k in range(s.interactions.size):
-        it, active = s.interactions[k], False
-        if it.always == 0:
+        it, active = s.interactions[k], s.interactions[k].always != 0
+        if not active:
             blocks.find_slack(options.h, it, q, moved, work)
         # an interaction is active as a whole as soon as one of its rows is; a disabled one never is
-        for i in range(it.m):
+        for i in range(0 if active else it.m):
             active = active or blocks.takes_part(it, i, ahead, memory)
         active = active and work[it.off] == 0.0 and not (it.law == FORCE and options.is_explicit != 0.0)
         memory.iwork[p.begin + k] = n_blocks if active else -1
@@ -822,6 +823,8 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
             return CONVERGED
     # 2. rest that few contacts carry, or that these nearly hold, or that has none yet; and rolling friction, over which sweeps take long
     is_cold = is_at_rest and left >= _COLD and largest(view(work, p.r, p.d * n)) == 0.0
+    if is_cold:
+        _press(n, p, memory)
     if not has_tried and ((is_at_rest and n <= p.limit) or left <= _HOLDS or is_cold or p.d == 5):
         tol, held = (options.tol, _SHARE * _HELD) if is_at_rest else (options.enough, _OWED)
         has_tried, status = True, _solve_on_graph(n, tol, held, _BUDGET, s, memory)
@@ -842,6 +845,23 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
     elif can_go_on(status) and not is_last:
         status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, True, memory)
     return status
+
+
+@kernel
+def _press(n, p, memory):
+    """Impulses by which contacts across the fall of their bodies count as closed, and hardly more. Out: r_N.
+
+    Without any, bodies that fall together do not meet, and each iteration finds only what the ones that carry so far hand on to the next.
+    """
+    work = memory.work
+    for c in range(n):
+        fall, rate, normal = 0.0, 0.0, view(work, p.frame + 9 * c, 3)
+        for side in range(2):
+            body = memory.iwork[p.body + 2 * c + side]
+            if body != WORLD:
+                v = view(work, p.w_free + 6 * body, 3)
+                fall, rate = max(fall, abs(dot(normal, v)) - _ACROSS * norm(v)), rate + work[p.inverse + p.stride * body]
+        work[p.r + p.d * c] = _PRESSED * fall / rate if rate > 0.0 else 0.0
 
 
 @kernel

@@ -355,7 +355,7 @@ def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, calls.functions, memory)
     _stand(view(work, p.q_old, 7 * m), R, s, tree, memory)
-    scale = _energy_at_hand(options.h, s, tree, memory)
+    scale = _energy_at_hand(options.h, s, tree, memory) if n_contacts + n_laws > 0 else 0.0  # joints alone cannot drive
     # 2. residual of bodies at rest: theta is the whole velocity, so the problem is linear
     for i in range(6 * m):
         v[i] = w[i] = 0.0

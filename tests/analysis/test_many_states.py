@@ -78,7 +78,7 @@ def test_derivatives_of_many_states_are_refused_by_their_size():
     for function, arguments in (
         (nsds.floquet, {"period": T}),
         (nsds.sensitivity, {"t_end": T}),
-        (nsds.gradient, {"t_end": T, "rows": 1, "objective": lambda x: x[0]}),
+        (nsds.gradient, {"t_end": T, "rows": 1, "objective": lambda x: x[0], "scheme": nsds.moreau_jean_direct_projection()}),
         (nsds.lyapunov, {"period": T, "n_exponents": 1}),
     ):
         with pytest.raises(

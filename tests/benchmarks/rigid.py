@@ -48,7 +48,7 @@ _REPEATS, _FEW_REPEATS, _MOST_AT_REST, _ON_ONE = 3, 50_000, 1000, 1000
 SWEEPS = 20  # of steps that show growth, which are not solved
 SIZES = [10**k for k in range(2, 7)]
 FIRST, WHOLE = 40, 440  # steps of the beginning of a run, and of all of it
-_LOADING = 60  # steps of a scene that are not timed, in which compiled code is loaded
+_LOADING = 400  # steps of a scene that are not timed, in which compiled code is loaded, that of rare steps, too
 SCENES = (
     "stack10", "stack20", "ratio_tower", "wall200", "arch60", "welded12", "rolling600", "sliding600", "silo2000", "tube2500",
     "spheres1000_whole", "spheres10000",

@@ -113,3 +113,21 @@ def test_the_rounding_of_a_tower_is_not_that_of_all_its_contacts():
     assert n == 48
     assert guess.error(1e-10, n, tables.collisions, p, memory)[0] < 1e-10
     assert guess.error(1e-15, n, tables.collisions, p, memory)[0] == np.inf
+
+
+@pytest.mark.parametrize("height", [20, 40])
+def test_what_a_tower_carries_is_not_handed_on_box_by_box(height):
+    """Without any impulses of a step before, iterations do not grow with the height."""
+    q = np.tile([0, 0, 0, 1.0, 0, 0, 0], (height, 1))
+    q[:, 2] = 0.4 + 0.8 * np.arange(height)
+    boxes = nsds.rigid_bodies(1.0, 0.1 * np.eye(3), q=q, v=np.zeros((height, 6)), count=height)
+    contacts = nsds.collisions({"boxes": nsds.shapes.box([0.8, 0.8, 0.8])}, FRICTION, world=nsds.shapes.plane())
+    system = nsds.system(gravity=[0, 0, -GRAVITY], boxes=boxes, contacts=contacts)
+    n, tables, memory = _after_a_step(system)
+    run, p = preparation.prepare_run("test", system, H, nsds.rattle(), None, False)[0], tables.plan[0]
+    r, groups = memory.work[p["r"] :][: 3 * n], memory.iwork[p["groups"] :][:3]
+    r[:], memory.work[p["w_free"] :][: 6 * height] = 0.0, np.tile([0.0, 0.0, -H * GRAVITY, 0.0, 0.0, 0.0], height)
+    assert n == 4 * height
+    assert problem._solve_as_owed(n, groups, False, tables, run.solver, run.solver_options, memory) == nsds.status.CONVERGED
+    assert 0 < memory.work[p["info"]] <= 10
+    np.testing.assert_allclose(r.reshape(n, 3)[:, 0].sum(), H * GRAVITY * height * (height + 1) / 2, rtol=1e-6)
