@@ -256,7 +256,7 @@ def _note_touch(moving, touches, s, t):
     u, partner = (one, b) if gives_way else (other, a)
     # 2. pairs that need no test
     is_half_space = moving.kind[t] == PLANE or moving.kind[t] == HALF_PLANE
-    if touches.rank[u] == math.inf or (touches.held[a] != 0 and is_half_space):
+    if touches.rank[u] == math.inf or (is_half_space and (moving.is_corrected != 0 or touches.held[a] != 0)):
         return
     # 3. earliest touch of this unit; a touch within the unit has no partner
     when = first_touch(moving, s, t, begin)

@@ -25,6 +25,7 @@ NEVER = 2.0  # a time after the step
 FAST, _FAST_AT_SURFACE = 0.5, 0.2  # fraction of the thinner shape: a larger motion in a step could pass it; for nonconvex surfaces
 _DEPTH = 0.01  # fraction of it: overlap at which two shapes touch, deep enough for the normal of the side that they came from,
 _MOST = 0.2  # and limit of it for shapes whose overlap grows from step to step
+_BARELY = 0.4  # fraction of it: overlap at which convex shapes that touch at the start do, if overlaps are removed afterwards
 _CLOSE = 0.05  # fraction of the former: tolerance
 _SIGHT = 4.0  # multiple of the smaller shape: distance within which contacts of a nonconvex surface are searched
 _CORNER = 0.1  # fraction of the thinner shape: least advance where bounds allow less, or where such a surface could bend towards it
@@ -43,6 +44,7 @@ class Moving(NamedTuple):
     thickness: NDArray
     path: NDArray  # (PATH per body)
     others: tuple  # argument of `contacts_of_pair`
+    is_corrected: int  # not 0: overlaps are removed afterwards
     pose: NDArray  # work: poses in the world
     found: NDArray  # work: contacts of two shapes
 
@@ -247,7 +249,9 @@ def first_touch(m, s, t, begin):
         margin = fastest * rest if is_convex else min(fastest * rest, sight)
         gap = _nearest(m, s, t, time, margin, n, x)
         # overlap at the start: only a deeper one is a touch
-        if k == 0 and gap < 0.0:
+        if k == 0 and gap < room and is_convex and m.is_corrected != 0:
+            depth = max(_BARELY * small, 0.1 * room - gap)
+        elif k == 0 and gap < 0.0:
             depth = max(min(room - gap, _MOST * small), 0.1 * room - gap)
         # 4. deep enough: a touch if they approach
         if gap <= close - depth:

@@ -241,8 +241,38 @@ def _evaluate(t, a, s, options, functions, memory):
             iwork[s.kept[0].active + iwork[row.number + i]] = 0
     evaluate_wrenches(t, p.f, s.rigid, functions, memory)
     apply_inverses(s.newton.bodies, p.f, a, p.scratch, memory)
-    bend_rows(t, _MOMENT * options.h, EVERY, ABSENT, s.rigid, functions, memory)
+    _bend(t, s, options, functions, memory)
     evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, memory)
+
+
+@kernel
+def _bend(t, s, options, functions, memory):
+    """Curvatures; 0 of shapes whose normals jump along the difference, which is no acceleration.
+
+    That is, where they touch with other features, or where the velocity of a row would change in the step by more than its bodies have.
+    """
+    rows, work, iwork = s.rigid.rows, memory.work, memory.iwork
+    for k in range(rows.size):
+        if rows[k].collision != ABSENT:
+            iwork[rows[k].changed] = 0
+    bend_rows(t, _MOMENT * options.h, EVERY, ABSENT, s.rigid, functions, memory)
+    for k in range(rows.size):
+        row = rows[k]
+        for i in range(s.rigid.interactions[k].m if row.collision != ABSENT else 0):
+            is_jump = options.h * abs(work[row.curvature + i]) > _largest_rate(k, i, s, memory)
+            if is_jump or iwork[rows[row.first].changed] != 0:
+                work[row.curvature + i] = 0.0
+
+
+@tiny
+def _largest_rate(k, i, s, memory):
+    """Bound of the velocity of row i of an interaction with bodies that move as fast as these, whichever their directions."""
+    it, rate = s.rigid.interactions[k], 0.0
+    for side in range(2 if it.b != ABSENT else 1):
+        row, v = it.H + 12 * i + 6 * side, s.rigid.bodies[it.a if side == 0 else it.b].q + V
+        for at in (0, 3):
+            rate += norm(view(memory.work, row + at, 3)) * norm(view(memory.mem, v + at, 3))
+    return rate
 
 
 @tiny

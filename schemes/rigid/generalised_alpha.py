@@ -111,7 +111,7 @@ def step(t_new, s, calls, options, memory):
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, calls, smooth, memory)
     status = worse(started, status)
     # 4. end of the smooth motion, without any projection so far
-    passing.keep_from_passing(options.h, smooth.a, form, memory)
+    passing.keep_from_passing(True, options.h, smooth.a, form, memory)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
     projection.turn_matrices(p, q, work)
     _close_interactions(t_new, True, options, form, p, q, functions, memory)

@@ -199,7 +199,7 @@ def step(t_new, s, calls, options, memory):
     n_contacts, n_blocks = problem.choose_active(options, s, memory)
     status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, calls, options, memory)
     status, residual = judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, memory)
-    passing.keep_from_passing(options.h, options.a, s, memory)
+    passing.keep_from_passing(False, options.h, options.a, s, memory)
     done = commit(t_new, n_contacts, n_blocks, s, calls.functions, options, memory)
     return status if done == CONVERGED else done, n_iter, residual
 

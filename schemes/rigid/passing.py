@@ -4,6 +4,9 @@ A body that moves farther in a step than half of the thinner of two shapes follo
 (`nsds.collision.touching`), and the lighter one from there on the path of the other. Velocities are kept: the contact that is detected
 there acts by its law, in this step or the next. So one body loses the rest of a step, once or twice an impact.
 
+Where a scheme puts all positions on their constraints afterwards, half spaces stop nothing, and what touches already may overlap until it
+might pass: a sheet that turns about a corner dips by O(h^2) in each step, more than the overlap at which others stop.
+
 Bodies connected by joints act as one: they stop when one of them touches. If joints connect them to the world, bodies that push them
 within the step may penetrate them.
 """
@@ -54,8 +57,11 @@ def reserve(lists, plan, work, iwork, n_members):
 
 
 @kernel
-def keep_from_passing(h, weight, s, memory):
-    """Stop bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` at contacts on their paths. In/out: q."""
+def keep_from_passing(is_corrected, h, weight, s, memory):
+    """Stop bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` at contacts on their paths. In/out: q.
+
+    is_corrected: whether positions are put on their constraints afterwards.
+    """
     work = memory.work
     p, may_pass = s.plan[0], False
     # 1. most steps end here: nothing has moved farther than is safe for any pair of shapes
@@ -72,7 +78,7 @@ def keep_from_passing(h, weight, s, memory):
         # a user's function may let shapes pass: collisions with one are not followed
         for j in range(s.collisions.size):
             if memory.iwork[s.collisions[j].hook] == 0:
-                _find_touches(k == 0, s.collisions[j], p, memory)
+                _find_touches(k == 0, is_corrected, s.collisions[j], p, memory)
         if not _give_way(2 * k >= most, p, memory):
             break
     # 3. new ends of the paths
@@ -155,7 +161,7 @@ def _begin(h, weight, bodies, p, memory):
 
 
 @kernel
-def _find_touches(is_first, c, p, memory):
+def _find_touches(is_first, is_corrected, c, p, memory):
     """First touches of bodies with new paths. In/out: when, partner."""
     mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     n = c.n_shapes
@@ -176,7 +182,7 @@ def _find_touches(is_first, c, p, memory):
     shapes = Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask))
     others = (other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general])
     thickness, found = view(work, c.thickness, n), view(work, c.swept + 7 * n, MOST * FIELDS)
-    moving = Moving(kind, size, body, local, thickness, path, others, at, found)
+    moving = Moving(kind, size, body, local, thickness, path, others, 1 if is_corrected else 0, at, found)
     touches = Touches(
         view(iwork, p.unit, p.n_bodies),
         view(iwork, p.held, p.n_bodies),

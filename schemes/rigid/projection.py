@@ -111,7 +111,7 @@ def step(t_new, s, calls, options, memory):
 def _iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     """As `plain.iterate`, and nothing has passed."""
     status, n_iter, residual = plain.iterate(t_new, n_contacts, n_blocks, s, calls, options, memory)
-    passing.keep_from_passing(options.h, options.a, s, memory)
+    passing.keep_from_passing(True, options.h, options.a, s, memory)
     return status, n_iter, residual
 
 

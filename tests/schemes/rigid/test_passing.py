@@ -237,3 +237,22 @@ def test_a_corner_strikes_before_a_body_lies_flat():
     after = first["b"]["v"][:3] + np.cross(omega, arm)
     assert abs(omega).max() > 1.0
     np.testing.assert_allclose(after[2], 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("floor", [shapes.plane(), shapes.box([4, 4, 1], position=[0, 0, -0.5])], ids=["plane", "box"])
+def test_a_sheet_that_turns_about_its_corner_goes_on(floor, scheme):
+    """Its corner dips by more than a hundredth of its thickness in a step; it was stopped by that in each, and fell ever faster."""
+    sheet, turn = shapes.box([0.3, 0.2, 1e-3]), np.zeros(4)
+    nsds.rotations.exp_quaternion(np.array([0.4, 0.3, 0.1]), turn)
+    inertia, h = shapes.inertia(sheet, 1.0), 2.0**-8
+    system = nsds.system(
+        gravity=[0, 0, -9.81],
+        sheet=nsds.rigid_bodies(1.0, inertia, q=[0, 0, 0.1, *turn], v=[0.5, 0, -1, 1, 0, 2]),
+        contacts=nsds.collisions({"sheet": sheet}, nsds.newton_impact_friction(e_n=0.1, mu=0.3), world=floor),
+    )
+    rows = nsds.simulate(system, t_end=50 * h, h=h, scheme=SCHEMES[scheme]())
+    q, v = rows["sheet"]["q"], rows["sheet"]["v"]
+    energy = 0.5 * (v[:, :3] ** 2).sum(axis=1) + 0.5 * v[:, 3:] ** 2 @ inertia.diagonal() + 9.81 * q[:, 2]
+    assert energy.max() < 1.02 * energy[0]
+    assert abs(np.diff(q[:, 2]) / h - 0.5 * (v[1:, 2] + v[:-1, 2])).mean() < 0.2
