@@ -286,7 +286,7 @@ def test_what_is_owed_is_enough_where_sweeps_are_limited():
 
 
 def test_a_guess_that_impacts_have_spoilt_is_worth_less_than_none():
-    """The result is that of no guess, to the bit, where the residual of the guess is ten times as large; a fair guess is used."""
+    """The result is that of no guess, to the bit, where the residual of the guess is 200 times as large; a fair guess is used."""
     for seed in range(4):
         p = draw(np.random.default_rng(seed), 3, 6, 12, mu=0.3)
         r_cold, r_solved = solve(p, NEVER, 5)[1], solve(p, 1e-12)[1]
