@@ -257,19 +257,20 @@ def solver(
 
     Notes
     -----
-    Many contacts by "auto" under `nsds.rattle`, without a tolerance and without joints: after ten sweeps, or at once while bodies are
-    fast, a residual is enough that is a tenth of the velocities at contacts at the start of the step, and 1e-2 at most; after 50 sweeps
-    1e-2 is, after 300 they are given up. Sweeps begin without impulses where those of the step before are spoilt. The residual is relative
-    to the norm of the velocities that contacts would have without impulses: at rest on the ground 1e-2 is ``0.01 g h`` for each contact
-    with it, 0.5 mm/s at h = 5 ms. What is left of a gap the next step makes up for. Of 20 heaps of 100 spheres that slide apart (mu = 0.5,
-    radius 5 mm, h = 1 ms) and 10 that settle in a box (0.3, 0.1 m, 5 ms), energy, heights and widths at the end are those of steps solved
-    to 1e-6, within standard errors of 0.1 to 2 %, and so is the deepest overlap of a run, 1.1 % and 0.65 % of the radius, within a tenth of
-    it. In the last quarter, when the piles have come apart or settled, overlaps are larger: the deepest one is 5e-4 and 4e-4 of the radius
-    on the mean, 2e-4 with 1e-6. At rest the impulses of the step before are tried without any matrix, and kept while their residual is at
-    most 1e-6. Where it is more, Newton's method whose matrix has the graph of the bodies (`nsds.solvers.bodies.newton`) finds new ones, if
-    its steps cost no more than some tens of sweeps: as in towers, arches and walls, which stay where they are drawn to 1e-11 m. A wall of
-    200 bricks that has moved by 1e-5 m before it came to rest, so that bricks lean on their neighbours, is left to sweeps and creeps. With
-    rolling friction that method comes first, moving or not, and what rolls without slip is in motion.
+    Many contacts by "auto" under `nsds.rattle`, without a tolerance and without joints: after ten sweeps, or at once while bodies are fast,
+    a residual is enough that is a tenth of the velocities at contacts at the start of the step, and 1e-2 at most; after 50 sweeps 1e-2 is,
+    after 300 they are given up. Sweeps begin without impulses where those of the step before are spoilt, and have 200 times the residual of
+    none. The residual is relative to the norm of the velocities that contacts would have without impulses: at rest on the ground 1e-2 is
+    ``0.01 g h`` for each contact with it, 0.5 mm/s at h = 5 ms. What is left of a gap the next step makes up for. Of 20 heaps of 100
+    spheres that slide apart (mu = 0.5, radius 5 mm, h = 1 ms) and 10 that settle in a box (0.3, 0.1 m, 5 ms), energy, heights and widths at
+    the end are those of steps solved to 1e-6, within standard errors of 0.1 to 2 %, and so is the deepest overlap of a run, 1.1 % and 0.65
+    % of the radius, within a tenth of it. In the last quarter, when the piles have come apart or settled, overlaps are larger: the deepest
+    one is 5e-4 and 4e-4 of the radius on the mean, 2e-4 with 1e-6. At rest the impulses of the step before are tried without any matrix,
+    and kept while their residual is at most 1e-6. Where it is more, Newton's method whose matrix has the graph of the bodies
+    (`nsds.solvers.bodies.newton`) finds new ones, if its steps cost no more than some tens of sweeps: as in towers, arches and walls, which
+    stay where they are drawn to 1e-11 m. A wall of 200 bricks that has moved by 1e-5 m before it came to rest, so that bricks lean on their
+    neighbours, is left to sweeps and creeps. With rolling friction that method comes first, moving or not, and what rolls without slip is
+    in motion.
 
     Coulomb's law is no convex problem, and sweeps over many contacts with much friction may go on without getting closer. Those over rigid
     bodies then go on with less momentum; after that, the slip term ``mu ||u_T||`` that the law adds to u_N follows the velocities more and

@@ -112,7 +112,7 @@ MAX_SWEEPS = 10_000
 _CHUNKS = 16  # parts in which the loops over all contacts or bodies are handed out
 _MOMENTUM, _LESS, _MORE = 0.9, 0.5, 0.95  # bound of beta, when sweeps get no closer with it, and with the slip frozen
 _STUCK = 0.97  # of the least residual before: with more at a check, momentum begins again
-_SPOILT = 0.1  # of the residual of the guess: with less by no impulses sweeps begin there
+_SPOILT = 0.005  # of the residual of the guess: with less by no impulses sweeps begin there
 _GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
 _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
@@ -510,7 +510,8 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
     n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, _most_sweeps(options)
     w = _layout(p.d, n_contacts, p.disk.size, world, p.begin.size - 1, work)
     s = State(p.disk, w.R, iwork, w.B, w.S, r, w.r_before)
-    # 1. the guess, or none where impacts have spoilt it; a fair one is kept, as it gets better from step to step
+    # 1. the guess, or none where impacts have spoilt it; a fair one is kept: errors between neighbours go in a few sweeps, and it carries
+    #    the weight of columns, which sweeps take hundreds to find
     unit, scale, without = _begin(p, s, w, u, info)
     _velocities(p, s, w.G)
     status = _judge(0, scale, unit, p, _enough(0, scale, options), s, w, u, info)
