@@ -47,9 +47,9 @@ from nsds.model.planar_bodies import planar_bodies
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures import plotting
-from nsds.results.description import describe
 from nsds.results.report import report
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
+from nsds.schemes.run.description import describe
 from nsds.schemes.run.simulation import simulate
 from nsds.schemes.run.stepping import step, stepper
 from nsds.status import advice

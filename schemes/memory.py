@@ -58,6 +58,7 @@ def of_each_member(compiled, prepared, records, solver, solver_options):
 
 
 LARGEST_DENSE = 2**30  # bytes of what is dense where its data need not be
+_LAST_PLACE = np.iinfo(np.int32).max  # tables hold offsets as 32-bit integers
 
 
 def require_affordable(what, n_entries, instead):
@@ -73,11 +74,11 @@ class Allocator:
         self.n_members, self.size, self.filled = n_members, 0, []
 
     def reserve(self, size):
-        """Offset of room for ``size`` entries; tables hold offsets as 32-bit integers."""
-        self.size += int(size)
-        if self.size > np.iinfo(np.int32).max:
+        """Offset of room for ``size`` entries."""
+        start, self.size = self.size, self.size + int(size)
+        if self.size > _LAST_PLACE:
             raise ValueError(f"the one-step problem needs more than {self.size:.1e} words: too many constraints that all act on one body")
-        return self.size - int(size)
+        return start
 
     def place(self, plan, **sizes):
         """Reserve room for several arrays and note their offsets in a plan."""

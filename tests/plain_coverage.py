@@ -29,7 +29,8 @@ LEAST = 90.0
 SHARES = 2  # processes
 _SHOWN = 25
 
-# Test files that are quick as plain Python, but for the tests with these words in their names: long runs, threads, what is compiled.
+# Test files that are quick as plain Python, but for the tests with these words in their names: long runs, threads, what is compiled, and
+# what takes seconds and runs no lines that others do not run.
 TESTS = [
     "collision/test_collision.py", "collision/test_collision_detection.py", "collision/test_rays.py", "maths/test_rotations.py",
     "schemes/test_linear_algebra.py", "schemes/run/test_stepper.py", "schemes/run/test_tiles.py", "schemes/rigid/test_on_contact.py",
@@ -48,7 +49,11 @@ LONG = [
     "membrane_rests", "stated_twice", "contradict_each", "floor_and_ceiling", "memory_and_time", "would_be_dense", "rest_at_the_start",
     "where_there_are_many", "many_contacts_beside", "chains_move", "compliance_in_sparse", "dense_matrices_of_many",
     "ten_thousand", "hysteresis_of_many", "coupled_floors", "force_of_its_own", "nonlinear_floor", "springs_and_forces",
-    "touches_at_the_start", "tenth_of_the_rounds",
+    "touches_at_the_start", "tenth_of_the_rounds", "steps_without_a_matrix", "by_equations_where", "contacts_are_open", "have_spoilt",
+    "last_graph_changes", "wobbles", "few_contacts_with_much", "rounds_over_groups", "other_scales", "nothing_reaches", "changes_no_bit",
+    "same[0", "same[2", "same[1-3]", "linear_floor[100.0]", "linear_floor[10000.0]", "determined[equality]", "same_motion[event_driven]",
+    "same_motion[generalised", "same_motion[moreau_jean_direct", "add_no_energy", "masses_that_rub", "rooms_for_contacts",
+    "more_contacts_than_motions", "large_clouds", "carries_nothing", "owed_that_is_small", "sweeps_are_not_worth", "coat_carries",
 ]  # fmt: skip
 
 

@@ -146,9 +146,19 @@ def _is_natural(z, M, q):
 
 
 def rounding_of_data(M, data):
-    """In each row, ROUNDING of the terms that it has with z_j that carry alone the data of some row: a q may come of these. Fractions."""
-    sizes = [max((abs(b / row[j]) for b, row in zip(data, M, strict=True) if row[j]), default=0) for j in range(len(M[0]))]
+    """In each row, ROUNDING of the terms that it has with z_j that carry alone the data of some row: a q may come of these. Fractions.
+
+    A row without data is worth the largest of these terms: multipliers of rows without cost are as large as others that these z ask for.
+    """
+    sizes = _sizes_asked(M, data)
+    worth = [b or max((abs(a) * size for a, size in zip(row, sizes, strict=True)), default=0) for b, row in zip(data, M, strict=True)]
+    sizes = _sizes_asked(M, worth)
     return [ROUNDING * sum(abs(a) * size for a, size in zip(row, sizes, strict=True)) for row in M]
+
+
+def _sizes_asked(M, data):
+    """The largest |z_j| that carries alone the data of some row."""
+    return [max((abs(b / row[j]) for b, row in zip(data, M, strict=True) if row[j]), default=0) for j in range(len(M[0]))]
 
 
 # ------------------------------------------------------------------------------------------------------------------------- rows

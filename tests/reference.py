@@ -208,13 +208,16 @@ def _is_allowed(contact, side, w, lam, tol=1e-9):
 
 
 def _newton(function, v):
-    """Root by Newton's method with central differences, or None."""
+    """Root by Newton's method with central differences, which are kept while they make the residual ten times smaller, or None."""
+    size = np.inf
     for _ in range(50):
         value = function(v)
-        if abs(value).max(initial=0) < 1e-13:
+        before, size = size, abs(value).max(initial=0)
+        if size < 1e-13:
             return v
-        steps = 1e-6 * np.maximum(1, abs(v))
-        columns = [(function(v + d) - function(v - d)) / (2 * s) for d, s in zip(np.diag(steps), steps, strict=True)]
+        if not size < 0.1 * before or before == np.inf:
+            steps = 1e-6 * np.maximum(1, abs(v))
+            columns = [(function(v + d) - function(v - d)) / (2 * s) for d, s in zip(np.diag(steps), steps, strict=True)]
         change = np.linalg.lstsq(np.array(columns).T, -value, rcond=None)[0]
         v = v + change
         if abs(change).max(initial=0) < 1e-15 * (1 + abs(v).max(initial=0)):

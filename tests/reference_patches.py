@@ -276,21 +276,24 @@ def _clipped(points, face, small):
         du, dv = sides[(i + 1) % len(sides)][0] - u, sides[(i + 1) % len(sides)][1] - v
         length = max(np.hypot(du, dv), 1e-300)
         beyond = [((p[0] - u) * dv - (p[1] - v) * du) / length for p in polygon]
-        polygon = _cut(polygon, beyond, (1 << _NAMES - 1) + i) if len(points) > 2 else _shortened(polygon, beyond, i, _SAME * small)
+        name = (1 << _NAMES - 1) + i
+        polygon = _cut(polygon, beyond, name, _SAME * small) if len(points) > 2 else _shortened(polygon, beyond, i, _SAME * small)
     for k, (u, v, height, name) in enumerate(polygon):
         before = polygon[k - 1][3] if len(points) > 2 else 0
         yield face.points[0] + np.array([u, v, height]) @ axes, height, (before % (1 << _NAMES) << _NAMES) + name % (1 << _NAMES)
 
 
-def _cut(polygon, beyond, name):
+def _cut(polygon, beyond, name, tolerance):
     """The part of a polygon that is not beyond a side; the cut is an edge of that name (Sutherland and Hodgman)."""
     result = []
     for i, p in enumerate(polygon):
         j = (i + 1) % len(polygon)
-        if beyond[i] <= 0:
+        if beyond[i] <= tolerance:
             result.append(p)
-        if (beyond[i] <= 0) != (beyond[j] <= 0):
-            result.append((*_between(p, polygon[j], beyond[i], beyond[j]), name if beyond[i] <= 0 else p[3]))
+        if (beyond[i] <= tolerance) != (beyond[j] <= tolerance):
+            part = np.clip(beyond[i] / (beyond[i] - beyond[j]), 0.0, 1.0)
+            cut = tuple(p[k] + part * (polygon[j][k] - p[k]) for k in range(3))
+            result.append((*cut, name if beyond[i] <= tolerance else p[3]))
     return result
 
 

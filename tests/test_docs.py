@@ -16,7 +16,7 @@ import pytest
 import nsds
 from nsds._docstrings import with_sections
 from nsds.status import ADVICE
-from tests import stubs
+from tests import stubs, verification
 from tests.paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -53,6 +53,10 @@ def test_a_task_is_a_short_page_of_its_own(path):
     lines = [line for line in "\n".join(programs(path.read_text())).splitlines() if line.strip()]
     assert 0 < len(lines) < 30 or path.stem == "have_kernels_compiled_ahead"  # commands of a shell
     assert f"how_to/{path.stem}\n" in (DOCS / "how_to.md").read_text()
+
+
+def test_the_page_of_tests_is_that_of_the_tests():
+    assert verification.PAGE.read_text(encoding="utf-8") == verification.page(), "python -m tests.verification writes it anew"
 
 
 def test_every_public_name_is_in_the_reference():

@@ -78,9 +78,10 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None,
         run.advance(rows)
         return run, _product(run.maps[0])
 
-    (run, _), error = run_with(1), np.zeros(1)
+    (run, maps), error = run_with(1), np.zeros(1)
     if not run.is_exact:
-        run, error, _ = refined(run_with, 2, length)
+        first = run
+        run, error, _ = refined(lambda in_part: (first, maps) if in_part == 1 else run_with(in_part), 2, length)
     # 3. result, NaN where the run ends early
     n, k, states = run.plan.n_own, len(named), run.plan.n
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")

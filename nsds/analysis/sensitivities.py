@@ -87,11 +87,12 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
         run.advance(1)
         return run, run.in_units(run.columns)
 
-    run, _ = run_with(rows)
+    run, columns = run_with(rows)
     if run.is_exact:
         error[:] = 0.0
     elif rows is None:
-        run, error, _ = refined(run_with, run.rows, lengths.min())
+        first = run
+        run, error, _ = refined(lambda rows: (first, columns) if rows == first.rows else run_with(rows), first.rows, lengths.min())
     # 3. result
     n, k = run.plan.n_own, len(named)
     vectors = [("x", (n,)), ("by_state", (n, n)), ("by_parameters", (n, k)), ("value", ()), ("gradient", (n + k,)), ("error", ())]

@@ -110,7 +110,7 @@ class Carried:
         # 2. prepare the run; shapes of the tangent map
         periods = np.broadcast_to(np.asarray(period, float), np.size(system)).astype(float)
         shortest = float(periods.min())
-        run, options = prepare_run(owner, system, shortest, scheme, None, False)
+        run, options = prepare_run(owner, system, shortest / (rows or 1), scheme, None, False)
         self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
         n = int(flow["n"][0])
         own = int(flow["n_own"][0]) if self.family is event_linear else n
@@ -122,7 +122,7 @@ class Carried:
         if width > 0 and self.without_map:
             raise ValueError(f"{owner}: {self.without_map}")
         self.rows = rows or (ROWS if width > 0 and not self.is_exact else 1)
-        if self.rows > 1:
+        if self.rows > (rows or 1):
             run, options = prepare_run(owner, system, shortest / self.rows, scheme, None, False)
         self.run, self.options, self.h, p = run, options, periods / self.rows, run.prepared
         # 4. plan of the tangent map, changes of parameters, offsets of the state
@@ -374,19 +374,20 @@ def is_same(one, other):
 
 def changes_of(owner, system, h, scheme, run, parameters):
     """Effect of a change of each parameter on the memory: entries that differ once the changed systems are prepared."""
-    # 1. prepare the system with each parameter a little less and a little more; the entries of the memory that differ are its effect
-    deltas, lists = [], {"mem": [], "work": []}
-    for parameter in parameters:
+    # 1. systems with each parameter a little less and a little more, prepared side by side; entries that differ are its effect
+    deltas, lists, changed = [], {"mem": [], "work": []}, np.repeat(np.array(system).reshape(-1)[:1], 2 * len(parameters))
+    for k, parameter in enumerate(parameters):
         value = parameter.of(run.records[0])
         delta = 2.0**-17 * max(1.0, abs(value))
         middle = parameter.beside(run.records[0], delta)
         deltas.append(delta)
-        for sign in (-1.0, 1.0):
-            changed = parameter.put(np.array(system).reshape(-1), middle + sign * delta)
-            other, _ = prepare_run(owner, changed, h, scheme, None, False)
-            for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
-                at = np.flatnonzero(~is_same(ours[0], theirs[0]))
-                lists[name].append((at, theirs[0, at]))
+        parameter.put(changed[2 * k : 2 * k + 2], middle + delta * np.array([-1.0, 1.0]))
+    if parameters:
+        other, _ = prepare_run(owner, changed, h, scheme, None, False)
+        for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
+            for row in theirs:
+                at = np.flatnonzero(~is_same(ours[0], row))
+                lists[name].append((at, row[at]))
     # 2. lists of all rows one after the other, with their ends
     pieces = []
     for found in lists.values():

@@ -204,7 +204,7 @@ def _tableau(elements, devices):
         if e.kind != "OP":
             flow(current, a, b)
         if e.kind == "R":
-            rows.append(voltage(a, b) | {current: -e.value})
+            rows.append(voltage(a, b) | {current: -(e.value.numerator if e.value.denominator == 1 else e.value)})
         elif e.kind == "C":
             rows += [voltage(a, b) | {("x", e.name): -1}, {current: -1, ("dx", e.name): e.value}]
             starts[e.name] = e.start
@@ -319,21 +319,25 @@ def _sum(*terms):
 
 
 def _substituted(row, key, value):
-    """A row with another one in place of a quantity; factors that are whole numbers, mostly 1 and -1, cost next to nothing."""
-    factor = row.get(key, 0)
-    if not factor:
+    """A row with another one in place of a quantity."""
+    if key not in row:
         return row
-    result = {k: c for k, c in row.items() if k != key}
-    is_unit = type(factor) is int and (factor == 1 or factor == -1)
-    for k, c in value.items():
-        term = (c if factor == 1 else -c) if is_unit else (factor if c == 1 else -factor) if type(c) is int and abs(c) == 1 else factor * c
-        if k in result:
-            term += result[k]
-        if term:
-            result[k] = term
-        else:
-            result.pop(k, None)
+    result = dict(row)
+    _add_multiple(result, result.pop(key), value)
     return result
+
+
+def _add_multiple(row, factor, value):
+    """Add a multiple of another row to one; factors that are whole numbers, mostly 1 and -1, cost next to nothing."""
+    is_unit = type(factor) is int and (factor == 1 or factor == -1)
+    for key, c in value.items():
+        term = (c if factor == 1 else -c) if is_unit else (factor if c == 1 else -factor) if type(c) is int and abs(c) == 1 else factor * c
+        if key in row:
+            term += row[key]
+        if term:
+            row[key] = term
+        else:
+            del row[key]
 
 
 def _solved_for(row, key):
@@ -448,23 +452,27 @@ def _says_something(row):
 
 
 class _Rows:
-    """Rows as dicts by name, in the order of their names' first use, and where each quantity occurs: a substitution visits these only."""
+    """Rows as dicts by name, in the order of their names' first use, and where each quantity occurs: a substitution visits these only.
+
+    Rows are changed in place.
+    """
 
     def __init__(self):
         self.rows, self._where = {}, {}
 
     def copy(self):
         result = _Rows()
-        result.rows, result._where = dict(self.rows), {key: set(names) for key, names in self._where.items()}
+        result.rows = {name: dict(row) for name, row in self.rows.items()}
+        result._where = {key: set(names) for key, names in self._where.items()}
         return result
 
     def put(self, name, row):
-        """A row in place of the one of that name, if there is one."""
-        old = self.rows.get(name, {})
-        for key in old.keys() - row.keys():
-            self._where[key].discard(name)
-        for key in row.keys() - old.keys():
-            self._where.setdefault(key, set()).add(name)
+        """A row with a name of its own."""
+        for key in row:
+            if key in self._where:
+                self._where[key].add(name)
+            else:
+                self._where[key] = {name}
         self.rows[name] = row
 
     def drop(self, name):
@@ -477,9 +485,17 @@ class _Rows:
 
     def substitute(self, key, value):
         """A row for a quantity, wherever it occurs; returns the names of these rows."""
-        names = self.of(key)
+        names, where = self._where.pop(key, ()), self._where
         for name in names:
-            self.put(name, _substituted(self.rows[name], key, value))
+            row = self.rows[name]
+            _add_multiple(row, row.pop(key), value)
+            for other in value:
+                if other not in row:
+                    where[other].discard(name)
+                elif other in where:
+                    where[other].add(name)
+                else:
+                    where[other] = {name}
         return names
 
 
@@ -489,7 +505,8 @@ class _System:
     "push" of a dependent state corrects its relation at the start, and is 0 from then on: a row of pushes alone is empty.
     """
 
-    _KNOWN = ("x", "u", "du", "one", "lam", "dlam", "push")
+    _KNOWN = frozenset(("x", "u", "du", "one", "lam", "dlam", "push"))
+    _NO_PIVOTS = _KNOWN | {"vd", "id"}
 
     def __init__(self):
         self._solved, self._left, self.new, self._count = _Rows(), _Rows(), [], 0
@@ -514,10 +531,11 @@ class _System:
         # short rows first: they fill in least
         rows, self.new, self._left = [*self._left.rows.values(), *self.new], [], _Rows()
         rows.sort(key=len)
+        solved = self.solved
         for row in rows:
-            for column in [key for key in row if key in self.solved]:
-                row = _substituted(row, column, self.solved[column])
-            pivot = next((key for key in row if key[0] not in (*self._KNOWN, "vd", "id")), None)
+            for column in [key for key in row if key in solved]:
+                row = _substituted(row, column, solved[column])
+            pivot = next((key for key in row if key[0] not in self._NO_PIVOTS), None)
             if pivot is not None:
                 self._pivot(row, pivot)
             elif _says_something(row):
@@ -547,8 +565,9 @@ class _System:
 
     def choose(self, devices):
         """Devices, each with either v or i solved for, and the other one known as lambda."""
-        # 1. the usual choice: voltages wherever possible
-        base = self._solved.copy(), self._left.copy()
+        # 1. the usual choice: voltages wherever possible; others may follow from the same rows
+        are_few = 2 ** len(devices) <= _MOST_CHOICES
+        base = (self._solved.copy(), self._left.copy()) if are_few or any(d.leak is not None for d in devices) else None
         usual = self._chosen(devices, [("vd", "id")] * len(devices))
         # 2. devices in whose leak a given current would have to flow are solved for the current, so that the leak's digits are not lost
         if usual is not None:
@@ -561,7 +580,7 @@ class _System:
                 self._solved, self._left = kept
             return found or usual
         # 3. all choices, if there are few enough
-        choices = itertools.product((("vd",), ("id",)), repeat=len(devices)) if 2 ** len(devices) <= _MOST_CHOICES else ()
+        choices = itertools.product((("vd",), ("id",)), repeat=len(devices)) if are_few else ()
         for choice in choices:
             self._solved, self._left = base[0].copy(), base[1].copy()
             found = self._chosen(devices, choice)
@@ -597,12 +616,13 @@ class _System:
 
     def value(self, key, may_float=False):
         """A quantity in terms of known ones; an undetermined one is 0 if it may float, else refused."""
-        row = self.solved.get(key, {key: 1})
-        unknown = [other for other in row if other[0] not in self._KNOWN]
-        if unknown and not may_float:
-            what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(unknown[0][0], "something of")
-            raise ValueError(f"{_OWNER}: {what} '{unknown[0][1]}' is not determined, and something depends on it")
-        return {other: c for other, c in row.items() if other[0] in self._KNOWN and other[0] != "push"}
+        row, known = self.solved.get(key, {key: 1}), self._KNOWN
+        result = {other: c for other, c in row.items() if other[0] in known}
+        if len(result) < len(row) and not may_float:
+            unknown = next(other for other in row if other not in result)
+            what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(unknown[0], "something of")
+            raise ValueError(f"{_OWNER}: {what} '{unknown[1]}' is not determined, and something depends on it")
+        return {other: c for other, c in result.items() if other[0] != "push"}
 
     def pushed(self, state):
         """{name: effect of a push on that relation on the state}."""

@@ -22,7 +22,6 @@ _FACTOR, _UNIT = "meg|mil|[tgkmu\u00b5\u03bcnpf]", "[a-z\u03a9\u2126]*"
 _NUMBER = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([+-]?[0-9]{{1,3}}))?({_FACTOR})?({_UNIT})", re.IGNORECASE)
 _POINTED = re.compile(rf"([0-9]+)({_FACTOR})([0-9]+){_UNIT}", re.IGNORECASE)
 _DIGITS = re.compile(r"(?<![\w.])\.?[0-9](?:[\w.]|(?<=[0-9.][eE])[+-](?=[0-9]))*")  # beginning of a number
-_SMALLEST, _LARGEST = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
 _BRACES = re.compile(r"\{[^}]*\}")
 _POWERS = {"": 0, "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "\u00b5": -6, "\u03bc": -6, "n": -9, "p": -12, "f": -15}
 _FACTORS = {factor: Fraction(10) ** power for factor, power in _POWERS.items()} | {"mil": Fraction(254, 10**7)}
@@ -102,7 +101,7 @@ def read(netlist, parameters):
     """`Netlist` of a text, a file, or lines and tuples; ``parameters`` override those of .param with the same names."""
     # 1. lines, without spaces inside braces, so that expressions are one word
     title, lines = _lines(netlist)
-    lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), text)) for number, text in lines]
+    lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), text) if "{" in text else text) for number, text in lines]
     scope = _Scope({}, {}, {name.lower(): exact(value) for name, value in parameters.items()})
     _require_used(parameters, lines)
     # 2. models, parameters and subcircuits, wherever they stand
@@ -151,7 +150,7 @@ def _lines(netlist):
             if not result:
                 raise _wrong(number, text, "there is no line that it goes on with")
             result[-1] = (result[-1][0], f"{result[-1][1]} {text[1:]}")
-        elif text.split()[0].lower() == ".end":
+        elif text[:4].lower() == ".end" and text.split()[0].lower() == ".end":
             break
         else:
             result.append((number, text))
@@ -175,7 +174,7 @@ def _warn_of_title(title, scope):
     except ValueError:
         is_element = False
     if is_element:
-        warnings.warn(f"{_OWNER}: the first line of a netlist is its title, so '{title}' is no element of it", UserWarning, stacklevel=4)
+        warnings.warn(f"{_OWNER}: the first line of a netlist is its title, so '{title}' is no element of it", UserWarning, stacklevel=5)
 
 
 def _line_of(k, given):
@@ -283,9 +282,17 @@ def _number(word, number, text, scope):
             value = _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
         except (SyntaxError, ZeroDivisionError):
             raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
-    if value != 0 and not _SMALLEST <= abs(value) <= _LARGEST:
+    if value and not _is_float(value):
         raise _wrong(number, text, f"{_checks.shortened(word)} is too {'small' if abs(value) < 1 else 'large'}")
     return value
+
+
+def _is_float(value):
+    """Whether a nonzero fraction is within the range of floats in all digits."""
+    try:
+        return abs(float(value)) >= sys.float_info.min
+    except OverflowError:
+        return False
 
 
 def _literal(word, number, text):

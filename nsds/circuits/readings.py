@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from nsds import _checks
-from nsds.circuits.record import AMPLIFIER, NONE, ZENER
+from nsds.circuits.record import AMPLIFIER, LARGE, NONE, ZENER
 from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, driven_rows, is_closed, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
 from nsds.model.records import model_of, stored_sparse
@@ -17,6 +17,7 @@ from nsds.status import is_event
 AT_ONCE = 2.0**-44  # of the time: events no further apart are simultaneous
 NOTHING = 1e-12  # of the largest current: smaller currents count as 0
 _SEEN = 1e-9  # of the largest voltage: smaller values may be rounding if the rows lie at zeros of the quantity
+_DEPENDENT = 1e-13  # relative pivots and singular values: smaller ones are none
 _STEPS = 64  # steps to the middle between two events
 
 
@@ -219,6 +220,22 @@ def _columns(weights, n):
     return stored_sparse(weights, n).tocsc() if weights.dtype.names else weights.T
 
 
+def _solver_of(matrix):
+    """Solution as a function of the right-hand side: by sparse factors if it is large, by the pseudo-inverse if rows may be dependent."""
+    from scipy.sparse.linalg import splu
+
+    if matrix.shape[0] > LARGE:
+        try:
+            factors = splu(matrix)
+            pivots = abs(factors.U.diagonal())
+        except RuntimeError:  # singular
+            pivots = np.zeros(1)
+        if pivots.min() > _DEPENDENT * pivots.max():
+            return factors.solve
+    inverse = np.linalg.pinv(matrix.toarray(), rcond=_DEPENDENT)
+    return lambda right: inverse @ right
+
+
 def _dense_column(weights, place):
     return weights[:, place] if isinstance(weights, np.ndarray) else weights[:, [place]].toarray()[:, 0]
 
@@ -243,6 +260,7 @@ class Readings:
         self.voltages = _columns(self.names["voltages"], len(self.node_names))
         self.currents = _columns(self.names["currents"], len(self.element_names))
         n = self.trajectory["circuit"]["x"].shape[1]
+        self.middles = {}  # of intervals between events
         self.of_lambda = slice(n, n + self.trajectory["devices"]["lambda"][0].size)
         self.is_left = left_limits(self.trajectory)
         self.known = self.known_at(self.is_left)
@@ -287,22 +305,26 @@ class Readings:
         """Whether y (which = 0) or lambda (1) of a row is nonzero in the middle of the intervals between events."""
         result = np.zeros(len(segments), bool)
         for k in np.flatnonzero(candidates & (np.diff(segments)[:, 0] > 1)):  # by steps each row is a stretch
-            found = self._in_the_middle(segments[k])
-            result[k] = abs(found[which, row]) > _SEEN * abs(found).max()
+            key = tuple(segments[k].tolist())
+            if key not in self.middles:
+                self.middles[key] = self._in_the_middle(segments[k])
+            found, largest = self.middles[key]
+            result[k] = abs(found[which, row]) > _SEEN * largest
         return result
 
     def _in_the_middle(self, segment):
-        """(y, lambda) in the middle of an interval, with rows active or at a bound as at its ends, by implicit Euler."""
+        """(y and lambda in the middle of an interval, the largest), with rows active or at a bound as at its ends, by implicit Euler."""
+        from scipy.sparse import block_array, csr_array, eye_array
+
         # 1. active rows, by y = 0 at both ends
         rows, circuit, devices = self.trajectory[segment[0] : segment[1]], self.system["circuit"], self.system["devices"]
         y, lam = (rows["devices"][field].reshape(rows.size, -1)[[0, -1]] for field in ("y", "lambda"))
         held, x, b, e = (y == 0.0).all(axis=0), rows["circuit"]["x"][0].copy(), np.zeros_like(rows["circuit"]["x"][0]), np.zeros(y.shape[1])
         stored = (circuit["A"], x.size), (devices["B"], y.shape[1]), (devices["C"], x.size), (devices["D"], y.shape[1])
-        A, B, C, D = (stored_sparse(each, n).toarray() if each.dtype.names else each for each, n in stored)
-        # 2. one matrix for all steps; the pseudo-inverse, as active rows may be linearly dependent
-        h = (rows["t"][-1] - rows["t"][0]) / (2 * _STEPS)
-        matrix = np.block([[np.eye(x.size) - h * A, -h * B[:, held]], [C[held], D[np.ix_(held, held)]]])
-        inverse, lam = np.linalg.pinv(matrix, rcond=1e-13), np.where(held, 0.0, lam[0])
+        A, B, C, D = (csr_array(stored_sparse(each, n) if each.dtype.names else each) for each, n in stored)
+        # 2. one matrix for all steps
+        h, lam = (rows["t"][-1] - rows["t"][0]) / (2 * _STEPS), np.where(held, 0.0, lam[0])
+        solve = _solver_of(block_array([[eye_array(x.size) - h * A, -h * B[:, held]], [C[held], D[held][:, held]]], format="csc"))
         # 3. steps to the middle
         for k in range(_STEPS):
             t = rows["t"][0] + (k + 1) * h
@@ -312,9 +334,10 @@ class Readings:
                 b = circuit["b"]
             driven_rows(t, devices["z"], e)
             lam[held] = 0.0
-            solved = inverse @ np.append(x + h * (b + B @ lam), -(e + D @ lam)[held])
+            solved = solve(np.append(x + h * (b + B @ lam), -(e + D @ lam)[held]))
             x, lam[held] = solved[: x.size], solved[x.size :]
-        return np.array([C @ x + D @ lam + e, lam])
+        found = np.array([C @ x + D @ lam + e, lam])
+        return found, abs(found).max()
 
     def voltage(self, node):
         """Voltage of a node relative to ground, or to a node of its part of the circuit."""

@@ -1,5 +1,7 @@
 """A circuit as a record: a first-order system, and its diodes, switches and op-amps as rows of a box law."""
 
+import contextlib
+import gc
 import itertools
 import math
 import re
@@ -19,7 +21,7 @@ from nsds.model.relations_first_order import first_order_linear_relation
 from nsds.model.systems import compressed_rows
 
 _OWNER = "circuit"
-_LARGE = 120  # states and rows, above which matrices are stored in sparse form
+LARGE = 120  # states and rows, above which matrices are stored in sparse form
 _READING = re.compile(r"([vi])\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)", re.IGNORECASE)
 # Kinds of devices, by which of their rows tell that they conduct; see `nsds.circuits.readings`.
 DIODE, ZENER, AMPLIFIER, NONE = range(4)
@@ -86,10 +88,16 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
     >>> nsds.circuits.events(rectifier, rows)["t"][:3].round(9).tolist()
     [0.0, 0.005980933, 0.020701623]
     """
-    # 1. netlist and its equations
     params = {} if params is None else params
     if not isinstance(params, dict) or not all(isinstance(name, str) for name in params):
         raise TypeError(f"{_OWNER}: params must be a dict of names and numbers, got {_checks.shortened(params)}")
+    with _without_collections():
+        return _record(netlist, params, integrals, t)
+
+
+def _record(netlist, params, integrals, t):
+    """Record of `circuit`, by arguments of the right types."""
+    # 1. netlist and its equations
     elements, t_end = read(netlist, params)
     equations = reduced(elements, _checks.number(_OWNER, "t", t))
     rows = _Rows(equations, elements)
@@ -119,6 +127,18 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
         devices=interaction(relation, relay(bounds[0], bounds[1]), on="circuit"),
         names=rows.names(len(x), integrals, switches, t_end),
     )
+
+
+@contextlib.contextmanager
+def _without_collections():
+    """Pause searches for cyclic garbage: an elimination keeps many small objects without cycles, and each search visits all of them."""
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
 
 
 def _reading(text, equations):
@@ -155,7 +175,7 @@ class _Rows:
                 add(device)
                 self.owners += [device.name] * (len(self.outputs) - len(self.owners))
         # 2. switches and sources that vary; whether matrices are sparse
-        self.is_large = len(equations.states) + len(self.outputs) > _LARGE
+        self.is_large = len(equations.states) + len(self.outputs) > LARGE
         if not self.outputs:  # a record has one row at least: this one is 0
             self._add({}, 0.0, 0.0)
         names = {d.switch for d in equations.devices if d.switch}
@@ -170,7 +190,7 @@ class _Rows:
     def _add_device(self, d):
         """Rows of a device: i or -v is lambda, the other one is in y; see `nsds.circuits.equations.Device`."""
         row, at = self.equations.outputs[d.name], len(self.outputs)
-        drop = {("one",): d.drop}
+        drop = {("one",): d.drop} if d.drop else {}
         # 1. lambda is a voltage: bounds by drop and breakdown
         if d.by_voltage:
             self.lam[d.name] = [(at, -1.0)]
@@ -333,7 +353,7 @@ def _total(one, other):
 
 def _resistance(elements):
     """A typical resistance of the circuit, a power of two: for inductors and capacitors the root of L / C."""
-    sizes = {kind: [math.log2(abs(e.value)) for e in elements if e.kind == kind and e.value] for kind in "RLC"}
+    sizes = {kind: [math.log2(abs(float(e.value))) for e in elements if e.kind == kind and e.value] for kind in "RLC"}
     found = list(sizes["R"])
     if sizes["L"] and sizes["C"]:
         found.append((np.mean(sizes["L"]) - np.mean(sizes["C"])) / 2)

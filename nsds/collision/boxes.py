@@ -17,6 +17,7 @@ from nsds.maths.vectors import norm, times
 FACES = 2 * 6 * 6 * 64
 EDGES = FACES + 9 * 16
 CORNERS = EDGES + 160
+_POLYGON = VERTEX * MOST_VERTICES
 _BIAS = 1e-2  # fraction of the smallest half length by which another axis must separate more than a face of the first box; edges: twice
 _EXACT = 1e-9  # fraction of the smallest half length up to which the lowest gap must agree with the distance
 _PARALLEL = 1e-3  # sine below which two edges are parallel and their cross product is no axis
@@ -145,21 +146,29 @@ def _incident_face(C, t, g, i, side, height, polygon):
     return 2 * m + (1 if towards > 0.0 else 0)
 
 
+@tiny
+def _clip(polygon, n, axis, side, limit, slack, beyond, clipped):
+    """The part of a polygon where ``side * coordinate[axis] <= limit``, see `clip`; sides of the face are 4 to 7."""
+    for i in range(n):
+        beyond[i] = side * polygon[VERTEX * i + axis] - limit
+    return clip(polygon, n, beyond, slack, 4 + 2 * axis + (0 if side > 0.0 else 1), clipped)
+
+
 @kernel
 def _face_contacts(size, pose, r, o, i, second, margin, found):
     """Contacts by face clipping: the incident face of box o within the sides of the face of r across axis i; second: r is the second"""
     R, C, t, h, g, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(3)
-    polygon, clipped = stack(32), stack(32)
+    polygon, clipped, beyond = stack(_POLYGON), stack(_POLYGON), stack(MOST_VERTICES)
     # 1. both boxes in the axes of r, and the incident face as a polygon
     _relative(size, pose, r, o, (R, C, t, h, g))
     side = math.copysign(1.0, t[i])
     j, k = (i + 1) % 3, (i + 2) % 3
     face, slack = _incident_face(C, t, g, i, side, h[i], polygon), _BESIDE * _half_width(h, g)
     # 2. Sutherland-Hodgman clipping by the four sides of the reference face
-    size_now = clip(polygon, 4, 0, 1.0, h[j], slack, 4, clipped)
-    size_now = clip(clipped, size_now, 0, -1.0, h[j], slack, 5, polygon)
-    size_now = clip(polygon, size_now, 1, 1.0, h[k], slack, 6, clipped)
-    size_now = clip(clipped, size_now, 1, -1.0, h[k], slack, 7, polygon)
+    size_now = _clip(polygon, 4, 0, 1.0, h[j], slack, beyond, clipped)
+    size_now = _clip(clipped, size_now, 0, -1.0, h[j], slack, beyond, polygon)
+    size_now = _clip(polygon, size_now, 1, 1.0, h[k], slack, beyond, clipped)
+    size_now = _clip(clipped, size_now, 1, -1.0, h[k], slack, beyond, polygon)
     # 3. normal from b to a, and the first part of the feature: which pair of faces
     count, sense, pair = 0, 1.0 if second else -1.0, ((6 if second else 0) + 2 * i + (1 if side > 0.0 else 0)) * 6 + face
     for d in range(3):

@@ -62,9 +62,19 @@ class Solids(NamedTuple):
 solids_of = made(Solids)
 
 
+class Runs(NamedTuple):
+    """Runs of contacts of two shapes with one normal, and those of each body as a linked list of (run, side) in rising order."""
+
+    start: NDArray  # (n + 1,): first contact of each
+    lowest: NDArray  # (n,): its contact with the least gap
+    dropped: NDArray  # (n,): not 0: ruled out
+    head: NDArray  # (n_bodies,): first entry ``2 run + side`` of each body, or -1
+    next_of: NDArray  # (2 n,)
+
+
 def links_size(n_bodies, capacity):
     """Length of the integer work array of `drop_hidden`."""
-    return n_bodies + 4 * capacity + 1
+    return n_bodies + 5 * capacity + 1
 
 
 def has_edges(kinds):
@@ -195,15 +205,6 @@ def _is_same(contacts, i, j):
 
 
 @tiny
-def _deepest(contacts, first, last):
-    """Contact with the least gap."""
-    best = first
-    for i in range(first + 1, last):
-        best = i if contacts.gap[i] < contacts.gap[best] else best
-    return best
-
-
-@tiny
 def _lies_on_face(solids, contacts, first, last):
     """Whether two or more contacts of one pair, with one normal, lie on a face of either shape, or on a mesh: these hide no edge."""
     normal, face, turned, a, b = view(contacts.normal, 3 * first, 3), stack(3), stack(3), contacts.a[first], contacts.b[first]
@@ -219,24 +220,21 @@ def _lies_on_face(solids, contacts, first, last):
 
 
 @kernel
-def _hides(solids, contacts, first, last, own, hold, side, is_turned):
-    """Whether contact ``hold`` rules out the contacts from first to last, of shapes a and b, of which ``own`` is on the same body.
+def _hides(solids, contacts, runs, r, own, hold, side, is_turned):
+    """Whether contact ``hold`` rules out the contacts of run r, of shapes a and b, of which ``own`` is on the same body.
 
     own: 0 or 1, for a or b; side: 0 or 1, which shape of hold is on that body. That body is above the plane of hold; or, is_turned,
     below it, and the other shape, which both contacts have in common, above.
     """
     x, m, face, upper_side, c_side = stack(3), stack(3), stack(3), 1 - own if is_turned else own, side if is_turned else 1 - side
     # 1. normal m of hold, upwards, and the deepest of the contacts in question
-    best = _deepest(contacts, first, last)
+    first, last, best = runs.start[r], runs.start[r + 1], runs.lowest[r]
     sense = 1.0 if c_side == 1 else -1.0  # normals point from b to a: here, to what is above
     own_sense = 1.0 if upper_side == 0 else -1.0
     for k in range(3):
         m[k] = sense * contacts.normal[3 * hold + k]
-    # 2. the same normal, an opposite one, or a smooth continuation hides nothing
-    cosine = own_sense * dot(m, view(contacts.normal, 3 * best, 3))
-    if not _OPPOSITE < cosine < 1.0 - _OTHER:
-        return False
-    if cosine > 1.0 - _ALIKE and _lies_on_face(solids, contacts, first, last):
+    # 2. a smooth continuation hides nothing
+    if own_sense * dot(m, view(contacts.normal, 3 * best, 3)) > 1.0 - _ALIKE and _lies_on_face(solids, contacts, first, last):
         return False
     # 3. hold must be as near as the contact, to the tolerance
     upper, lower = contacts.b[best], contacts.a[best]
@@ -265,30 +263,32 @@ def _hides(solids, contacts, first, last, own, hold, side, is_turned):
 
 
 @tiny
-def _is_hidden(solids, contacts, r, start, next_of, head, dropped):
+def _is_hidden(solids, contacts, r, runs):
     """Whether a contact of the bodies of run r rules out that run."""
     # 1. unbounded shapes and two round ones have no edges to hide
-    kind, body, first, last = solids.kind, solids.body, start[r], start[r + 1]
-    kinds = (1 << kind[contacts.a[first]]) | (1 << kind[contacts.b[first]])
+    kind, body, best = solids.kind, solids.body, runs.lowest[r]
+    kinds = (1 << kind[contacts.a[best]]) | (1 << kind[contacts.b[best]])
     if kinds & ENDLESS != 0 or kinds & ~SMOOTH == 0:
         return False
     # 2. all contacts of the body of either shape, each as a plane below that body, or above it where both have the other shape in common
     for own in range(2):
-        shape, other = contacts.a[first], contacts.b[first]
+        shape, other = contacts.a[best], contacts.b[best]
         if own == 1:
             shape, other = other, shape
-        entry, count = (head[body[shape]] if body[shape] != WORLD else -1), 0
+        entry, count = (runs.head[body[shape]] if body[shape] != WORLD else -1), 0
         while entry >= 0 and count < _MOST_HOLDS:
             run, side = entry // 2, entry % 2
-            hold = _deepest(contacts, start[run], start[run + 1])
-            if run != r and dropped[run] == 0:
-                if _hides(solids, contacts, first, last, own, hold, side, False):
-                    return True
-                beyond = contacts.b[hold] if side == 0 else contacts.a[hold]
-                is_turned = beyond == other and shape != (contacts.a[hold] if side == 0 else contacts.b[hold])
-                if is_turned and _hides(solids, contacts, first, last, own, hold, side, True):
-                    return True
-            entry, count = next_of[entry], count + 1
+            hold, entry, count = runs.lowest[run], runs.next_of[entry], count + 1
+            # the same normal, or an opposite one, hides nothing
+            cosine = dot(view(contacts.normal, 3 * hold, 3), view(contacts.normal, 3 * best, 3)) * (1.0 if own == side else -1.0)
+            if run == r or runs.dropped[run] != 0 or not _OPPOSITE < cosine < 1.0 - _OTHER:
+                continue
+            if _hides(solids, contacts, runs, r, own, hold, side, False):
+                return True
+            beyond = contacts.b[hold] if side == 0 else contacts.a[hold]
+            is_turned = beyond == other and shape != (contacts.a[hold] if side == 0 else contacts.b[hold])
+            if is_turned and _hides(solids, contacts, runs, r, own, hold, side, True):
+                return True
     return False
 
 
@@ -301,24 +301,30 @@ def drop_hidden(solids, contacts, n_bodies, links):
     """
     a, b, feature, normal, point, gap = contacts
     n, n_runs, kept, body = a.size, 0, 0, solids.body
-    head, next_of = view(links, 0, n_bodies), view(links, n_bodies, 2 * n)
-    dropped, start = view(links, n_bodies + 2 * n, n), view(links, n_bodies + 3 * n, n + 1)
+    start, lowest = view(links, n_bodies + 4 * n, n + 1), view(links, n_bodies + 3 * n, n)
+    dropped, head, next_of = view(links, n_bodies + 2 * n, n), view(links, 0, n_bodies), view(links, n_bodies, 2 * n)
+    runs = Runs(start, lowest, dropped, head, next_of)
     # 1. runs of contacts of two shapes with one normal
     for i in range(n):
         if i == 0 or not _is_same(contacts, i, i - 1):
-            start[n_runs], dropped[n_runs], n_runs = i, 0, n_runs + 1
+            start[n_runs], lowest[n_runs], dropped[n_runs], n_runs = i, i, 0, n_runs + 1
+        elif gap[i] < gap[lowest[n_runs - 1]]:
+            lowest[n_runs - 1] = i
     start[n_runs] = n
     # 2. linked list of the runs of each body, in rising order
     for i in range(n_bodies):
         head[i] = -1
     for entry in range(2 * n_runs - 1, -1, -1):
-        shape = contacts.a[start[entry // 2]] if entry % 2 == 0 else contacts.b[start[entry // 2]]
+        shape = a[start[entry // 2]] if entry % 2 == 0 else b[start[entry // 2]]
         if body[shape] != WORLD:
             next_of[entry], head[body[shape]] = head[body[shape]], entry
-    # 3. which runs are ruled out, one after the other
+    # 3. which runs are ruled out, one after the other; mostly none is
+    n_dropped = 0
     for r in range(n_runs):
-        if _is_hidden(solids, contacts, r, start, next_of, head, dropped):
-            dropped[r] = 1
+        if _is_hidden(solids, contacts, r, runs):
+            dropped[r], n_dropped = 1, n_dropped + 1
+    if n_dropped == 0:
+        return n
     # 4. compact the list in place
     for r in range(n_runs):
         for i in range(start[r], start[r + 1] if dropped[r] == 0 else start[r]):

@@ -7,6 +7,7 @@ from nsds.collision.features import FLAT, facing
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.parts import COUNT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS
 from nsds.collision.planes import STEEP
+from nsds.collision.polygons import VERTEX, clip
 from nsds.collision.support import lowest
 from nsds.maths.vectors import cross, dot, norm
 
@@ -22,8 +23,7 @@ _NAMES = 1 << 10  # names of edges
 _CUT = 1 << 9  # names from here on are those of cuts
 _SECOND = 1 << 52  # feature: which of both faces is the reference
 _KEPT = 1 << 16  # numbers of faces in a feature are taken modulo this
-_VERTEX = 4  # entries of a corner of a polygon: two coordinates in the face, height above it, name of the edge that starts there
-_HEIGHTS, _POLYGON = 2 * MOST_CORNERS + 2, _VERTEX * (2 * MOST_CORNERS + 2)
+_HEIGHTS, _POLYGON = 2 * MOST_CORNERS + 2, VERTEX * (2 * MOST_CORNERS + 2)
 
 
 @tiny
@@ -137,7 +137,7 @@ def clipped(part, face, base, margin, small, found, count):
     for k in range(many):
         for i in range(3):
             d[i] = part[POINTS + 3 * k + i] - face[POINTS + i]
-        at = _VERTEX * k
+        at = VERTEX * k
         polygon[at], polygon[at + 1], polygon[at + 2], polygon[at + 3] = dot(d, u), dot(d, w), dot(d, normal), k
     size = many
     # 3. clip it by each side of the face, in turn
@@ -150,16 +150,16 @@ def clipped(part, face, base, margin, small, found, count):
         dx, dy = x1 - x0, y1 - y0
         length = max(math.hypot(dx, dy), 1e-300)
         for k in range(size):
-            heights[k] = ((polygon[_VERTEX * k] - x0) * dy - (polygon[_VERTEX * k + 1] - y0) * dx) / length
+            heights[k] = ((polygon[VERTEX * k] - x0) * dy - (polygon[VERTEX * k + 1] - y0) * dx) / length
         if many > 2:
-            size = _cut(polygon, size, heights, _CUT + side, other)
+            size = clip(polygon, size, heights, _SAME * small, _CUT + side, other)
         else:
             size = _shortened(polygon, size, heights, 2 + side, _SAME * small, other)
-        for k in range(_VERTEX * size):
+        for k in range(VERTEX * size):
             polygon[k] = other[k]
     # 4. contacts, named by the edges that meet at each corner
     for k in range(size):
-        at, before = _VERTEX * k, (0.0 if many <= 2 else polygon[_VERTEX * (k - 1 if k > 0 else size - 1) + 3])
+        at, before = VERTEX * k, (0.0 if many <= 2 else polygon[VERTEX * (k - 1 if k > 0 else size - 1) + 3])
         for i in range(3):
             x[i] = face[POINTS + i] + polygon[at] * u[i] + polygon[at + 1] * w[i] + polygon[at + 2] * normal[i]
         feature = base + before % _NAMES * _NAMES + polygon[at + 3] % _NAMES
@@ -176,27 +176,6 @@ def _between(polygon, p, q, at_p, at_q, out, to):
 
 
 @kernel
-def _cut(polygon, size, beyond, name, out):
-    """The part of a polygon inside a side; the cut becomes an edge of that name (Sutherland and Hodgman). Returns its size."""
-    count = 0
-    for k in range(size):
-        if count + 2 > _HEIGHTS:  # more than a convex polygon can have
-            return count
-        following = k + 1 if k + 1 < size else 0
-        p, q = _VERTEX * k, _VERTEX * following
-        # corners inside stay; an edge that crosses the side gives a new corner
-        if beyond[k] <= 0.0:
-            for i in range(_VERTEX):
-                out[_VERTEX * count + i] = polygon[p + i]
-            count += 1
-        if (beyond[k] <= 0.0) != (beyond[following] <= 0.0):
-            _between(polygon, p, q, beyond[k], beyond[following], out, _VERTEX * count)
-            out[_VERTEX * count + 3] = name if beyond[k] <= 0.0 else polygon[p + 3]
-            count += 1
-    return count
-
-
-@kernel
 def _shortened(line, size, beyond, name, tolerance, out):
     """The part of a line or point inside a side; an end that is cut off is named after the side. Returns its size."""
     kept = 0
@@ -204,12 +183,12 @@ def _shortened(line, size, beyond, name, tolerance, out):
         kept += 1 if beyond[k] <= tolerance else 0
     if kept == 0:
         return 0
-    for k in range(_VERTEX * size):
+    for k in range(VERTEX * size):
         out[k] = line[k]
     if size == 2 and kept == 1:
         lost = 1 if beyond[0] <= tolerance else 0
-        _between(line, 0, _VERTEX, beyond[0], beyond[1], out, _VERTEX * lost)
-        out[_VERTEX * lost + 3] = name
+        _between(line, 0, VERTEX, beyond[0], beyond[1], out, VERTEX * lost)
+        out[VERTEX * lost + 3] = name
     return size
 
 

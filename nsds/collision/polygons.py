@@ -11,27 +11,27 @@ MOST_VERTICES = 8  # of a quadrilateral clipped by four half planes
 
 
 @kernel
-def clip(polygon, n, axis, side, limit, slack, name, clipped):
-    """The part of a convex polygon where ``side * coordinate[axis] <= limit``; returns its number of vertices.
+def clip(polygon, n, beyond, slack, name, clipped):
+    """The part of a convex polygon that is not beyond a side; returns its number of vertices, no more than there is room for.
 
-    The cut becomes the edge ``name``; a vertex beyond it by no more than the slack stays as it is.
-    In: polygon (n vertices). Out: clipped (n + 1 vertices at most).
+    The cut becomes the edge ``name``. A vertex beyond the side by no more than the slack stays as it is, so that one on it keeps its name
+    whatever the rounding.
+    In: polygon (n vertices); beyond (n,): signed distances from the side. Out: clipped.
     """
-    count = 0
+    count, room = 0, clipped.size // VERTEX
     for i in range(n):
-        p, q = VERTEX * i, VERTEX * (i + 1 if i + 1 < n else 0)
-        beyond_p, beyond_q = side * polygon[p + axis] - limit, side * polygon[q + axis] - limit
-        at = VERTEX * count
+        following = i + 1 if i + 1 < n else 0
+        p, q, is_inside = VERTEX * i, VERTEX * following, beyond[i] <= slack
         # a vertex inside stays
-        if beyond_p <= slack:
+        if is_inside and count < room:
             for k in range(VERTEX):
-                clipped[at + k] = polygon[p + k]
-            count, at = count + 1, at + VERTEX
-        # an edge that crosses the limit gives a vertex there
-        if (beyond_p <= slack) != (beyond_q <= slack):
-            part = min(max(beyond_p / (beyond_p - beyond_q), 0.0), 1.0)
+                clipped[VERTEX * count + k] = polygon[p + k]
+            count += 1
+        # an edge that crosses the side gives a vertex there
+        if is_inside != (beyond[following] <= slack) and count < room:
+            part = min(max(beyond[i] / (beyond[i] - beyond[following]), 0.0), 1.0)
             for k in range(3):
-                clipped[at + k] = polygon[p + k] + part * (polygon[q + k] - polygon[p + k])
-            clipped[at + 3] = name if beyond_p <= slack else polygon[p + 3]
+                clipped[VERTEX * count + k] = polygon[p + k] + part * (polygon[q + k] - polygon[p + k])
+            clipped[VERTEX * count + 3] = name if is_inside else polygon[p + 3]
             count += 1
     return count

@@ -75,6 +75,14 @@ def positions(fronts, n):
     return position
 
 
+def number_of_entries(n, index):
+    """Entries of the factor of n unknowns, or of the stored inverse, by the index from `factorise`."""
+    n_fronts, n_last = int(index[0]), int(index[1])
+    first = _HEAD + n + n_last
+    k, r = index[first : first + n_fronts * _FRONT].reshape(-1, _FRONT)[:, 1:3].T
+    return int((k * (k + r)).sum())
+
+
 def factorise(A, planned, data):
     """Numeric factor of a symmetric positive definite matrix, written into ``data``; returns the index for `solve`.
 

@@ -304,6 +304,11 @@ def _indexed(A, rows, order, graph, counts):
     return Plan(index, 2 * m + _VECTORS * n + A.nnz, A.indptr.astype(np.int64), A.indices.astype(np.int64), A.nnz, 2 * m)
 
 
+def number_of_entries(index):
+    """Entries of both factors, with the diagonal, by the index of a `Plan`."""
+    return int(2 * index[_M] + index[_N])
+
+
 @kernel
 def factorise(values, data, index, work, iwork):
     """``P_r A P_c = L U`` for the values of a planned pattern; returns the number of pivots that were rounding and are perturbed.

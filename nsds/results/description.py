@@ -47,10 +47,10 @@ class Description:
 
 
 class Result(np.void):
-    """A result of analysis that prints with the names of its fields, as `describe` tells it."""
+    """A result of analysis that prints with the names of its fields, as `nsds.describe` tells it."""
 
     def __repr__(self):
-        return repr(describe(self))
+        return repr(table_of(self))
 
     __str__ = __repr__
 
@@ -60,44 +60,8 @@ def result_dtype(fields):
     return np.dtype((Result, np.dtype(fields)))
 
 
-def describe(what):
-    """Table of a system, a trajectory, a part, a scheme or a result: parts, laws, sizes and values.
-
-    Parameters
-    ----------
-    what : numpy.ndarray, dict or tuple
-        A record from `nsds.system`, an ensemble of them, or rows from `nsds.simulate`; what constructors of parts, relations, laws, shapes,
-        schemes and solvers return; results of analysis (`nsds.orbit`, branches, `nsds.lyapunov`, ...) and of solvers.
-
-    Returns
-    -------
-    Description
-        Prints as a table, in a notebook as HTML; ``rows`` has its cells as texts. Values that differ between the members of an ensemble, or
-        the rows of a trajectory, are shown by their range; of long arrays the first numbers and the shape; of matrices the shape where they
-        are large. Functions of users are shown by name and arguments.
-
-    Raises
-    ------
-    TypeError, ValueError
-        None of these, or no rows.
-
-    Examples
-    --------
-    >>> import nsds
-    >>> nsds.describe(nsds.examples.bouncing_ball())
-    system of 2 parts, Lagrangian, at t = 0 s
-    part   what                                       field  value
-    ball   lagrangian_linear                          q      [1 0 0]
-                                                      v      [0 0 0]
-                                                      M      diagonal [1 1 0.004]
-                                                      fext   [-9.81 0 0]
-    floor  lagrangian_linear_relation, newton_impact  H      [[1 0 0]]
-           on ball                                    e      0.9
-    >>> nsds.describe(nsds.newton_impact(e=0.8))
-    newton_impact
-    field  value
-    e      0.8
-    """
+def table_of(what):
+    """`Description` of a system, rows, a part, a scheme or a result; for `nsds.describe`, see there."""
     # by the fields: records, rows of a trajectory, dicts of constructors, records of options and results, named tuples
     names = getattr(getattr(what, "dtype", None), "names", None) or ()
     if "model" in names:

@@ -138,7 +138,7 @@ def _scale(t, s, options, memory):
         work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, memory), abs(position(c, form.entries, memory)))
         work[f.pull + i] = max(work[f.pull + i], pull)
         rest = speed_of_rest(work[f.speed + i], c.tangents, options)
-        work[f.slow + i] = max(rest, _RESOLVED * (abs(t) + options.h) * pull)
+        work[f.slow + i] = max(rest, _RESOLVED * (abs(t) + options.h) * work[f.pull + i])
     # 2. one scale for a contact and its tangents, and for a disk of rolling: they are judged together
     for i in range(form.constraints.size):
         c = form.constraints[i]
@@ -590,8 +590,8 @@ def _note_zeros(s, options, memory):
         if is_compliant(c):
             continue
         u, _ = velocity(c, form.entries, memory)
-        a, _ = acceleration(c, p.acc, form.entries, work)
-        work[f.opening + i] = u
+        a, pull = acceleration(c, p.acc, form.entries, work)
+        work[f.opening + i], work[f.pull + i] = u, max(work[f.pull + i], pull)  # of hinged bodies only joints may pull a row
         # gap of an open contact: zero value; zero rate, if it separates by its acceleration alone; zero acceleration
         if mode == FREE and c.component == 0 and c.always == 0:
             if iwork[f.fired + i] != 0 or position(c, form.entries, memory) <= _ON_IT * work[f.length + i]:

@@ -37,6 +37,7 @@ from nsds.schemes.event_driven.linear_modes import (
     broken_row,
     choose_modes,
     component,
+    forget_moving,
     hidden_row,
     jump,
     move,
@@ -235,6 +236,7 @@ def start(t, s, functions, options, memory):
     work[p.step], work[p.long], work[p.event], work[p.rounding], work[p.rest] = 0.0, 0.0, -np.inf, 0.0, 0.0
     iwork[p.open] = -1
     _forget_hidden(p, iwork)
+    forget_moving(p, memory)
     wind_up(t, options.h, s.times, p, memory)
     return CONVERGED
 

@@ -63,12 +63,14 @@ _ARRAYS = {
 # between events; row, column: pivots of the elimination; best_column: of the largest entry of a row there, which is best.
 _ROWS = ("mode", "before", "solved_mode", "fired", "near", "row", "column", "best_column")
 # Integers: frozen: an accumulation is waited for; culprit: row to blame; is_afresh: no component is solved.
-_WHOLE = (*COUNTS, "n_short", "frozen", "culprit", "is_off", "is_doubtful", "is_unsolved")
+# first_moving, end_moving: range of the system's states outside of which all are 0 so far, and so are their series.
+_WHOLE = (*COUNTS, "n_short", "frozen", "culprit", "is_off", "is_doubtful", "is_unsolved", "first_moving", "end_moving")
 # The problem of modes and its solver.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(
     # sizes; of circuits n_own states are the system's and those of sources follow
-    "n", "m", "n_stages", "n_own", "n_components", "is_driven", "is_controlled",
+    # band: how far apart states are that act on each other; first_driven, end_driven: range of those on which states of sources act
+    "n", "m", "n_stages", "n_own", "n_components", "is_driven", "is_controlled", "band", "first_driven", "end_driven",
     # operators, see `nsds.schemes.event_driven.linear_operators.store_operators`
     *STORED,
     # arrays, see above
@@ -522,7 +524,7 @@ def _solve_component(k, c, p, memory):
     work, iwork = memory.work, memory.iwork
     # 1. eliminate lambda of the held rows
     count = _eliminate(k, c, p, memory)
-    if p.is_driven != 0 and count < _count_held(c, p, iwork):
+    if count < _count_held(c, p, iwork):
         count = _hold_more(count, k, c, p, memory)
     # 2. rows at bounds
     for b in range(c.count):
@@ -891,7 +893,8 @@ def move(h_most, flow, memory):
     # 3. state there
     if is_long:
         move_to(theta, p, work)
-    for a in range(0 if is_long else n):
+    for k in range(0 if is_long else _count_moving(p, memory.iwork)):
+        a = _moving(k, p, memory.iwork)
         x = work[p.poly + SERIES_DEGREE * n + a]
         for j in range(SERIES_DEGREE - 1, -1, -1):
             x = x * theta + work[p.poly + j * n + a]
@@ -904,6 +907,7 @@ def move(h_most, flow, memory):
 def _short_step(h_most, p, memory):
     """Coefficients of the motion over a step of its series, whose length is returned."""
     work = memory.work
+    _widen(p, memory)
     h, growth = h_most if work[p.step] <= 0.0 else min(h_most, work[p.step]), 1.0
     for _ in range(_ATTEMPTS):
         growth = _series(h, p, memory)
@@ -915,17 +919,63 @@ def _short_step(h_most, p, memory):
 
 
 @kernel
+def forget_moving(p, memory):
+    """No state has moved, and all coefficients of series are 0."""
+    work, iwork = memory.work, memory.iwork
+    iwork[p.first_moving] = iwork[p.end_moving] = 0
+    for k in range((SERIES_DEGREE + 1) * p.n):
+        work[p.poly + k] = work[p.c_size + k] = 0.0
+    for a in range(p.n):
+        work[p.reach + a] = 0.0
+
+
+@kernel
+def _widen(p, memory):
+    """Add to the states that move all on which those that are not 0, or have a constant rate, act within a series."""
+    work, iwork = memory.work, memory.iwork
+    first, end, reach = p.first_driven, p.end_driven, SERIES_DEGREE * p.band
+    for a in range(p.n_own):
+        if work[p.x + a] != 0.0 or work[p.constant + a] != 0.0:
+            first = min(first, a)
+            break
+    for a in range(p.n_own - 1, -1, -1):
+        if work[p.x + a] != 0.0 or work[p.constant + a] != 0.0:
+            end = max(end, a + 1)
+            break
+    # each coefficient reaches as much farther as rates do
+    if first < end:
+        first, end, is_first = max(first - reach, 0), min(end + reach, p.n_own), iwork[p.end_moving] == 0
+        iwork[p.first_moving] = first if is_first else min(iwork[p.first_moving], first)
+        iwork[p.end_moving] = max(iwork[p.end_moving], end)
+
+
+@tiny
+def _count_moving(p, iwork):
+    """Number of states that move, with those of sources."""
+    return iwork[p.end_moving] - iwork[p.first_moving] + p.n - p.n_own
+
+
+@tiny
+def _moving(k, p, iwork):
+    """The k-th of the states that move; those of sources are the last ones."""
+    own = iwork[p.end_moving] - iwork[p.first_moving]
+    return iwork[p.first_moving] + k if k < own else p.n_own + k - own
+
+
+@kernel
 def _series(h, p, memory):
     """Coefficients of the motion over h. Returns the factor by which h may grow; below 1 the last terms still count."""
     work, iwork = memory.work, memory.iwork
-    n, growth = p.n, 1e3
-    for a in range(n):
+    n, count, growth = p.n, _count_moving(p, iwork), 1e3
+    for l in range(count):
+        a = _moving(l, p, iwork)
         work[p.poly + a] = work[p.x + a]
         work[p.c_size + a] = work[p.x_size + a] if a >= p.n_own else abs(work[p.x + a])
         work[p.reach + a], work[p.spare + a] = 0.0, max(abs(work[p.x + a]), _NO_SIZE)
     # 1. coefficients, and sizes of their terms; the most that they move a state, and its largest one but the last
     for j in range(SERIES_DEGREE):
-        for a in range(n):
+        for l in range(count):
+            a = _moving(l, p, iwork)
             c = work[p.constant + a] if j == 0 else 0.0
             size = abs(c)
             for k in range(iwork[p.rate_row + a], iwork[p.rate_end + a]):
@@ -940,7 +990,8 @@ def _series(h, p, memory):
             work[p.c_size + (j + 1) * n + a] = size * h / (j + 1)
     # 2. the last two terms of each state against its largest one
     last_but_one = last = math.inf
-    for a in range(n):
+    for l in range(count):
+        a = _moving(l, p, iwork)
         largest, end = work[p.spare + a], p.poly + SERIES_DEGREE * n + a
         before, after = abs(work[end - n]), abs(work[end])
         if not before + after < math.inf:
@@ -992,6 +1043,8 @@ def _root(i, is_lambda, sign, bound, end, no_change, h, p, memory):
         a, factor = iwork[reads + l], work[row + l]
         g, terms, most = g + factor * work[p.poly + a], terms + abs(factor) * work[p.x_size + a], most + abs(factor) * work[p.reach + a]
     if _CLEAR * sign * g > most and sign * g > max(_NO_VALUE, no_change) * terms:
+        return NO_ROOT
+    if most == 0.0 and sign * g >= -_ROUNDED * terms:  # zero throughout
         return NO_ROOT
     # 2. polynomial of the guard
     n_entries = _nonzero(row, p.nonzero, iwork[p.wide + i], memory)

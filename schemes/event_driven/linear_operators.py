@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.schemes.event_driven.circuit_sources import are_circuits, augmented
+from nsds.schemes.event_driven.collocation import LARGEST
 from nsds.schemes.first_order.relative_degree import inputs, inverse_masses, operators
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT
 
@@ -201,6 +202,17 @@ def _pattern_of_rate(members, parts):
     return _pattern([each for member in members for each in (abs(member["A"]), abs(member["B"]) @ reads)])
 
 
+def _reaches(rate, n_own):
+    """(how far apart the system's states are that act on each other, first and end of the range on which the states of sources act)."""
+    row, column = rate.tocoo().coords
+    band = abs(row - column)[(row < n_own) & (column < n_own)].max(initial=0)
+    driven = row[(row < n_own) & (column >= n_own)]
+    # few states are one range
+    if n_own <= LARGEST:
+        return band, 0, n_own
+    return band, driven.min(initial=n_own), driven.max(initial=-1) + 1
+
+
 def rate_entries(members, parts):
     """Entries of x', at most."""
     widths = np.diff(parts.first)[parts.of_row]
@@ -238,6 +250,7 @@ def store_operators(p, members, parts, work, iwork):
         p[name] = work.store(np.stack([member[name] for member in members]))
     rate = _pattern_of_rate(members, parts)
     p["n_rate"] = rate.nnz
+    p["band"], p["first_driven"], p["end_driven"] = _reaches(rate, int(p["n_own"][0]))
     _store_integers(p, iwork, members, rate_row=rate.indptr, rate_pattern=rate.indices)
     # 3. patterns of W
     patterns = [_pattern_of_choice(m, members, length) for length in range(len(LENGTHS))]

@@ -11,8 +11,10 @@ from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.event_times import CLOCK, COUNTS
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.mechanics.tables import Rigid
+from nsds.schemes.memory import require_affordable
 
 SERIES_DEGREE = 24  # of the Taylor series of a linear motion
+_OF_STATES, _OF_EQUATIONS = 11, 1.25  # squares of their numbers that are reserved: jac, newton and filter; null and gram
 _ATOL = 1e-12  # in the units of the states, or, of what is small, of the largest so far
 JUMPS = 64  # of forces, at most, whose times are stored
 LEANS = 3  # in spared: a contact in equilibrium under bounded forces
@@ -137,6 +139,11 @@ def place_flow(n_dofs, n_state, constraints, is_stiff, work, iwork, compliant=0)
     is_stiff: whether the motion is that of `nsds.schemes.event_driven.radau5`.
     """
     f, n, m, equations = np.zeros(1, FLOW), n_state, constraints.size, int((constraints["bilateral"] != 0).sum())
+    # 1. what is dense, before any memory is reserved
+    require_affordable(f"event_driven: the matrices of {m} rows", 2 * m * m + _OF_EQUATIONS * equations**2, "use nsds.moreau_jean")
+    if is_stiff:
+        require_affordable(f"event_driven: flow='radau': the matrices of {n} states", _OF_STATES * n * n, "use flow='auto'")
+    # 2. arrays of the motion, of rows and of equations
     f["n"] = n
     forces = (FORCE_DEGREE + 1) * n_dofs
     work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs, jumped_at=JUMPS)
@@ -149,6 +156,7 @@ def place_flow(n_dofs, n_state, constraints, is_stiff, work, iwork, compliant=0)
     work.place(f, **dict.fromkeys(("scale", "scaled", "weight"), equations))
     work.place(f, **dict.fromkeys(_NUMBERS, 1))
     iwork.place(f, **dict.fromkeys(_WHOLE_ROWS, m), **dict.fromkeys(_WHOLE, 1))
+    # 3. those of implicit stages
     square, stages = n * n * is_stiff, 3 * n * is_stiff
     work.place(f, jac=square, newton=9 * square, filter=square, z=stages, g=stages, sizes=stages, first=n * is_stiff)
     iwork.place(f, stage_pivots=stages)

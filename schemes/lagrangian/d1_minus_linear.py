@@ -169,9 +169,10 @@ def add_contact(when, a, s, calls, options, memory):
     tol = calls.solver_options.contact.tol if s.blocks[0].d > 0 else calls.solver_options.box.tol
     n = _choose(when, tol, a, options, s.constraints, s.entries, p, memory)
     _state_problem(n, when, a, options, s.constraints, s.entries, p, memory)
+    # guess: forces of the impulses of the last step, impulses of the forces
+    for b in range(n if when != AT_END else 0):
+        memory.mem[s.constraints[memory.iwork[p.active + b]].lam] *= 1.0 / options.h if when == AT_START else options.h
     if when == AT_START:
-        for b in range(n):
-            memory.mem[s.constraints[memory.iwork[p.active + b]].lam] /= options.h  # forces, of the impulses of the last step
         for i in range(p.n_dofs):
             memory.work[p.dv + i] = memory.work[a + i]
     status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, calls, memory)

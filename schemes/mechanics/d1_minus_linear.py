@@ -51,8 +51,8 @@ KEPT = table(
     "active", "listed",
     # of each velocity: impulses of joints, N s, and their sizes
     "pressed", "sizes",
-    # for `branches.beyond_reason`: velocities at both ends of the step, sizes of forces, and scratch
-    "v_old", "v", "size", "w_end",
+    # v-; for `branches.beyond_reason`: velocities at both ends of the step, sizes of forces, and scratch
+    "v_left", "v_old", "v", "size", "w_end",
 )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def prepare(records, mem, options, h, method):
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
     words = Options(h, newton.Options(h), float(options["level"] == b"velocity"))
     n = 6 * stated.rigid.bodies.size
-    work.place(kept, size=n // 3, **dict.fromkeys(("pressed", "sizes", "v", "w_end"), n))
+    work.place(kept, size=n // 3, **dict.fromkeys(("pressed", "sizes", "v_left", "v", "w_end"), n))
     prepared = newton_form(stated, records, words.newton, method, work, iwork)
     kept["v_old"] = prepared.tables.plan["v_old"]
     tables = Tables(prepared.tables, stated.rigid, kept)
@@ -151,10 +151,14 @@ def step(t_new, s, calls, options, memory):
     _add_forces(h, s, memory)
     status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, calls, options, memory)
     is_finite = end_smooth_motion(h, form.parts, form.elements, p, memory)
-    # 4. impacts
+    _press(1.0, s, memory)
+    done, size = _work_of_pressed(p.v_old, s, memory)
+    # 4. impacts, which act on v- and not on the velocity of the start
+    _press(-1.0, s, memory)
     status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, calls, options, memory)
     add_change(True, form.parts, form.elements, p.dv, memory)
     _press(1.0, s, memory)
+    done_3, size_3 = _work_of_pressed(kept.v_left, s, memory)
     # 5. multipliers, contacts and outputs
     for i in range(constraints.size):
         memory.mem[constraints[i].lam] = work[p.total + i]
@@ -163,7 +167,9 @@ def step(t_new, s, calls, options, memory):
     # 6. status; joints that do more work than the motion explains have left their branch
     status = worse(worse(status, status_2), status_3) if is_finite else NON_FINITE
     residual = max(residual, residual_2, residual_3)
-    share = _work_beyond_reason(were_held, h, s, memory) if status in (CONVERGED, INEXACT) else 0.0
+    share = 0.0
+    if status in (CONVERGED, INEXACT):
+        share = _work_beyond_reason(done + done_3, size + size_3, were_held, h, s, memory)
     if share > 0.0:
         status, residual = LEFT_BRANCH, max(residual, share)
     return status, n_iter + n_2 + n_3, residual
@@ -188,21 +194,32 @@ def _press(sign, s, memory):
 
 
 @kernel
-def _work_beyond_reason(were_held, h, s, memory):
-    """`branches.beyond_reason` for the impulses of joints in pressed; of a smooth step also for the way, which is that of v*.
+def _work_of_pressed(v_begun, s, memory):
+    """(``P . (v_begun + v) / 2`` of the impulses of joints in pressed, the sizes of its terms). Out: v_left is v; pressed and sizes, 0."""
+    work, done, size = memory.work, 0.0, 0.0
+    kept = s.kept[0]
+    for i in range(6 * s.rigid.bodies.size):
+        work[kept.v_left + i], v = memory.mem[s.rigid.bodies[i // 6].q + V + i % 6], work[v_begun + i]
+        done += 0.5 * work[kept.pressed + i] * (v + work[kept.v_left + i])
+        size += work[kept.sizes + i] * (abs(v) + abs(work[kept.v_left + i]))
+        work[kept.pressed + i], work[kept.sizes + i] = 0.0, 0.0
+    return done, size
+
+
+@kernel
+def _work_beyond_reason(done, size, were_held, h, s, memory):
+    """`branches.beyond_reason` for the work of joints, with the sizes of its terms; of a smooth step also for the way, which is that of v*.
 
     Forces do ``h f (v* - v) / 2`` more on it than velocities have of it.
     """
     work = memory.work
-    kept, f, a, done, size, is_smooth = s.kept[0], s.newton.plan[0].f, s.newton.plan[0].a_old, 0.0, 0.0, True
+    kept, f, a, is_smooth = s.kept[0], s.newton.plan[0].f, s.newton.plan[0].a_old, True
     way = 0.0  # work that is missing on it
     for k in range(s.rigid.interactions.size):
         is_smooth = is_smooth and branches.is_joint(s.rigid.interactions[k])
     for b in range(s.rigid.bodies.size):
         for i in range(6 * b, 6 * b + 6):
             work[kept.v + i] = memory.mem[s.rigid.bodies[b].q + V + i - 6 * b]
-            done += 0.5 * work[kept.pressed + i] * (work[kept.v_old + i] + work[kept.v + i])
-            size += work[kept.sizes + i] * (abs(work[kept.v_old + i]) + abs(work[kept.v + i]))
             way += 0.5 * h * work[f + i] * (work[kept.v + i] - work[kept.v_old + i] - h * work[a + i]) if i < 6 * b + 3 else 0.0
         for side in range(2):
             work[kept.size + 2 * b + side] = norm(view(work, f + 6 * b + 3 * side, 3))

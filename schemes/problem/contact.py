@@ -59,7 +59,7 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
     p, row, column = plan[0], unknowns.row, unknowns.column
     component, n_blocks = _components_of(constraints, d)
     owner = component // d
-    pairs = distinct(owner[np.repeat(np.arange(constraints.size), np.diff(row))] * n_blocks + owner[column])
+    pairs = distinct(owner[np.repeat(np.arange(constraints.size), np.diff(row))] * n_blocks + owner[column], n_blocks**2)
     block_row, block_column = np.searchsorted(pairs // n_blocks, np.arange(n_blocks + 1)), pairs % n_blocks
     # 2. memory
     blocks, n = no_blocks(), constraints.size
@@ -81,14 +81,14 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
 def _components_of(constraints, d):
     """(component of each row, number of blocks) with all rows active, as `_gather` makes them."""
     component, count, filled, equations = np.zeros(constraints.size, np.int64), 0, d, 0
-    for i, c in enumerate(constraints):
-        if c["bilateral"]:
+    for i, (is_equation, place) in enumerate(zip(constraints["bilateral"].tolist(), constraints["component"].tolist(), strict=True)):
+        if is_equation:
             if filled == d:
                 equations, filled, count = count, 0, count + 1
             component[i], filled = equations * d + filled, filled + 1
         else:
-            count += c["component"] == 0
-            component[i] = (count - 1) * d + (c["component"] > 0)
+            count += place == 0
+            component[i] = (count - 1) * d + (place > 0)
     return component, count
 
 

@@ -65,7 +65,7 @@ def linked_pairs(constraints, entries, inputs, couplings, kinds):
     coupled = np.repeat(np.arange(n), constraints["coupling_end"] - constraints["coupling"])
     partner = couplings["constraint"]
     every = np.arange(n)
-    pairs = distinct(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
+    pairs = distinct(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]), n * n)
     return np.divmod(pairs, n) if n else (pairs, pairs)
 
 

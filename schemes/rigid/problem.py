@@ -904,7 +904,15 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     aim = aim_of_motion(aim, stated.diagonal, q)
     if is_new:
         row[n] = 0  # no pattern is known
-    # 3. equations: eliminated at once if they are all that there is; redundant ones are made consistent in q
+    # 3. many contacts beside equations: the impulses of the guess, before anything is factorised. Equations need not be met as finely here,
+    # as the scheme judges them by themselves
+    is_on_graph = p.n_newton > 0 and n > _FEWEST and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0
+    fine = 2.0 * max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))
+    own = newton.Options(aim, max(aim, min(options.enough, _SHARE * _HELD)), fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
+    if is_on_graph and _on_graph(newton.address_of_guess(), own, stated, q, p, memory) == CONVERGED:
+        total_impulse(n_contacts, n_blocks, p, memory)
+        return CONVERGED
+    # 4. equations: eliminated at once if they are all that there is; redundant ones are made consistent in q
     n_equations = equations.gather(d, stated, s.bodies, G, p, memory) if p.most > 0 else 0
     is_regular, rank = equations.eliminate(n_equations, q, p, memory), n_equations
     if n_equations > 0 and _are_solved_at_once(n_contacts, n_blocks, p, iwork):  # rows that press may be more than there is room for
@@ -916,16 +924,13 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         rank = redundancy.factorise(n_equations, p, memory)
     if rank < n_equations:
         redundancy.make_consistent(n_equations, rank, p, q, memory)
-    # 4. proximal term: methods for contacts want a regular matrix
+    # 5. proximal term: methods for contacts want a regular matrix
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
-    # 5. many contacts beside equations on the graph of the bodies, where these need not be solved as finely as those
-    if p.n_newton > 0 and n > _FEWEST and p.at_once != 0 and p.bounded == 0 and n_blocks > 0 and n_contacts > 0:
-        fine = 2.0 * max(min(wanted, aim * size_of(q)), _CLOSEST * size_of(q))  # the scheme judges equations by themselves
-        own = newton.Options(aim, max(aim, min(options.enough, _SHARE * _HELD)), fine, _STEPS, _BUDGET * n * (1.0 if d == 3 else _DEARER))
-        if _newton_on_graph(own, stated, q, p, memory) == CONVERGED:
-            total_impulse(n_contacts, n_blocks, p, memory)
-            return CONVERGED
-    # 6. pattern of W, if it is not the full one, then its blocks
+    # 6. many contacts beside equations on the graph of the bodies
+    if is_on_graph and _on_graph(newton.address_of_newton(), own, stated, q, p, memory) == CONVERGED:
+        total_impulse(n_contacts, n_blocks, p, memory)
+        return CONVERGED
+    # 7. pattern of W, if it is not the full one, then its blocks
     if row[n] == 0 and not blocks.full_pattern(n, stated.body, s.bodies, row, view(iwork, p.column, p.room)):
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
         blocks.link(n, stated.body, m, s.bodies, first, linked)
@@ -934,10 +939,10 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     blocks.assemble(d, stated, G, row, column, W)
     problem = problem_of((disk, mu, row, column, W, q))
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
-    # 7. accuracy: the tighter of contacts and equations, but not below rounding
+    # 8. accuracy: the tighter of contacts and equations, but not below rounding
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, problem, r, u)), _CLOSEST)
-    # 8. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
+    # 9. solve: a nearly solved problem by few sweeps to a finer residual, since residuals of contacts at rest add up
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
     status = UNSUITED
@@ -949,7 +954,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
         status = call_solver(solver, (problem, own, r, u, info, spare, ispare))
     if info[1] > options.enough and info[1] * size_of(q) <= blocks.rounding(d, stated, view(work, p.w_free, 6 * m), _ULPS):
         info[1] = options.tol  # nothing moves against anything, and q is what rounding left
-    # 9. impulses: of sticking contacts that are linearly dependent those of the last step are kept
+    # 10. impulses: of sticking contacts that are linearly dependent those of the last step are kept
     note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     total_impulse(n_contacts, n_blocks, p, memory)
@@ -980,16 +985,15 @@ def _solve_on_graph(n, tol, enough, budget, s, memory):
     for i in range(p.d * n):
         stated.diagonal[i] = 0.0  # padding of contacts is 0 by their law
     blocks.velocities(p.d, stated, view(work, p.w_free, 6 * p.n_bodies), q)
-    status = _newton_on_graph(
-        newton.Options(tol, enough, math.inf, _STEPS, budget * n * (1.0 if p.d == 3 else _DEARER)), stated, q, p, memory
-    )
+    own = newton.Options(tol, enough, math.inf, _STEPS, budget * n * (1.0 if p.d == 3 else _DEARER))
+    status = _on_graph(newton.address_of_newton(), own, stated, q, p, memory)
     total_impulse(n, 0, p, memory)
     return CONVERGED if status == MAX_ITER and work[p.info + 1] <= enough else status
 
 
 @kernel
-def _newton_on_graph(options, stated, q, p, memory):
-    """Status of `newton.newton` on a problem whose rows and free velocities are stated. In/out: r. Out: u, info."""
+def _on_graph(address, options, stated, q, p, memory):
+    """Status of `newton.newton` or `newton.guess` on a problem whose rows and free velocities are stated. In/out: r. Out: u, info."""
     work = memory.work
     inverse = view(work, p.inverse, p.stride * p.n_bodies)
     given = newton.Problem(
@@ -997,7 +1001,7 @@ def _newton_on_graph(options, stated, q, p, memory):
     )
     u, info = view(work, p.u, q.size), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.newton, p.n_newton), view(memory.iwork, p.inewton, p.n_inewton)
-    return newton.call_newton(newton.address_of_newton(), (given, options, stated.r, u, info, spare, ispare))
+    return newton.call_newton(address, (given, options, stated.r, u, info, spare, ispare))
 
 
 @tiny

@@ -56,8 +56,8 @@ class Options(NamedTuple):
     """Options of `newton`."""
 
     tol: float  # of ``||F|| / ||q||``, velocities by which contacts miss their laws
-    enough: float  # the same, where steps get no closer
-    of_equations: float  # velocity by which equations alone may miss theirs, m/s
+    enough: float  # the same of all, where steps get no closer
+    of_equations: float  # velocity by which an equation may miss its own, m/s
     max_iter: float
     budget: float  # work in all, in solutions of one contact by a sweep
 
@@ -89,7 +89,7 @@ class Parts(NamedTuple):
 
 _floats, _integers = float64[::1], int64[::1]
 _PROBLEM = types.NamedTuple([int64, _integers, _floats, _integers, *(_floats,) * 4, int64, _floats], Problem)
-# The arguments of `newton`, for those who call it by its address.
+# The arguments of `newton` and `guess`, for those who call them by their addresses.
 SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 5, Options), *(_floats,) * 4, _integers)
 call_newton = caller(SIGNATURE)
 
@@ -291,13 +291,16 @@ def _evaluate(p, r, l, u):
 
 
 @kernel
-def _error_of_equations(p, l):
-    """``||F||`` of equations, where `_evaluate` was called last."""
-    squares = 0.0
+def _errors(p, l):
+    """(``||F||`` of contacts, largest ``|F|`` of a row of an equation), where `_evaluate` was called last."""
+    squares = most = 0.0
     for c in range(p.disk.size):
-        for a in range(p.d * c, p.d * (c + 1) if p.disk[c] == EQUATION else p.d * c):
-            squares += l.F[a] ** 2
-    return math.sqrt(squares)
+        for a in range(p.d * c, p.d * (c + 1)):
+            if p.disk[c] == EQUATION:
+                most = max(most, abs(l.F[a]))
+            else:
+                squares += l.F[a] ** 2
+    return math.sqrt(squares), most
 
 
 @kernel
@@ -425,6 +428,26 @@ def _advance(sigma, bound, n_upper, p, r, l, u):
     return merit, t
 
 
+@tiny
+def _start(p, r, l, u, info):
+    """||F||^2 of the guess. Out: rho, D, u, F, A, B, info."""
+    size = norm(p.q, 0, p.q.size)
+    _own_blocks(p, l)
+    merit = _evaluate(p, r, l, u)
+    info[0], info[1], info[2], info[3] = 0.0, math.sqrt(merit) / (size if size > 0.0 else 1.0), size, 0.0
+    return merit
+
+
+@kernel
+def guess(p, options, r, u, info, work, iwork):
+    """Whether the guess solves the problem as `newton` would have it, without any matrix: CONVERGED, else MAX_ITER. Out: u, info."""
+    l = _parts(p, work, iwork)
+    _start(p, r, l, u, info)
+    of_contacts, of_equations = _errors(p, l)
+    is_met = of_contacts <= options.tol * info[2] and of_equations <= options.of_equations
+    return CONVERGED if is_met and _largest_term(p, r, l) <= _LOST * info[2] else MAX_ITER
+
+
 @kernel
 def newton(p, options, r, u, info, work, iwork):
     """Contact problem of rigid bodies as Alart–Curnier's equations, by Newton's method on the graph of the bodies.
@@ -439,22 +462,21 @@ def newton(p, options, r, u, info, work, iwork):
     limit = min(options.max_iter, options.budget / _work_of_step(n_upper, p, l)) if n_upper >= 0 else 0.0
     if limit < _FEWEST:
         return UNSUITED
-    info[2], info[3] = size, 0.0
     # 1. the guess
-    _own_blocks(p, l)
+    merit = _start(p, r, l, u, info)
     size, sigma, n_iter, least, halved = size if size > 0.0 else 1.0, _LEAST, 0, math.inf, stack(2)
-    halved[0], halved[1], merit = math.inf, 0.0, _evaluate(p, r, l, u)
+    halved[0], halved[1] = math.inf, 0.0
     for i in range(MEMORY):
         l.recent[i] = merit
     # 2. steps, with less regularisation after full ones and more after shortened ones
     while True:
         info[0], info[1], status = n_iter, math.sqrt(merit) / size, MAX_ITER
         least = keep_better(info[1], least, r, l.best)
+        of_contacts, of_equations = _errors(p, l)
+        is_met, is_last = of_contacts <= options.tol * size, has_stalled(n_iter, info[1], _PATIENCE, halved)
         if not math.isfinite(merit):
             status = NON_FINITE
-        elif _error_of_equations(p, l) <= options.of_equations and (
-            info[1] <= options.tol or (has_stalled(n_iter, info[1], _PATIENCE, halved) and least <= options.enough)
-        ):
+        elif of_equations <= options.of_equations and (is_met or (is_last and least <= options.enough)):
             status = CONVERGED
         if status != MAX_ITER or n_iter >= int(limit):
             break
@@ -470,7 +492,7 @@ def newton(p, options, r, u, info, work, iwork):
         status, info[1] = STALLED, 1.0
         for i in range(r.size):
             r[i] = 0.0
-    elif info[1] > least:
+    elif info[1] > least and not (status == CONVERGED and is_met):
         for i in range(r.size):
             r[i] = l.best[i]
         info[1] = math.sqrt(_evaluate(p, r, l, u)) / size
@@ -528,3 +550,4 @@ def _work_of_step(n_upper, p, l):
 
 
 address_of_newton = on_demand(SIGNATURE, newton)
+address_of_guess = on_demand(SIGNATURE, guess)

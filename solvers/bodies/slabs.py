@@ -34,22 +34,20 @@ def phase(n_groups, p):
 @tiny
 def _movable(i, inverse):
     size = 0.0
-    if i >= 0:
-        for k in range(10):
-            size += abs(inverse[10 * i + k])
+    for k in range(10):
+        size += abs(inverse[10 * i + k])
     return size > 0.0
 
 
 @kernel
-def _longest(body, x, inverse):
-    """(axis, least, greatest) coordinate of bodies in contact along the axis where they differ most."""
+def _longest(slab, x):
+    """(axis, least, greatest) coordinate of the bodies with a slab along the axis where they differ most."""
     axis, low, high = 0, stack(3), stack(3)
     for k in range(3):
         low[k], high[k] = math.inf, -math.inf
-    for c in range(body.size):
-        at = 3 * body[c]
-        for k in range(3 if _movable(body[c], inverse) else 0):
-            low[k], high[k] = min(low[k], x[at + k]), max(high[k], x[at + k])
+    for i in range(slab.size):
+        for k in range(3 if slab[i] != NONE else 0):
+            low[k], high[k] = min(low[k], x[3 * i + k]), max(high[k], x[3 * i + k])
     for k in range(1, 3):
         if high[k] - low[k] > high[axis] - low[axis]:
             axis = k
@@ -62,17 +60,26 @@ def cut(n_slabs, body, x, inverse, slab, counts):
 
     body (2 n,), -1: the world; x (3 n_bodies,): where bodies are; inverse (10 n_bodies,). Out: slab (n_bodies,). Work: counts (SCRATCH,).
     """
-    axis, least, greatest = _longest(body, x, inverse)
-    scale = _BUCKETS / (greatest - least) if greatest > least else 0.0
+    # 1. bodies in contact that can be moved
     for i in range(slab.size):
         slab[i] = NONE
-    for k in range(_BUCKETS + 1):
-        counts[k] = 0
     for c in range(body.size):
         i = body[c]
-        if _movable(i, inverse):
+        if i >= 0 and slab[i] == NONE and _movable(i, inverse):
+            slab[i] = 0
+    # 2. buckets along the longest axis, and the ends of contacts in each
+    axis, least, greatest = _longest(slab, x)
+    scale = _BUCKETS / (greatest - least) if greatest > least else 0.0
+    for k in range(_BUCKETS + 1):
+        counts[k] = 0
+    for i in range(slab.size):
+        if slab[i] != NONE:
             slab[i] = min(int((x[3 * i + axis] - least) * scale), _BUCKETS - 1)
+    for c in range(body.size):
+        i = body[c]
+        if i >= 0 and slab[i] != NONE:
             counts[slab[i] + 1] += 1
+    # 3. slabs by the ends below
     for k in range(_BUCKETS):
         counts[k + 1] += counts[k]
     total = max(counts[_BUCKETS], 1)

@@ -54,6 +54,7 @@ UNDERFLOW = 1e-290  # less than this is compared with this, so that what dies ou
 _SPLITTER = 2.0**27 + 1.0
 OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
 MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
+_LEFT = 2.0**-62  # of the terms of a row: what is smaller is not left by rounding of a sum of such terms
 _MORE = 1.0 + 2.0**-20  # so that a sum of rounding is not missed by its own rounding
 LEVELS = 8  # rows away, from which a row without data takes its size
 
@@ -863,8 +864,8 @@ def _is_more_than_rounding(tol, problem, z, w):
     """Whether some row misses more than tol of its terms, and than rounding of its z and its q explains. w as it was.
 
     A z at a bound is exact; one inside has rounding of what it would carry alone of another row. A q_i may be rounding beside such z, and
-    is missed by no more than itself. Rows whose z no row with data has in common with them are not judged. Meanwhile w holds data of rows,
-    with a minus where w_i is not asked to be 0.
+    is missed by no more than itself; where no other row tells how large its z may be (see `_unless_left`), it is data. Meanwhile w
+    holds data of rows, with a minus where w_i is not asked to be 0.
     """
     row, column, M, q = problem.row, problem.column, problem.M, problem.q
     for i in range(q.size):
@@ -881,14 +882,20 @@ def _is_more_than_rounding(tol, problem, z, w):
             for k in range(row[i], row[i + 1]):
                 j = column[k]
                 if M[k] != 0.0:
-                    size = max(size, abs(M[k]) * _asked(j, i, True, problem, w))
+                    size = max(size, _unless_left(abs(M[k]) * _asked(j, i, True, problem, w), q[i]))
                 if M[k] != 0.0 and problem.lower[j] < z[j] < problem.upper[j]:
-                    inside = max(inside, abs(M[k]) * _asked(j, -1, True, problem, w))
+                    inside = max(inside, _unless_left(abs(M[k]) * _asked(j, -1, True, problem, w), q[i]))
             of_q = _MORE * abs(q[i]) if abs(q[i]) <= tol * size else 0.0
-            is_more = size > 0.0 and error > OF_DATA * inside + of_q
+            is_more = error > OF_DATA * inside + of_q if size > 0.0 else q[i] != 0.0
         i += 1
     multiply(row, column, M, q, z, w)
     return is_more
+
+
+@tiny
+def _unless_left(term, q_i):
+    """A term of row i, or 0 where rounding of a sum of such terms would have left more than q_i, so that it tells nothing of this row."""
+    return term if _LEFT * term <= abs(q_i) or q_i == 0.0 else 0.0
 
 
 @kernel

@@ -253,7 +253,8 @@ from distributed import Client, LocalCluster
 from tests.analysis.test_store import diagram
 
 if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    n_workers = int(sys.argv[3])
+    with LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         rows = diagram(store=sys.argv[1], client=client)
     rows.tofile(sys.argv[2])
 """
@@ -264,7 +265,7 @@ def test_scheduler_and_workers_killed_midway(tmp_path):
     store, script, out = tmp_path / "store", tmp_path / "script.py", tmp_path / "rows"
     script.write_text(_SCRIPT)
     command, environment = [sys.executable, script, store, out], os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, "2"], env=environment, start_new_session=True, stderr=subprocess.DEVNULL)
     whole, deadline = diagram(), time.monotonic() + 120
     while not (store.is_dir() and len(list(store.glob("0*"))) >= 3):
         assert time.monotonic() < deadline
@@ -274,7 +275,7 @@ def test_scheduler_and_workers_killed_midway(tmp_path):
     process.wait()
     finished = files_of(store)
     assert not out.exists()
-    subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL, timeout=120)
+    subprocess.run([*command, "1"], env=environment, check=True, stderr=subprocess.DEVNULL, timeout=120)
     assert out.read_bytes() == whole.tobytes()
     after = files_of(store)
     assert all(after[name] == when for name, when in finished.items() if not name.startswith("."))

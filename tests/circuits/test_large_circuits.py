@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, diags_array, eye_array
 
 import nsds
-from nsds.circuits import equations, record
+from nsds.circuits import equations, readings, record
 from nsds.circuits.netlist import read
 from nsds.schemes.event_driven import linear_operators as by_events
 from nsds.schemes.first_order import linear
@@ -26,14 +26,13 @@ def ladder(n):
 
 def test_equations_take_work_that_grows_as_the_netlist(monkeypatch):
     """Substitutions, and entries of their rows, for each section."""
-    work, count = [], equations._substituted
+    work, count = [], equations._add_multiple
 
-    def counted(row, key, value):
-        result = count(row, key, value)
-        work.append(len(result))
-        return result
+    def counted(row, factor, value):
+        count(row, factor, value)
+        work.append(len(row))
 
-    monkeypatch.setattr(equations, "_substituted", counted)
+    monkeypatch.setattr(equations, "_add_multiple", counted)
     sums = []
     for n in (40, 160):
         work.clear()
@@ -42,9 +41,39 @@ def test_equations_take_work_that_grows_as_the_netlist(monkeypatch):
     assert sums[1] <= 1.05 * sums[0]
 
 
+def test_events_of_a_long_circuit_are_found_by_sparse_factors(monkeypatch):
+    """Where rows lie at zeros of a current, as before it has come to a section: as by the pseudo-inverse."""
+    system = nsds.circuit(ladder(130))
+    rows = nsds.simulate(system, t_end=1e-4, h=5e-6, scheme=nsds.event_driven(), progress=False)
+    middles, found = [], readings.Readings._in_the_middle
+    monkeypatch.setattr(readings.Readings, "_in_the_middle", lambda *given: middles.append(given) or found(*given))
+    by_factors = nsds.circuits.events(system, rows)
+    assert 0 < len(middles) < len(rows)  # once for all devices
+    monkeypatch.setattr(readings, "LARGE", 10**9)
+    assert nsds.circuits.events(system, rows).tolist() == by_factors.tolist()
+
+
+def test_states_that_nothing_has_reached_cost_nothing_and_change_nothing():
+    """A circuit among many that stand still, before and behind it, moves as alone, event by event."""
+    still = "\n".join(f"R{k} s{k} s{k + 1} 10\nC{k} s{k + 1} 0 1u\nD{k} s{k + 1} 0 dx" for k in range(60))
+    moving = "V1 a 0 SIN(0 10 1k)\nRa a b 10\nCa b 0 1u IC=1\nDa b c dx\nRb c d 100\nCb d 0 1u\nRd d 0 300"
+    alone, among = (
+        f"title\n.model dx D\n{lines}\n"
+        for lines in (moving, f"{still}\n{moving}\n{still.replace('s', 'u').replace('R', 'Ru').replace('C', 'Cu').replace('D', 'Du')}")
+    )
+    systems = [nsds.circuit(text) for text in (alone, among)]
+    rows = [nsds.simulate(system, t_end=2e-3, h=2e-5, scheme=nsds.event_driven(), progress=False) for system in systems]
+    by_rows = [each[each["status"] == CONVERGED] for each in rows]
+    for node in "bd":
+        values = [nsds.circuits.voltage(*pair, node) for pair in zip(systems, by_rows, strict=True)]
+        np.testing.assert_allclose(values[0], values[1], rtol=0, atol=1e-12)
+    moved = by_rows[1]["circuit"]["x"]
+    assert np.count_nonzero(abs(moved).max(axis=0)) == 2
+
+
 def test_a_sparse_record_is_the_dense_one(monkeypatch):
     sparse = nsds.circuit(ladder(70))
-    monkeypatch.setattr(record, "_LARGE", 10**9)
+    monkeypatch.setattr(record, "LARGE", 10**9)
     dense = nsds.circuit(ladder(70))
     assert sparse["circuit"]["A"].dtype.names
     assert dense["circuit"]["A"].shape == (70, 70)

@@ -342,6 +342,19 @@ def test_faces_that_touch_to_rounding_have_the_contacts_of_faces(gap, shift):
     np.testing.assert_allclose(abs(found.normal), np.broadcast_to([0, 0, 1.0], found.normal.shape), atol=1e-12)
 
 
+@examples(30)
+@given(rng=generators)
+def test_faces_on_each_other_keep_their_contacts_whatever_the_rounding(rng):
+    """Corners above corners, as of the stones of an arch: one is in the face or beyond it by rounding alone."""
+    turned = {"orientation": rng.normal(size=4) * [1, 0, 0, 1]}
+    below, names = box_hull(SIDES, **turned), []
+    for way in (np.zeros(3), *(1e-9 * rng.normal(size=(5, 3)))):
+        found = Found([box_hull(SIDES, position=way + np.array([0, 0, SIDES[2]]), **turned), below], 0.01)
+        names.append(found.feature.tolist())
+        assert len(found) == 4
+    assert all(one == names[0] for one in names)
+
+
 @pytest.mark.parametrize("shift", [0.8, 0.995])
 @pytest.mark.parametrize("depth", [0.05, 1e-3])
 def test_what_lies_on_a_mesh_near_its_edge_is_not_held_by_its_side(shift, depth):

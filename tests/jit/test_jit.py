@@ -117,7 +117,6 @@ def edit(path, old, new):
 
 
 USE_A_CALLEE = "import numpy as np, nsds; out = np.zeros(4); nsds.rotations.exp_quaternion(np.zeros(3), out); print(out[0])"
-USE_MANY = "import nsds; print(nsds.solvers.solve_lcp([[2.0]], [-1.0], 'pgs').w[0])"
 
 
 @pytest.fixture
@@ -214,24 +213,24 @@ def shape(x):
     return x + {offset}
 """
     program = """
-import nsds, forces
-system = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], q=[0.0], v=[0.0], fext=forces.tuned({power})))
-v = nsds.simulate(system, t_end=1.0, h=0.5, scheme=nsds.moreau_jean(theta=1.0))["mass"]["v"][-1, 0]
-print(v)
+import importlib, pathlib, nsds, forces
+for text, power in CASES:
+    pathlib.Path(forces.__file__).write_text(text)
+    importlib.reload(forces)
+    system = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], q=[0.0], v=[0.0], fext=forces.tuned(power)))
+    print(nsds.simulate(system, t_end=1.0, h=0.5, scheme=nsds.moreau_jean(theta=1.0))["mass"]["v"][-1, 0])
 """
-
-    def printed(gain=2.0, offset=1.0, power=1):
-        (tmp_path / "forces.py").write_text(source.format(gain=gain, offset=offset))
-        return run(program.format(power=power), PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1").stdout
-
-    assert printed() == printed() == "2.5\n"  # 0.5 ((2 0.5 + 1) + (2 1 + 1))
-    assert printed(gain=4.0) == "4.0\n"
-    assert printed(offset=0.0) == "1.5\n"
-    assert printed(power=2) == "6.5\n"
-    assert printed() == "2.5\n"
+    # velocities 0.5 ((2 0.5 + 1) + (2 1 + 1)), and with another number, function and power
+    values = {(2.0, 1.0, 1): "2.5", (4.0, 1.0, 1): "4.0", (2.0, 0.0, 1): "1.5", (2.0, 1.0, 2): "6.5"}
+    (tmp_path / "forces.py").write_text(source.format(gain=1.0, offset=0.0))
+    for cases in (list(values), [*values][::-1]):  # a process for each order, and the first case once more
+        cases.append(cases[0])
+        texts = [(source.format(gain=gain, offset=offset), power) for gain, offset, power in cases]
+        done = run(program.replace("CASES", repr(texts)), PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1")
+        assert done.stdout.split() == [values[case] for case in cases], done.stderr
 
 
-def test_a_function_that_calls_itself_is_compiled_in_every_process(tmp_path):
+def test_a_function_that_calls_itself_is_compiled_in_every_process():
     """numba finds it within one process only; what calls it was found in the cache again, and ended the process."""
     program = """
 import numba
@@ -247,7 +246,7 @@ def push(t, z, out):
 mass = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], q=[0.0], v=[0.0], z=[4.0], fext=push))
 print(nsds.simulate(mass, t_end=1.0, h=0.5)["mass"]["v"][-1, 0])
 """
-    first, second = (run(program, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    first, second = run(program), run(program)
     assert first.stdout == second.stdout == "24.0\n", first.stderr + second.stderr
 
 
@@ -364,8 +363,8 @@ def test_users_fingerprints_follow_functions_called_through_a_module():
 
 def test_damaged_and_missing_files_of_the_cache_are_made_anew(tmp_path):
     """Also those that refer to them: nothing of what remains is linked to code that is not there."""
-    where = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    assert run(USE_MANY, **where).stdout.strip() == "0.0"
+    where, program = {"NUMBA_CACHE_DIR": str(tmp_path)}, A_PIECE + EARLY + LATE + LATEST
+    assert run(program, **where).stdout.split() == ["2.0", "4.0", "6.0"]
     files = sorted(tmp_path.rglob("*.nbc"))
     assert len(files) > 8
     for i, path in enumerate(files):
@@ -375,11 +374,11 @@ def test_damaged_and_missing_files_of_the_cache_are_made_anew(tmp_path):
             path.unlink()
         elif i % 4 != 2:
             path.write_bytes((b"", bytes(data))[i % 4])
-    result = run(USE_MANY, **where)
-    assert result.stdout.strip() == "0.0", result.stderr
+    result = run(program, **where)
+    assert result.stdout.split() == ["2.0", "4.0", "6.0"], result.stderr
     left = {path: path.read_bytes() for path in tmp_path.rglob("*.nbc")}
     assert left.keys() - set(files)  # but for what those that are whole have copied: nobody asks for that
-    assert run(USE_MANY, **where).stdout.strip() == "0.0"
+    assert run(program, **where).stdout.split() == ["2.0", "4.0", "6.0"]
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.nbc")} == left
 
 
@@ -455,6 +454,13 @@ def late(x):
     return piece(x) + piece(x)
 
 print(late(np.ones(2)))
+"""
+LATEST = """
+@kernel
+def latest(x):
+    return early(x) + late(x)
+
+print(latest(np.ones(2)))
 """
 
 

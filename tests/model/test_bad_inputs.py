@@ -576,7 +576,8 @@ CALLS = {
         "system": "record", "trajectory": "trajectory", "theta": "within 0 and 1", "functions": "functions"}),
     "to_pandas": (nsds.to_pandas, lambda: {"trajectory": rows()}, {"trajectory": "trajectory"}),
     "to_xarray": (nsds.to_xarray, lambda: {"trajectory": rows()}, {"trajectory": "trajectory"}),
-    "describe": (nsds.describe, lambda: {"what": bouncing()}, {"what": "record"}),
+    "describe": (nsds.describe, lambda: {"what": bouncing(), "h": 0.01}, {
+        "what": "record", "h": "positive or none", "scheme": "scheme", "solver": "solver"}),
     "contact_intervals": (nsds.contact_intervals, lambda: {"system": bouncing(), "trajectory": rows(), "name": "floor"}, {
         "system": "record", "trajectory": "trajectory", "name": "name"}),
     "rays": (nsds.rays, lambda: {"system": resting(), "origins": [[0, 0, 9.0]], "directions": [[0, 0, -1.0]]}, {

@@ -131,3 +131,31 @@ def test_the_work_of_a_relation_without_its_derivative_has_no_units(length):
         ledgers.append(nsds.energy(system, rows)["contact"] / length**2)
     assert abs(ledgers[1]).max() > 1e-4
     np.testing.assert_allclose(ledgers[0], ledgers[1], atol=1e-10)
+
+
+def bouncing_links(length, scheme):
+    """Positions, in units of length, of two links that swing and bounce on the ground; times go with its root."""
+    duration, along = length**0.5, np.array([0.8, 0.0, 0.6])
+    parts = {}
+    for i in range(2):
+        end = np.array([0.0, 0.0, 1.5]) + i * along
+        parts[f"link{i}"] = nsds.rigid_bodies(
+            1.0, 0.25 * np.eye(3) * length**2, q=np.r_[length * (end + 0.5 * along), 1, 0, 0, 0], v=np.zeros(6), fext=[0, 0, -8.0]
+        )
+        on = "link0" if i == 0 else ("link1", "link0")
+        parts[f"hinge{i}"] = nsds.interaction(nsds.joints.hinge(length * end, [0, 1, 0]), nsds.equality(), on=on)
+    ball = [nsds.shapes.sphere(0.125 * length)]
+    parts["ground"] = nsds.collisions(
+        {"link0": ball, "link1": ball}, nsds.newton_impact_friction(e_n=0.5, mu=0.3), world=[nsds.shapes.plane()]
+    )
+    rows = nsds.simulate(nsds.system(**parts), t_end=2.0 * duration, h=2.0**-7 * duration, scheme=scheme)
+    assert not (rows["status"] & nsds.status.INEXACT).any()
+    assert (rows["ground"]["n"] > 0).any()
+    return np.column_stack([rows[f"link{i}"]["q"][:, 2] / length for i in range(2)])
+
+
+@pytest.mark.parametrize("scheme", [*SCHEMES, "rattle"])
+def test_links_of_a_micrometre_move_as_those_of_a_metre(scheme):
+    """Up to the tolerances of positions and of contact problems. Impacts are no work of joints, however far links turn in a step."""
+    scheme = nsds.rattle() if scheme == "rattle" else SCHEMES[scheme]
+    np.testing.assert_allclose(bouncing_links(2.0**-20, scheme), bouncing_links(1.0, scheme), rtol=0, atol=5e-8)

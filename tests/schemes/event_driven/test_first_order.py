@@ -33,6 +33,29 @@ def test_two_decoupled_relays_slide_from_their_time_on():
     np.testing.assert_array_equal(rows["plant"]["x"][:, 0], -rows["plant"]["x"][:, 1])  # identical bits
 
 
+def test_a_diode_that_carries_nothing_follows_the_voltage_of_the_others():
+    """A floating tank behind a bridge turns its voltage: of two rows that are 0, one has no multiplier but through the other.
+
+    Between two times of conduction the tank swings alone; besides, rows are those of short steps.
+    """
+    bridge, t_end = nsds.examples.filtered_bridge(), 6e-4
+    rows = nsds.simulate(bridge, t_end=t_end, h=1e-5, scheme=EVENTS)
+    y, lam = rows["diodes"]["y"][1:], rows["diodes"]["lambda"][1:]
+    assert y.min() > -1e-12 * abs(y).max()
+    assert lam.min() > -1e-12 * abs(lam).max()
+    assert abs(y * lam).max() < 1e-12
+    at_events = rows[rows["status"] >= status.EVENT]
+    assert np.unique(at_events["t"]).size == 7
+    swings = rows[(rows["t"] > 4e-5) & (rows["t"] < 2.2e-4)]
+    energy = 1e-6 * swings["tank"]["x"][:, 0] ** 2 + 1e-2 * swings["tank"]["x"][:, 1] ** 2
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-12)
+    assert swings["tank"]["x"][:, 0].min() < -1.0 < 1.0 < swings["tank"]["x"][:, 0].max()
+    steps = nsds.simulate(bridge, t_end=t_end, h=1e-8, scheme=nsds.euler_moreau(theta=1.0), save_every=1000)
+    grid = rows[rows["status"] < status.EVENT]
+    for part in ("tank", "load"):
+        assert (abs(grid[part]["x"][1:] - steps[part]["x"][1:]) < 2e-3 * abs(grid[part]["x"]).max(axis=0)).all()
+
+
 def spiral(x=(3.0, 3.0)):
     return nsds.linear_complementarity_system(np.zeros((2, 2)), [[2.0, -52.0], [52.0, 2.0]], np.eye(2), x=x, law=nsds.relay())
 

@@ -86,7 +86,7 @@ def orbit(period):
     return nsds.orbit(circuit, period=period, h=1e-4, scheme=nsds.euler_moreau())["x"]
 
 
-n, rest = 400, np.ones(400)
+n, rest = 150, np.ones(150)
 chain = nsds.system(
     chain=nsds.lagrangian_linear(M=np.eye(n), K=2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1), fext=rest, q=0 * rest, v=0 * rest),
     floor=nsds.interaction(nsds.lagrangian_linear_relation(np.eye(n)), nsds.newton_impact(e=0.0), on="chain"),

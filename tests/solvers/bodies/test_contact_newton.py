@@ -14,19 +14,20 @@ from tests.strategies import examples, generators
 TOL = 1e-10
 
 
-def solve(p, r=None, budget=np.inf, max_iter=100.0, scratch=None):
+def solve(p, r=None, budget=np.inf, max_iter=100.0, scratch=None, method=newton.newton):
     """(status, r, u, info) of a `Rigid`, whose contacts and general blocks are stated by their rows; scratch: integers."""
     n, m, ends = len(p.disk), len(p.inverse), np.concatenate([p.body, p.panel_body])
     dense = np.concatenate([p.dense()[0].reshape(n, p.d, m, 6), np.zeros((n, p.d, 1, 6))], axis=2)  # the world is the last body
     H = np.concatenate([dense[np.arange(n), :, ends[:, k]] for k in (0, 1)], axis=-1).ravel()
     diagonal = np.concatenate([np.zeros((len(p.body), p.d)), p.panel_diagonal]).ravel()
-    given = newton.Problem(p.d, p.disk, p.mu.ravel(), ends.ravel(), H, H, diagonal, p.reduced().q, 10, p.inverse.ravel())
+    q = p.reduced().q
+    given = newton.Problem(p.d, p.disk, p.mu.ravel(), ends.ravel(), H, H, diagonal, q, 10, p.inverse.ravel())
     r, u, info = np.zeros(n * p.d) if r is None else r.copy(), np.zeros(n * p.d), np.zeros(4)
     floats, integers = newton.work_size(p.d, n, m, m * (m - 1) // 2)
-    options = newton.Options(TOL, TOL, np.inf, max_iter, budget)
+    options = newton.Options(TOL, TOL, TOL * np.linalg.norm(q) / np.sqrt(q.size), max_iter, budget)
     scratch = np.full(integers, -7) if scratch is None else scratch
     assert scratch.size >= integers
-    code = newton.newton(given, options, r, u, info, np.full(floats, np.nan), scratch)
+    code = method(given, options, r, u, info, np.full(floats, np.nan), scratch)
     return code, r, u, info
 
 
@@ -39,9 +40,24 @@ def test_a_solution_obeys_the_law(d):
         code, r, u, info = solve(p)
         q = p.reduced()
         assert code == status.CONVERGED
-        assert info[1] <= TOL
+        assert info[1] <= 2 * TOL  # of contacts and equations
         np.testing.assert_allclose(u, q.velocity(r), rtol=0, atol=1e-12 * (1 + np.linalg.norm(q.W) * np.linalg.norm(r)))
         assert residual(q, r) <= 1e-8
+
+    check()
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_a_guess_that_is_a_solution_is_told_without_a_matrix(d):
+    @examples(25)
+    @given(generators, st.integers(1, 6), st.integers(0, 3))
+    def check(rng, n_contacts, n_panels):
+        p = few(rng, d, n_contacts, n_panels)
+        _, r, u, info = solve(p)
+        code, same, found, known = solve(p, r, method=newton.guess)
+        assert code == status.CONVERGED
+        np.testing.assert_array_equal(np.r_[same, found, 0.0, known[1:]], np.r_[r, u, 0.0, info[1:]])
+        assert np.linalg.norm(r) == 0 or solve(p, 1.001 * r, method=newton.guess)[0] == status.MAX_ITER
 
     check()
 
