@@ -16,42 +16,14 @@ from nsds.collision.detection import (
 )
 from nsds.collision.frames import WORLD, place
 from nsds.collision.hidden import address_of_drop_hidden, call_drop_hidden, has_edges, links_size, solids_of
-from nsds.collision.kinds import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CONVEX,
-    CYLINDER,
-    DISK,
-    HALF_PLANE,
-    MESH,
-    NAMES,
-    PLANE,
-    POLYGON,
-    SPHERE,
-    STADIUM,
-    TUBE,
-)
+from nsds.collision.kinds import NAMES
 from nsds.collision.pairs import COMPILED, GENERAL, SUPPORTED, require_supported
 
 __all__ = [
-    "BOX",
-    "CAPSULE",
     "COMPILED",
-    "CONE",
-    "CONVEX",
-    "CYLINDER",
-    "DISK",
     "GENERAL",
-    "HALF_PLANE",
-    "MESH",
     "NAMES",
-    "PLANE",
-    "POLYGON",
-    "SPHERE",
-    "STADIUM",
     "SUPPORTED",
-    "TUBE",
     "WORLD",
     "Contacts",
     "Shapes",

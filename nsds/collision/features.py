@@ -1,24 +1,34 @@
 """Supporting feature of a shape in a direction: a vertex, a line or a face, as a polygon whose edges have names.
 
-Contacts of two shapes are the corners of one such part clipped by the other: see `nsds.collision.patches`. A part is a small array
-on the stack, its entries numbered below, with its corners counterclockwise from outside; edges are named by their number in it.
+Contacts of two shapes are the corners of one such part clipped by the other: see `nsds.collision.patches`.
 """
 
 import math
 
-from nsds._jit import kernel, stack, tiny, view
+from nsds._jit import kernel, stack, view
 from nsds.collision.geometry import FACE, FACES, FAN_LIST, FANS, N_EDGES, N_FACES, OUTWARDS, TRIANGLE, VERTICES
-from nsds.collision.kinds import CAPSULE, CONE, CYLINDER, SPHERE
-from nsds.collision.support import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, NORMAL, NUMBER, SIZE
+from nsds.collision.kinds import round_part
+from nsds.collision.parts import (
+    AXES,
+    BLOCK,
+    CENTRE,
+    CORNERS,
+    COUNT,
+    FLAT_KIND,
+    IS_FACE,
+    KIND,
+    LEVEL,
+    MOST_CORNERS,
+    NORMAL,
+    NUMBER,
+    PART_NORMAL,
+    PART_NUMBER,
+    POINTS,
+)
 from nsds.maths.vectors import cross, dot, norm, times, times_transposed
 
-COUNT, PART_NUMBER, IS_FACE, PART_NORMAL, POINTS = 0, 1, 2, 3, 6  # entries of a part
-MOST_CORNERS = 64  # of a part: of a face with more only every second, third, ... is used
-PART = POINTS + 3 * MOST_CORNERS
-_STANDS = 0.7  # cosine between a cylinder's axis and a direction above which its end is the supporting part rather than its side
 FLAT = 1.0 - 5e-7  # cosine between the normals of a contact and of a face above which the contact may lie on the face
 _EDGES_FROM = 1 << 10  # step of the numbers of edges of a face
-_LEVEL = 1e-4  # sine between an edge and the plane across a direction below which the whole edge is supporting
 
 
 @kernel
@@ -30,76 +40,10 @@ def facing(shape, geometry, d, around, part):
             part[POINTS + i] = shape[CORNERS + i]
         for i in range(3):
             part[PART_NORMAL + i] = shape[NORMAL + i]
-    elif shape[KIND] == SPHERE or shape[KIND] == CAPSULE or shape[KIND] == CYLINDER:
-        _of_round(shape, d, around, part)
-    elif shape[KIND] == CONE:
-        _of_cone(shape, d, around, part)
-    else:
+    elif shape[BLOCK] > 0.0:
         _of_polyhedron(shape, geometry, d, part)
-
-
-@kernel
-def _of_round(shape, d, around, part):
-    """Supporting part of a sphere, capsule or cylinder: a point, a line along the side, or an end as a polygon."""
-    R, u, out = view(shape, AXES, 9), stack(3), stack(3)
-    # 1. axis, and its cosine with the direction
-    for i in range(3):
-        u[i] = R[3 * i + 2]
-    cosine, r = dot(u, d), shape[SIZE]
-    half = 0.0 if shape[KIND] == SPHERE else 0.5 * shape[SIZE + 1]
-    part[PART_NUMBER], part[IS_FACE] = 0, 0.0
-    # 2. a standing cylinder: its end
-    if shape[KIND] == CYLINDER and abs(cosine) > _STANDS:
-        side = math.copysign(1.0, cosine)
-        _end_of_round(shape, half, side, around, part)
-        return
-    # 3. a lying one: the line on its side. The line of a capsule is offset from its axis along d itself
-    for i in range(3):
-        out[i] = d[i] - (cosine * u[i] if shape[KIND] == CYLINDER else 0.0)
-    size = norm(out)
-    part[COUNT] = 1 if shape[KIND] == SPHERE else 2
-    for i in range(3):
-        x = shape[CENTRE + i] + r / size * out[i]
-        part[POINTS + i], part[POINTS + 3 + i] = x - half * u[i], x + half * u[i]
-
-
-@tiny
-def _end_of_round(shape, beyond, side, around, part):
-    """End of a cylinder at the distance ``beyond`` from the centre to the side along the axis, or base of a cone, as a polygon."""
-    R, r = view(shape, AXES, 9), shape[SIZE]
-    part[COUNT], part[PART_NUMBER], part[IS_FACE] = around, (1 if side > 0.0 else 2), 1.0
-    for k in range(around):
-        angle = side * 2.0 * math.pi * k / around
-        x, y = r * math.cos(angle), r * math.sin(angle)
-        for i in range(3):
-            part[POINTS + 3 * k + i] = shape[CENTRE + i] + beyond * side * R[3 * i + 2] + R[3 * i] * x + R[3 * i + 1] * y
-    for i in range(3):
-        part[PART_NORMAL + i] = side * R[3 * i + 2]
-
-
-@kernel
-def _of_cone(shape, d, around, part):
-    """Supporting part of a cone: the base as a polygon, or the line from rim to tip."""
-    R, u, out = view(shape, AXES, 9), stack(3), stack(3)
-    # 1. axis, and its cosine with the direction
-    for i in range(3):
-        u[i] = R[3 * i + 2]
-    cosine, r, height = dot(u, d), shape[SIZE], shape[SIZE + 1]
-    # 2. the base
-    if cosine < -_STANDS:
-        _end_of_round(shape, 0.25 * height, -1.0, around, part)
-        return
-    # 3. the line from the rim to the tip on the side of d
-    for i in range(3):
-        out[i] = d[i] - cosine * u[i]
-    if norm(out) < _LEVEL:  # it points there: any side will do
-        for i in range(3):
-            out[i] = R[3 * i]
-    size = norm(out)
-    part[COUNT], part[PART_NUMBER], part[IS_FACE] = 2, 0, 0.0
-    for i in range(3):
-        part[POINTS + i] = shape[CENTRE + i] - 0.25 * height * u[i] + r / size * out[i]
-        part[POINTS + 3 + i] = shape[CENTRE + i] + 0.75 * height * u[i]
+    else:
+        round_part(int(shape[KIND]), shape, d, around, part)
 
 
 @kernel
@@ -142,7 +86,7 @@ def edge_of(part, d):
     # 2. the corners that are as high: one or two
     for k in range(count):
         at = POINTS + 3 * k
-        if dot(d, view(part, at, 3)) >= top - _LEVEL * scale and kept < 2:
+        if dot(d, view(part, at, 3)) >= top - LEVEL * scale and kept < 2:
             first = k if kept == 0 else first
             for i in range(3):
                 part[POINTS + 3 * kept + i] = part[at + i]
@@ -160,7 +104,7 @@ def _leans_out(geometry, block, t, i, local):
     for m in range(3):
         u[m] = geometry[q + m] - geometry[p + m]
     cross(view(geometry, at + 3, 3), u, into)
-    return dot(into, local) > _LEVEL * norm(into)
+    return dot(into, local) > LEVEL * norm(into)
 
 
 @kernel
@@ -176,7 +120,7 @@ def _rises_around(geometry, block, v, local):
             if w != v:
                 for m in range(3):
                     d[m] = geometry[vertices + 3 * w + m] - geometry[vertices + 3 * v + m]
-                if dot(d, local) > _LEVEL * norm(d):
+                if dot(d, local) > LEVEL * norm(d):
                     return True
     return False
 
@@ -203,7 +147,7 @@ def ridge(mesh, geometry, n, t, part):
         length += (geometry[vertices + 3 * int(geometry[at + 1]) + m] - geometry[vertices + 3 * int(geometry[at]) + m]) ** 2
     above, only = 0, 0
     for i in range(3):
-        if heights[i] >= top - _LEVEL * math.sqrt(length):
+        if heights[i] >= top - LEVEL * math.sqrt(length):
             above, only = above + 1, i
         else:
             low = i

@@ -9,8 +9,9 @@ from nsds.collision.groups import kinds_that_meet
 from nsds.collision.kinds import MESH
 from nsds.collision.meshes import of_meshes, with_mesh
 from nsds.collision.pairs import GENERAL
+from nsds.collision.parts import PLACED
 from nsds.collision.solids import of_solids
-from nsds.collision.support import PLACED, place_shape
+from nsds.collision.support import place_shape
 
 
 @kernel

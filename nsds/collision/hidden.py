@@ -19,23 +19,22 @@ from nsds.collision.detection import CONTACTS
 from nsds.collision.frames import WORLD, axes
 from nsds.collision.geometry import FACE, FACES, N_FACES, TRIANGLE, VERTICES
 from nsds.collision.kinds import (
-    BOX,
-    CAPSULE,
-    CONE,
     CONVEX,
-    CYLINDER,
-    DISK,
+    ENDLESS,
     HALF_PLANE,
     MESH,
     PLANE,
     POLYGON,
-    SPHERE,
-    STADIUM,
-    TUBE,
+    POLYHEDRAL,
+    ROUNDED,
+    SMOOTH,
+    WITH_FACE,
     bound,
+    farthest_point,
 )
 from nsds.collision.meshes import WAITING, begin_near, next_near
-from nsds.collision.support import PLACED, place_shape
+from nsds.collision.parts import PLACED
+from nsds.collision.support import place_shape
 from nsds.maths.vectors import dot, norm, times, times_transposed
 
 _FLUSH = 1e-5  # fraction of the smaller shape: height above a plane up to which a shape is flush with it
@@ -46,8 +45,6 @@ _FACE = 1e-4  # 1 minus the cosine between a normal and a face up to which the c
 _TILT = 1.5e-2  # sine of that angle, rounded up
 _SINK = 2.0  # multiple of the depth of a contact: how far the body on it may reach below its plane
 _MOST_HOLDS = 64  # contacts of one body that are tested: a body with more, such as a floor, is below its neighbours
-_ROUND = (1 << SPHERE) | (1 << CAPSULE) | (1 << DISK) | (1 << STADIUM)
-_ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)
 
 
 @by_reference
@@ -82,7 +79,7 @@ def links_size(n_bodies, capacity):
 
 def has_edges(kinds):
     """Whether there is a shape whose contacts can be hidden; kinds: iterable of codes."""
-    return any(not (_ROUND | _ENDLESS) >> int(kind) & 1 for kind in kinds)
+    return any(not (SMOOTH | ENDLESS) >> int(kind) & 1 for kind in kinds)
 
 
 @tiny
@@ -97,27 +94,18 @@ def _of_vertices(d, first, n, vertices):
 @kernel
 def support(kind, size, pose, vertices, s, d):
     """Support function of shape s, the largest ``d . x``, in the world; infinite along an unbounded direction. d (3,): a unit vector."""
-    R, u, x, y, z = stack(9), stack(3), size[3 * s], size[3 * s + 1], size[3 * s + 2]
+    R, u = stack(9), stack(3)
     axes(pose, s, R)
     times_transposed(R, d, u)
-    middle, across = dot(d, view(pose, 7 * s, 3)), math.hypot(u[0], u[1])
+    middle = dot(d, view(pose, 7 * s, 3))
     # by kind: distance of the support point from the position of the shape
-    if kind[s] == BOX:
-        return middle + 0.5 * (x * abs(u[0]) + y * abs(u[1]) + z * abs(u[2]))
-    if kind[s] == SPHERE or kind[s] == DISK:
-        return middle + x
-    if kind[s] == CAPSULE:
-        return middle + x + 0.5 * y * abs(u[2])
-    if kind[s] == CYLINDER:
-        return middle + x * across + 0.5 * y * abs(u[2])
-    if kind[s] == CONE:
-        return middle + max(0.75 * y * u[2], x * across - 0.25 * y * u[2])
-    if kind[s] == STADIUM:
-        return middle + y + (x - y) * abs(u[0])
-    if kind[s] == CONVEX or kind[s] == MESH or kind[s] == POLYGON:
-        return middle + _of_vertices(u, int(y), int(z), vertices)
-    out = u[2] if kind[s] == PLANE else u[1] if kind[s] == HALF_PLANE else -1.0
-    return middle if out > 1.0 - _OTHER else math.inf
+    if POLYHEDRAL >> kind[s] & 1:
+        return middle + _of_vertices(u, int(size[3 * s + 1]), int(size[3 * s + 2]), vertices)
+    if ENDLESS >> kind[s] & 1:
+        out = u[2] if kind[s] == PLANE else u[1] if kind[s] == HALF_PLANE else -1.0
+        return middle if out > 1.0 - _OTHER else math.inf
+    x, y, z = farthest_point(kind[s], view(size, 3 * s, 3), u[0], u[1], u[2])
+    return middle + (u[0] * x + u[1] * y + u[2] * z + (size[3 * s] if ROUNDED >> kind[s] & 1 else 0.0))
 
 
 @kernel
@@ -163,8 +151,8 @@ def _face_along(solids, s, m, n):
     times_transposed(R, m, u)
     n[0], n[1], n[2] = 0.0, 0.0, 0.0
     for i in range(3):
-        is_axis = kind[s] == BOX or ((kind[s] == CYLINDER or kind[s] == CONE) and i == 2)
-        if is_axis and abs(u[i]) > least and not (kind[s] == CONE and u[i] > 0.0):
+        face = 2 * i + 1 if u[i] > 0.0 else 2 * i
+        if abs(u[i]) > least and WITH_FACE[face] >> kind[s] & 1:
             best, least, n[i] = i, abs(u[i]), math.copysign(1.0, u[i])
     # 2. edges of a polygon
     if kind[s] == POLYGON:
@@ -280,7 +268,7 @@ def _is_hidden(solids, contacts, r, runs):
     # 1. unbounded shapes and two round ones have no edges to hide
     kind, body, best = solids.kind, solids.body, runs.lowest[r]
     kinds = (1 << kind[contacts.a[best]]) | (1 << kind[contacts.b[best]])
-    if kinds & _ENDLESS != 0 or kinds & ~_ROUND == 0:
+    if kinds & ENDLESS != 0 or kinds & ~SMOOTH == 0:
         return False
     # 2. all contacts of the body of either shape, each as a plane below that body, or above it where both have the other shape in common
     for own in range(2):

@@ -27,73 +27,144 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import specialised, tiny
+from nsds._jit import specialised, tiny, view
+from nsds.collision import line_intersection as lines
+from nsds.collision import parts
 from nsds.collision.surfaces import box_surface, half_square, oval, square, turned_round, without_caps
+
+BALL, AXIS = "ball", "axis"  # symmetries
 
 
 class Shape(NamedTuple):
     """Properties of a kind of shapes: a new one is a row of `SHAPES`, a constructor in `nsds.shapes`, and its pairs in `COMPILED`.
 
-    bound: kernel of the three sizes, radius of the smallest ball about the position that contains it, infinite if unbounded. lengths:
-    how many of the sizes must be positive; is_endless: the last of them may be infinite. thickness: least extents, of sizes (n, 3) and the
-    vertices of all polyhedra. surface: corners and faces for pictures, of the sizes and half the extent of an unbounded shape; None for
-    polyhedra, which have vertices and triangles of their own. volume, moments: of sizes, and of sizes and the mass, about the axes; None
-    for a shape that is not solid; in the plane the area, and the moment about the normal. is_of_world: it cannot be on a body. is_general:
-    `nsds.collision.general` finds its contacts. is_planar: it lies in the plane z = 0.
+    Of kernels ``size`` is (3,), and all vectors are in the axes of the shape.
     """
 
-    bound: Callable
-    lengths: int
-    thickness: Callable
-    surface: Callable | None = None
-    volume: Callable | None = None
-    moments: Callable | None = None
-    is_endless: bool = False
-    is_of_world: bool = False
-    is_general: bool = False
-    is_planar: bool = False
+    bound: Callable  # kernel of size: radius of the smallest ball about the position that contains it, infinite if unbounded
+    lengths: int  # how many of the sizes must be positive
+    span: Callable | None = None  # kernel (size, p, u, span), see `nsds.collision.line_intersection`; None for polyhedra
+    normal: Callable | None = None  # kernel (size, n) of its curved surface, see there
+    least: Callable | None = None  # kernel of size: least extent; None for hulls and polygons, of vertices
+    farthest: Callable | None = None  # kernel (size, x, y, z): farthest point along a vector; None for polyhedra and what has no end
+    is_rounded: bool = False  # the first size is a radius about that point, as of a capsule about its axis
+    part: Callable | None = None  # kernel (shape, d, around, part), see `nsds.collision.parts`; None for polyhedra and in the plane
+    faces: tuple = ()  # numbers of its flat faces across its axes
+    symmetry: str = ""  # rotations that do not move its surface: all of a `BALL`, those about the z `AXIS`
+    surface: Callable | None = None  # corners and faces for pictures, of size and half the extent of an unbounded shape; None for polyhedra
+    volume: Callable | None = None  # of size, in the plane the area; None for polyhedra and what is not solid
+    moments: Callable | None = None  # of size and mass, about the axes; in the plane about the normal
+    is_endless: bool = False  # the last of the lengths may be infinite
+    is_of_world: bool = False  # it cannot be on a body
+    is_planar: bool = False  # it lies in the plane z = 0
 
     @property
     def is_polyhedron(self):
         """Whether it has vertices and triangles; a polygon has, too."""
         return self.surface is None
 
-
-@tiny
-def _of_ball(radius, length, _):
-    return radius
-
-
-@tiny
-def _of_capsule(radius, length, _):
-    return radius + 0.5 * length
+    @property
+    def is_general(self):
+        """Whether `nsds.collision.general` finds its contacts."""
+        return not self.is_planar and (self.is_polyhedron or self.farthest is not None)
 
 
 @tiny
-def _of_cylinder(radius, length, _):
-    return math.sqrt(radius**2 + 0.25 * length**2)
+def _of_ball(size):
+    return size[0]
 
 
 @tiny
-def _of_cone(radius, height, _):
-    return max(math.sqrt(radius**2 + 0.0625 * height**2), 0.75 * height)
+def _of_capsule(size):
+    return size[0] + 0.5 * size[1]
 
 
 @tiny
-def _of_box(x, y, z):
-    return 0.5 * math.sqrt(x**2 + y**2 + z**2)
+def _of_cylinder(size):
+    return math.sqrt(size[0] ** 2 + 0.25 * size[1] ** 2)
 
 
 @tiny
-def _without_end(x, y, z):
+def _of_cone(size):
+    return max(math.sqrt(size[0] ** 2 + 0.0625 * size[1] ** 2), 0.75 * size[1])
+
+
+@tiny
+def _of_box(size):
+    return 0.5 * math.sqrt(size[0] ** 2 + size[1] ** 2 + size[2] ** 2)
+
+
+@tiny
+def _without_end(size):
     return math.inf
 
 
-def _diameter(size, vertices):
-    return 2 * size[:, 0]
+@tiny
+def _diameter(size):
+    return 2.0 * size[0]
 
 
-def _extent(size, vertices, n_axes=3):
+@tiny
+def _width(size):
+    return 2.0 * size[1]
+
+
+@tiny
+def _between_ends(size):
+    return min(2.0 * size[0], size[1])
+
+
+@tiny
+def _shortest(size):
+    return min(min(size[0], size[1]), size[2])
+
+
+@tiny
+def _centre(size, x, y, z):
+    return 0.0, 0.0, 0.0
+
+
+@tiny
+def _corner(size, x, y, z):
+    return 0.5 * math.copysign(size[0], x), 0.5 * math.copysign(size[1], y), 0.5 * math.copysign(size[2], z)
+
+
+@tiny
+def _on_rim(r, half, x, y, z):
+    """Point of the rim of a disk across z at the height half or -half, on the side of a direction."""
+    across = math.hypot(x, y)
+    return (r * x / across, r * y / across, math.copysign(half, z)) if across > 0.0 else (0.0, 0.0, math.copysign(half, z))
+
+
+@tiny
+def _on_axis(size, x, y, z):
+    return _on_rim(0.0, 0.5 * size[1], x, y, z)
+
+
+@tiny
+def _of_ends(size, x, y, z):
+    return _on_rim(size[0], 0.5 * size[1], x, y, z)
+
+
+@tiny
+def _of_disk(size, x, y, z):
+    return _on_rim(size[0], 0.0, x, y, z)
+
+
+@tiny
+def _of_stadium(size, x, y, z):
+    along, across, _ = _on_rim(size[1], 0.0, x, y, z)
+    return along + math.copysign(size[0] - size[1], x), across, 0.0
+
+
+@tiny
+def _tip_or_rim(size, x, y, z):
+    across, r, height = math.hypot(x, y), size[0], size[1]
+    up = (0.75 if r * across <= height * z else -0.25) * height
+    return (r * x / across, r * y / across, up) if r * across > height * z and across > 0.0 else (0.0, 0.0, up)
+
+
+def _extent(size, vertices, n_axes):
     """Least extent of the vertices of hulls along their axes."""
     ends = size[:, 1:].astype(np.int64).cumsum(axis=1)
     return np.array([np.ptp(vertices[first:end, :n_axes], axis=0).min() for first, end in ends])
@@ -152,45 +223,52 @@ def _half_circle(radius, half):
 # The place of a row is the code by which records know its kind: new rows are added at the end.
 SHAPES = {
     "sphere": Shape(
-        _of_ball, 1, _diameter, lambda size, extent: _half_circle(size[0], 0.0), _ball_volume,
-        lambda size, mass: np.full(3, 0.4 * mass * size[0] ** 2), is_general=True,
+        _of_ball, 1, lines.of_ball, lines.normal_of_ball, _diameter, _centre, True, parts.of_ball, symmetry=BALL,
+        surface=lambda size, extent: _half_circle(size[0], 0.0), volume=_ball_volume,
+        moments=lambda size, mass: np.full(3, 0.4 * mass * size[0] ** 2),
     ),
     "capsule": Shape(
-        _of_capsule, 2, _diameter, lambda size, extent: _half_circle(size[0], size[1] / 2),
-        lambda size: _rod_volume(size) + _ball_volume(size), _capsule_moments, is_general=True,
+        _of_capsule, 2, lines.of_capsule, lines.normal_of_capsule, _diameter, _on_axis, True, parts.of_capsule, symmetry=AXIS,
+        surface=lambda size, extent: _half_circle(size[0], size[1] / 2),
+        volume=lambda size: _rod_volume(size) + _ball_volume(size), moments=_capsule_moments,
     ),
     "cylinder": Shape(
-        _of_cylinder, 2, lambda size, vertices: np.minimum(2 * size[:, 0], size[:, 1]),
+        _of_cylinder, 2, lines.of_cylinder, lines.normal_of_cylinder, _between_ends, _of_ends, False, parts.of_cylinder,
+        (lines.LOW_Z, lines.HIGH_Z), AXIS,
         lambda size, extent: turned_round(size[0] * np.array([0, 1, 1, 0]), size[1] / 2 * np.array([-1, -1, 1, 1])),
-        _rod_volume, lambda size, mass: _capsule_moments(size, mass, ball=0.0), is_general=True,
+        _rod_volume, lambda size, mass: _capsule_moments(size, mass, ball=0.0),
     ),
     "box": Shape(
-        _of_box, 3, lambda size, vertices: size.min(axis=1), lambda size, extent: box_surface(size),
-        lambda size: float(np.prod(size)), _box_moments, is_general=True,
+        _of_box, 3, lines.of_box, None, _shortest, _corner, faces=tuple(range(6)), surface=lambda size, extent: box_surface(size),
+        volume=lambda size: float(np.prod(size)), moments=_box_moments,
     ),
-    "convex": Shape(_of_ball, 1, _extent, is_general=True),
-    "mesh": Shape(_of_ball, 1, _diameter, is_general=True),
+    "convex": Shape(_of_ball, 1),
+    "mesh": Shape(_of_ball, 1, least=_diameter),
     "plane": Shape(
-        _without_end, 0, lambda size, vertices: np.full(len(size), np.inf), lambda size, extent: square(extent), is_of_world=True
+        _without_end, 0, lines.of_plane, None, _without_end, surface=lambda size, extent: square(extent), is_of_world=True
     ),
-    "tube": Shape(_of_cylinder, 2, _diameter, lambda size, extent: without_caps(size[0], min(size[1] / 2, extent)), is_endless=True),
+    "tube": Shape(
+        _of_cylinder, 2, lines.of_tube, lines.normal_of_tube, _diameter,
+        surface=lambda size, extent: without_caps(size[0], min(size[1] / 2, extent)), is_endless=True,
+    ),
     "disk": Shape(
-        _of_ball, 1, _diameter, lambda size, extent: oval(size[0], 0.0), lambda size: _disk_area(size[0]),
-        lambda size, mass: mass * size[0] ** 2 / 2, is_planar=True,
+        _of_ball, 1, lines.of_ball, lines.normal_of_ball, _diameter, _of_disk, symmetry=BALL, is_planar=True,
+        surface=lambda size, extent: oval(size[0], 0.0), volume=lambda size: _disk_area(size[0]),
+        moments=lambda size, mass: mass * size[0] ** 2 / 2,
     ),
     "stadium": Shape(
-        _of_ball, 2, lambda size, vertices: 2 * size[:, 1], lambda size, extent: oval(size[1], size[0] - size[1]), _stadium_area,
-        _stadium_moment, is_planar=True,
+        _of_ball, 2, lines.of_stadium, lines.normal_of_stadium, _width, _of_stadium,
+        surface=lambda size, extent: oval(size[1], size[0] - size[1]), volume=_stadium_area, moments=_stadium_moment, is_planar=True,
     ),
-    "polygon": Shape(_of_ball, 1, lambda size, vertices: _extent(size, vertices, 2), is_planar=True),
+    "polygon": Shape(_of_ball, 1, is_planar=True),
     "half_plane": Shape(
-        _without_end, 0, lambda size, vertices: np.full(len(size), np.inf), lambda size, extent: half_square(extent), is_of_world=True,
+        _without_end, 0, lines.of_half_plane, None, _without_end, surface=lambda size, extent: half_square(extent), is_of_world=True,
         is_planar=True,
     ),
     "cone": Shape(
-        _of_cone, 2, lambda size, vertices: np.minimum(2 * size[:, 0], size[:, 1]),
+        _of_cone, 2, lines.of_cone, lines.normal_of_cone, _between_ends, _tip_or_rim, False, parts.of_cone, (lines.LOW_Z,), AXIS,
         lambda size, extent: turned_round(size[0] * np.array([0, 1, 0]), size[1] / 4 * np.array([-1, -1, 3])),
-        lambda size: _rod_volume(size) / 3, _cone_moments, is_general=True,
+        lambda size: _rod_volume(size) / 3, _cone_moments,
     ),
 }  # fmt: skip
 NAMES = tuple(SHAPES)
@@ -200,27 +278,51 @@ POLYHEDRA, PLANAR = (
 )
 
 
-def _bound(kind, size, s):
-    """Radius of the smallest ball about the position of shape s that contains it; infinite if unbounded."""
-    return radius(size[3 * s], size[3 * s + 1], size[3 * s + 2]) if kind[s] == code else others(kind, size, s)
+def kinds_with(is_so):
+    """A bit for each kind whose row has a property."""
+    return sum(bool(is_so(shape)) << code for code, shape in enumerate(SHAPES.values()))
+
+
+POLYHEDRAL, ROUNDED = kinds_with(lambda shape: shape.is_polyhedron), kinds_with(lambda shape: shape.is_rounded)
+BALLS, TURNED_ROUND = kinds_with(lambda shape: shape.symmetry == BALL), kinds_with(lambda shape: shape.symmetry == AXIS)
+ENDLESS = kinds_with(lambda shape: shape.is_of_world or shape.is_endless)
+SMOOTH = kinds_with(lambda shape: not shape.faces and not shape.is_polyhedron) & ~ENDLESS
+WITH_FACE = tuple(kinds_with(lambda shape, face=face: face in shape.faces) for face in range(6))
+
+
+def _case(kind, *given):
+    return own(*given) if kind in codes else others(kind, *given)  # noqa: F821
+
+
+def _last(kind, *given):
+    return own(*given)  # noqa: F821
+
+
+def _by_kind(column):
+    """Kernel (kind, ...) that calls that of a column for the kind of a shape: kinds that share one are one case."""
+    cases, chosen = {getattr(shape, column): name for name, shape in SHAPES.items() if getattr(shape, column) is not None}, None
+    for own, name in reversed(cases.items()):
+        codes = tuple(code for code, shape in enumerate(SHAPES.values()) if getattr(shape, column) is own)
+        chosen = tiny(specialised(_case if chosen else _last, f"{column}_{name}", codes=codes, own=own, others=chosen))
+    return chosen
+
+
+bound_of, least_extent, farthest_point = _by_kind("bound"), _by_kind("least"), _by_kind("farthest")
+span_of, curved_normal, round_part = _by_kind("span"), _by_kind("normal"), _by_kind("part")
 
 
 @tiny
 def bound(kind, size, s):
-    """Fallback for an unknown kind."""
-    return math.inf
-
-
-for code, (name, shape) in reversed(list(enumerate(SHAPES.items()))):
-    radius, others = shape.bound, bound
-    bound = tiny(specialised(_bound, name, code=code, radius=radius, others=others))
+    """Radius of the smallest ball about the position of shape s that contains it; infinite if unbounded."""
+    return bound_of(kind[s], view(size, 3 * s, 3))
 
 
 def thickness_of(part):
     """Least extents of all shapes of a part of collisions; infinite of planes."""
     kind, size = part["shape_kind"], part["shape_size"]
-    vertices = part["vertices"] if "vertices" in part.dtype.names else None
     result = np.empty(kind.size)
-    for code, shape in enumerate(SHAPES.values()):
-        result[kind == code] = shape.thickness(size[kind == code], vertices)
+    for code in set(kind.tolist()):
+        own, shape = size[kind == code], SHAPES[NAMES[code]]
+        least = getattr(shape.least, "py_func", shape.least)
+        result[kind == code] = [least(row) for row in own] if least else _extent(own, part["vertices"], 2 if shape.is_planar else 3)
     return result

@@ -1,4 +1,4 @@
-"""Intersection of a line with a shape: entry and exit in the axes of the shape, and the normals there.
+"""Intersection of a line with a shape: entry and exit in the axes of the shape, and the normals there; by its sizes (3,).
 
 A line is ``p + t u`` with a unit vector u. Its part in a convex shape is a span: the two t, and the numbers of the faces at entry and
 exit, `ROUND` for a curved surface. A line that misses the shape has a span that ends before it begins. Faces of boxes are
@@ -11,13 +11,11 @@ the line nearest to the shape, rounding is relative to the shape, however far aw
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.collision.geometry import FACE, FACES, N_FACES, VERTICES
-from nsds.collision.kinds import CAPSULE, CONE, DISK, SPHERE, STADIUM, TUBE
 
 IN, OUT, ENTERED, LEFT = range(4)
 SPAN = 4  # entries of a span
 ROUND = -1.0  # number of a curved face
-LOW_Z, HIGH_Z, HIGH_Y = 4.0, 5.0, 3.0
+HIGH_Y, LOW_Z, HIGH_Z = 3.0, 4.0, 5.0  # of flat ones
 
 
 @tiny
@@ -67,6 +65,26 @@ def in_wall(r, x, y, a, b):
     return t - half, t + half
 
 
+@tiny
+def of_plane(size, p, u, span):
+    """Span in the half space z <= 0."""
+    begin(span, (-math.inf, math.inf))
+    clip(span, HIGH_Z, p[2], u[2])
+
+
+@tiny
+def of_half_plane(size, p, u, span):
+    """Span in y <= 0."""
+    begin(span, (-math.inf, math.inf))
+    clip(span, HIGH_Y, p[1], u[1])
+
+
+@tiny
+def of_ball(size, p, u, span):
+    """Span in a ball."""
+    begin(span, in_ball(size[0], p[0], p[1], p[2], u))
+
+
 @kernel
 def of_box(lengths, p, u, span):
     """Span in a box: between three pairs of planes."""
@@ -85,7 +103,7 @@ def of_cylinder(size, p, u, span):
 
 
 @kernel
-def of_rod(r, half, x, y, z, u, axis, span):
+def _of_rod(r, half, x, y, z, u, axis, span):
     """Span in a capsule or stadium: from the first entry to the last exit of the wall between -half and half and of both end balls.
 
     x, y, z: where the line begins; axis: 2 of a capsule, 0 of a stadium, which has its balls in the plane.
@@ -107,14 +125,27 @@ def of_rod(r, half, x, y, z, u, axis, span):
         span[IN], span[OUT] = min(span[IN], ends[0]), max(span[OUT], ends[1])
 
 
+@tiny
+def of_capsule(size, p, u, span):
+    """Span in a capsule."""
+    _of_rod(size[0], 0.5 * size[1], p[0], p[1], p[2], u, 2, span)
+
+
+@tiny
+def of_stadium(size, p, u, span):
+    """Span in a stadium."""
+    _of_rod(size[1], size[0] - size[1], p[0], p[1], p[2], u, 0, span)
+
+
 @kernel
-def of_cone(r, height, p, u, span):
+def of_cone(size, p, u, span):
     """Span in a cone, the part below its base of ``|x| <= s``; lengths across are in radii and s, from the tip down, in heights.
 
     ``A t^2 + 2 B t + C <= 0`` holds in both halves of the double cone: for a line less steep than the side, A > 0, between two t,
     which are in one of the halves; for a steeper one in a half line in each.
     """
     # 1. quadratic in scaled coordinates
+    r, height = size[0], size[1]
     x, y, s = p[0] / r, p[1] / r, 0.75 - p[2] / height
     a, b, c = u[0] / r, u[1] / r, -u[2] / height
     A, B, C = a * a + b * b - c * c, x * a + y * b - s * c, x * x + y * y - s * s
@@ -139,30 +170,6 @@ def of_cone(r, height, p, u, span):
 
 
 @kernel
-def of_hull(geometry, block, p, u, span):
-    """Span in a convex polyhedron: below all faces."""
-    faces, vertices = int(geometry[block + FACES]), int(geometry[block + VERTICES])
-    begin(span, (-math.inf, math.inf))
-    for face in range(int(geometry[block + N_FACES])):
-        at, height, rate = faces + FACE * face, 0.0, 0.0
-        corner = vertices + 3 * int(geometry[int(geometry[at + 3])])
-        for i in range(3):
-            height += geometry[at + i] * (p[i] - geometry[corner + i])
-            rate += geometry[at + i] * u[i]
-        clip(span, float(face), height, rate)
-
-
-@kernel
-def of_polygon(vertices, first, n, p, u, span):
-    """Span in a convex polygon in the plane: left of all edges."""
-    begin(span, (-math.inf, math.inf))
-    for k in range(n):
-        at, to = 3 * (first + k), 3 * (first + (k + 1 if k + 1 < n else 0))
-        a, b = vertices[to + 1] - vertices[at + 1], vertices[at] - vertices[to]
-        clip(span, float(k), a * (p[0] - vertices[at]) + b * (p[1] - vertices[at + 1]), a * u[0] + b * u[1])
-
-
-@kernel
 def of_tube(size, p, u, span):
     """Span of a tube: the points where a line passes the wall, within its length."""
     begin(span, in_wall(size[0], p[0], p[1], u[0], u[1]))
@@ -173,23 +180,41 @@ def of_tube(size, p, u, span):
         span[OUT] = math.inf
 
 
-@kernel
-def round_normal(kind, size, x, n):
-    """Outward unit normal at a point of a curved surface. Out: n (3,)."""
-    n[0], n[1], n[2] = x[0], x[1], x[2]
-    # subtract the closest point of the core; of a cone the normal is constant along a line from the tip
-    if kind == CAPSULE:
-        n[2] -= min(max(n[2], -0.5 * size[1]), 0.5 * size[1])
-    elif kind == STADIUM:
-        n[0] -= min(max(n[0], size[1] - size[0]), size[0] - size[1])
-    elif kind == CONE:
-        across = math.hypot(n[0], n[1])
-        n[0], n[1] = (n[0] / across * size[1], n[1] / across * size[1]) if across > 0.0 else (0.0, 0.0)
-        n[2] = size[0]
-    elif kind != SPHERE and kind != DISK:
-        n[2] = 0.0
-    length = math.hypot(math.hypot(n[0], n[1]), n[2])
-    if kind == TUBE:  # its inside is open
-        length = -length
-    for i in range(3):
-        n[i] /= length
+# Normals at points n (3,) of curved surfaces, outwards and of any length. In and out: n.
+
+
+@tiny
+def normal_of_ball(size, n):
+    """From its centre."""
+
+
+@tiny
+def normal_of_capsule(size, n):
+    """From the closest point of its axis."""
+    n[2] -= min(max(n[2], -0.5 * size[1]), 0.5 * size[1])
+
+
+@tiny
+def normal_of_stadium(size, n):
+    """From the closest point of its core."""
+    n[0] -= min(max(n[0], size[1] - size[0]), size[0] - size[1])
+
+
+@tiny
+def normal_of_cone(size, n):
+    """Constant along a line from the tip."""
+    across = math.hypot(n[0], n[1])
+    n[0], n[1] = (n[0] / across * size[1], n[1] / across * size[1]) if across > 0.0 else (0.0, 0.0)
+    n[2] = size[0]
+
+
+@tiny
+def normal_of_cylinder(size, n):
+    """From the axis."""
+    n[2] = 0.0
+
+
+@tiny
+def normal_of_tube(size, n):
+    """Towards the axis: its inside is open."""
+    n[0], n[1], n[2] = -n[0], -n[1], 0.0

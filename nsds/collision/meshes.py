@@ -10,24 +10,13 @@ from typing import NamedTuple
 from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.features import FLAT, PART, edge_of, facing, ridge
+from nsds.collision.features import FLAT, edge_of, facing, ridge
 from nsds.collision.frames import FIELDS
 from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, HALF, NODE, NODES, ORDER, TRIANGLE, VERTICES
+from nsds.collision.parts import AXES, BLOCK, CENTRE, CORNERS, NORMAL, PART, PLACED
 from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
 from nsds.collision.solids import closest
-from nsds.collision.support import (
-    AXES,
-    BLOCK,
-    CENTRE,
-    CORNERS,
-    NORMAL,
-    PLACED,
-    lowest,
-    middle_of,
-    place_triangle,
-    separation,
-    smallest_of,
-)
+from nsds.collision.support import lowest, middle_of, place_triangle, separation, smallest_of
 from nsds.maths.vectors import dot, times
 
 _DEEP = 0.25  # fraction of the smaller shape: a point farther behind a triangle did not come through it

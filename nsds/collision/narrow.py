@@ -7,11 +7,11 @@ from numba import types
 from nsds._jit import caller, kernel, on_demand, specialised, stack, tiny
 from nsds.collision.frames import FIELDS, turn_round
 from nsds.collision.general import general_pair
-from nsds.collision.kinds import NAMES, PLANE, SHAPES, SPHERE
+from nsds.collision.kinds import NAMES, PLANE, SPHERE, kinds_with
 from nsds.collision.pairs import COMPILED
 from nsds.collision.spheres import sphere_plane, sphere_sphere
 
-_GENERAL = sum(shape.is_general << code for code, shape in enumerate(SHAPES.values()))  # a bit for each kind of solids and meshes
+_GENERAL = kinds_with(lambda shape: shape.is_general)  # solids and meshes
 _INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 _OTHERS = types.Tuple((types.int64, _FLOATS, types.int64))  # as of `contacts_of_pair`
 _OF_GENERAL = types.int64(_INTS, _FLOATS, _FLOATS, *(types.int64,) * 3, types.float64, _FLOATS)

@@ -4,7 +4,7 @@ from nsds.collision.boxes import box_box
 from nsds.collision.capsule_box import capsule_box
 from nsds.collision.capsules import capsule_capsule
 from nsds.collision.frames import MOST
-from nsds.collision.kinds import NAMES, SHAPES
+from nsds.collision.kinds import BALL, NAMES, SHAPES
 from nsds.collision.planar import disk_disk, disk_half_plane, disk_outline, outline_half_plane, outline_outline
 from nsds.collision.planes import box_plane, capsule_plane, cone_plane, cylinder_plane, polyhedron_plane
 from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
@@ -51,7 +51,7 @@ _MANY = {
     ("polygon", "polygon"): 3,
     ("polygon", "half_plane"): 2,
 }
-_ROUND = {"sphere", "disk"}
+_ROUND = {name for name, shape in SHAPES.items() if shape.symmetry == BALL}
 COMPILED = {(NAMES.index(a), NAMES.index(b)): contacts for (a, b), contacts in _KERNELS.items()}
 _OWN = frozenset(tuple(sorted(pair)) for pair in COMPILED)
 _SOLID = [code for code, shape in enumerate(SHAPES.values()) if shape.is_general]

@@ -3,8 +3,9 @@
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.features import COUNT, FLAT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS, facing
+from nsds.collision.features import FLAT, facing
 from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.parts import COUNT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS
 from nsds.collision.planes import STEEP
 from nsds.collision.polygons import VERTEX, clip
 from nsds.collision.support import lowest

@@ -15,43 +15,9 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import axes
-from nsds.collision.geometry import DEPTH, FACE, FACES, NODE, NODES, ORDER, TRIANGLE, VERTICES
-from nsds.collision.kinds import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CONVEX,
-    CYLINDER,
-    DISK,
-    HALF_PLANE,
-    MESH,
-    PLANE,
-    POLYGON,
-    SPHERE,
-    STADIUM,
-    TUBE,
-)
-from nsds.collision.line_intersection import (
-    ENTERED,
-    HIGH_Y,
-    HIGH_Z,
-    IN,
-    LEFT,
-    OUT,
-    ROUND,
-    SPAN,
-    begin,
-    clip,
-    in_ball,
-    of_box,
-    of_cone,
-    of_cylinder,
-    of_hull,
-    of_polygon,
-    of_rod,
-    of_tube,
-    round_normal,
-)
+from nsds.collision.geometry import DEPTH, FACE, FACES, N_FACES, NODE, NODES, ORDER, TRIANGLE, VERTICES
+from nsds.collision.kinds import CONVEX, MESH, POLYGON, curved_normal, span_of
+from nsds.collision.line_intersection import ENTERED, IN, LEFT, OUT, ROUND, SPAN, begin, clip
 from nsds.maths.vectors import dot, times, times_transposed
 
 _ROUNDING = 4e-15  # relative rounding of coordinates, rounded up
@@ -172,35 +138,42 @@ def of_mesh(geometry, block, slack, p, u, low, high, span):
 
 
 @kernel
+def _of_hull(geometry, block, p, u, span):
+    """Span in a convex polyhedron: below all faces."""
+    faces, vertices = int(geometry[block + FACES]), int(geometry[block + VERTICES])
+    begin(span, (-math.inf, math.inf))
+    for face in range(int(geometry[block + N_FACES])):
+        at, height, rate = faces + FACE * face, 0.0, 0.0
+        corner = vertices + 3 * int(geometry[int(geometry[at + 3])])
+        for i in range(3):
+            height += geometry[at + i] * (p[i] - geometry[corner + i])
+            rate += geometry[at + i] * u[i]
+        clip(span, float(face), height, rate)
+
+
+@kernel
+def _of_polygon(vertices, first, n, p, u, span):
+    """Span in a convex polygon in the plane: left of all edges."""
+    begin(span, (-math.inf, math.inf))
+    for k in range(n):
+        at, to = 3 * (first + k), 3 * (first + (k + 1 if k + 1 < n else 0))
+        a, b = vertices[to + 1] - vertices[at + 1], vertices[at] - vertices[to]
+        clip(span, float(k), a * (p[0] - vertices[at]) + b * (p[1] - vertices[at + 1]), a * u[0] + b * u[1])
+
+
+@kernel
 def _cross(scene, s, p, u, low, high, span):
     """Span of a line in shape s, in its axes; of a mesh, the first hit between two t. Out: span (SPAN,)."""
     kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
-    # each kind by its own span
-    if kind in (SPHERE, DISK):
-        begin(span, in_ball(size[0], p[0], p[1], p[2], u))
-    elif kind == BOX:
-        of_box(size, p, u, span)
-    elif kind == MESH:
+    # polyhedra by their faces and triangles, each other kind by its sizes
+    if kind == MESH:
         of_mesh(scene.geometry, int(scene.geometry[1 + s]), _ROUNDING * size[0], p, u, low, high, span)
     elif kind == CONVEX:
-        of_hull(scene.geometry, int(scene.geometry[1 + s]), p, u, span)
-    elif kind in (PLANE, HALF_PLANE):
-        begin(span, (-math.inf, math.inf))
-        clip(span, HIGH_Z if kind == PLANE else HIGH_Y, p[2 if kind == PLANE else 1], u[2 if kind == PLANE else 1])
-    elif kind == CAPSULE:
-        of_rod(size[0], 0.5 * size[1], p[0], p[1], p[2], u, 2, span)
-    elif kind == STADIUM:
-        of_rod(size[1], size[0] - size[1], p[0], p[1], p[2], u, 0, span)
-    elif kind == CYLINDER:
-        of_cylinder(size, p, u, span)
-    elif kind == CONE:
-        of_cone(size[0], size[1], p, u, span)
+        _of_hull(scene.geometry, int(scene.geometry[1 + s]), p, u, span)
     elif kind == POLYGON:
-        of_polygon(scene.vertices, int(size[1]), int(size[2]), p, u, span)
-    elif kind == TUBE:
-        of_tube(size, p, u, span)
+        _of_polygon(scene.vertices, int(size[1]), int(size[2]), p, u, span)
     else:
-        begin(span, (math.inf, -math.inf))
+        span_of(kind, size, p, u, span)
 
 
 @kernel
@@ -209,7 +182,11 @@ def _normal_at(scene, s, face, x, n):
     kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
     # curved surfaces, stored normals, edges of polygons, faces across an axis
     if face == ROUND:
-        round_normal(kind, size, x, n)
+        n[0], n[1], n[2] = x[0], x[1], x[2]
+        curved_normal(kind, size, n)
+        length = math.hypot(math.hypot(n[0], n[1]), n[2])
+        for i in range(3):
+            n[i] /= length
     elif kind in (CONVEX, MESH):
         at = int(scene.geometry[int(scene.geometry[1 + s]) + FACES])
         at += FACE * int(face) if kind == CONVEX else TRIANGLE * int(face) + 3

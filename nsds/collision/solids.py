@@ -12,24 +12,12 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.edge_on import WIDTH, add_normal, does_touch
-from nsds.collision.features import PART, edge_of, facing
+from nsds.collision.features import edge_of, facing
 from nsds.collision.geometry import FACE, FACES, N_FACES, VERTICES
 from nsds.collision.gjk import SIMPLEX, WITHIN, apart, least_overlap
+from nsds.collision.parts import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, PART, PLACED
 from nsds.collision.patches import LISTED, patch, thinned
-from nsds.collision.support import (
-    AXES,
-    BLOCK,
-    CENTRE,
-    CORNERS,
-    FLAT_KIND,
-    KIND,
-    PLACED,
-    farthest,
-    middle_of,
-    radius,
-    separation,
-    smallest_of,
-)
+from nsds.collision.support import farthest, middle_of, radius, separation, smallest_of
 from nsds.maths.vectors import norm, times
 
 _APART = 0.02  # fraction of the smaller shape: distance to which nearer shapes are moved apart

@@ -1,7 +1,6 @@
 """Support functions of posed convex shapes and mesh triangles; a shape is copied into a small stack array so that all are treated alike.
 
-The core of a sphere is a point, that of a capsule a line, both with a radius. Entries are numbered below; a triangle has
-three corners in the world, its normal and its number in place of the axes.
+The core of a sphere is a point, that of a capsule a line, both with a radius.
 """
 
 import math
@@ -9,13 +8,9 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import axes
 from nsds.collision.geometry import FACES, MIDDLE, N_VERTICES, SMALLEST, TRIANGLE, VERTICES
-from nsds.collision.kinds import BOX, CAPSULE, CONE, CONVEX, CYLINDER, MESH, SPHERE
-from nsds.maths.vectors import dot, times
-
-KIND, CENTRE, AXES, SIZE, BLOCK = 0, 1, 4, 13, 16
-PLACED = 17  # entries of a shape
-CORNERS, NORMAL, NUMBER = 1, 10, 13  # of a triangle
-FLAT_KIND = -1.0  # of a triangle
+from nsds.collision.kinds import POLYHEDRAL, ROUNDED, farthest_point, least_extent
+from nsds.collision.parts import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, NORMAL, NUMBER, SIZE
+from nsds.maths.vectors import dot, times, times_transposed
 
 
 @kernel
@@ -45,7 +40,7 @@ def place_triangle(mesh, geometry, t, shape):
 @tiny
 def radius(shape):
     """Radius about the core."""
-    return shape[SIZE] if shape[KIND] == SPHERE or shape[KIND] == CAPSULE else 0.0
+    return shape[SIZE] if shape[KIND] != FLAT_KIND and ROUNDED >> int(shape[KIND]) & 1 else 0.0
 
 
 @tiny
@@ -61,38 +56,21 @@ def _farthest_of(points, first, n, d, out):
         out[i] = points[best + i]
 
 
-@kernel
+@tiny
 def farthest(shape, geometry, d, out):
     """Support point of a core along d. Out: out (3,), in the world."""
-    kind = shape[KIND]
-    if kind == FLAT_KIND:
+    if shape[KIND] == FLAT_KIND:
         _farthest_of(shape, CORNERS, 3, d, out)
         return
     # 1. direction in the axes of the shape
-    R = view(shape, AXES, 9)
-    u0 = R[0] * d[0] + R[3] * d[1] + R[6] * d[2]
-    u1 = R[1] * d[0] + R[4] * d[1] + R[7] * d[2]
-    u2 = R[2] * d[0] + R[5] * d[1] + R[8] * d[2]
-    # 2. support point there; a sphere and a capsule without their radius
-    if kind == BOX:
-        out[0], out[1], out[2] = math.copysign(shape[SIZE], u0), math.copysign(shape[SIZE + 1], u1), math.copysign(shape[SIZE + 2], u2)
-        for i in range(3):
-            out[i] *= 0.5
-    elif kind == SPHERE:
-        out[0], out[1], out[2] = 0.0, 0.0, 0.0
-    elif kind == CONE:
-        across, r, height = math.hypot(u0, u1), shape[SIZE], shape[SIZE + 1]
-        at_rim = r * across > height * u2 and across > 0.0
-        out[0], out[1] = (r * u0 / across, r * u1 / across) if at_rim else (0.0, 0.0)
-        out[2] = (0.75 if r * across <= height * u2 else -0.25) * height
-    elif kind != CONVEX and kind != MESH:
-        across, r = math.hypot(u0, u1), (shape[SIZE] if kind == CYLINDER else 0.0)
-        out[0], out[1] = (r * u0 / across, r * u1 / across) if across > 0.0 else (0.0, 0.0)
-        out[2] = math.copysign(0.5 * shape[SIZE + 1], u2)
-    else:
+    kind, R = int(shape[KIND]), view(shape, AXES, 9)
+    times_transposed(R, d, out)
+    # 2. support point there
+    if POLYHEDRAL >> kind & 1:
         block = int(shape[BLOCK])
-        out[0], out[1], out[2] = u0, u1, u2
         _farthest_of(geometry, int(geometry[block + VERTICES]), int(geometry[block + N_VERTICES]), out, out)
+    else:
+        out[0], out[1], out[2] = farthest_point(kind, view(shape, SIZE, 3), out[0], out[1], out[2])
     # 3. back to the world
     times(R, out, out)
     for i in range(3):
@@ -132,5 +110,4 @@ def smallest_of(shape, geometry):
     """Least extent of a shape, of a mesh the largest."""
     if shape[BLOCK] > 0.0:
         return geometry[int(shape[BLOCK]) + SMALLEST]
-    has_ends = shape[KIND] == CYLINDER or shape[KIND] == CONE
-    return min(2.0 * shape[SIZE], shape[SIZE + 1]) if has_ends else 2.0 * shape[SIZE]
+    return least_extent(int(shape[KIND]), view(shape, SIZE, 3))

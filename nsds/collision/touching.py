@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import FIELDS, WORLD, third_axis
 from nsds.collision.geometry import surface_of, thickness_of_mesh
-from nsds.collision.kinds import CAPSULE, CONE, CYLINDER, DISK, MESH, POLYGON, POLYHEDRA, SHAPES, SPHERE, TUBE, bound
+from nsds.collision.kinds import BALLS, MESH, POLYGON, POLYHEDRAL, TUBE, TURNED_ROUND, bound, thickness_of
 from nsds.collision.narrow import contacts_of_pair
 from nsds.maths.rotations import exp_quaternion, product, rotate
 from nsds.maths.vectors import cross, dot, norm
@@ -52,16 +52,12 @@ class Moving(NamedTuple):
 def _thicknesses(part):
     """Thickness to be passed to reach the other side, of all shapes of a part of collisions; infinite of planes."""
     kind, size = part["shape_kind"], part["shape_size"]
-    result, known = np.empty(kind.size), {}
-    for code, shape in enumerate(SHAPES.values()):
-        which = np.flatnonzero(kind == code)
-        if code not in POLYHEDRA and which.size:
-            result[which] = shape.thickness(size[which], None)
-        for s in which if code in POLYHEDRA else ():
-            key = code, *size[s].tolist()
-            if key not in known:
-                known[key] = _thickness(code, size[s], part["vertices"], part["triangles"])
-            result[s] = known[key]
+    result, known = thickness_of(part), {}
+    for s in np.flatnonzero(POLYHEDRAL >> kind & 1):
+        key = kind[s], *size[s].tolist()
+        if key not in known:
+            known[key] = _thickness(kind[s], size[s], part["vertices"], part["triangles"])
+        result[s] = known[key]
     return result
 
 
@@ -148,11 +144,11 @@ def _turning(m, s, t, n):
     if dot(n, n) > 0.0:
         cross(w, n, x)
         speed = norm(x)
-    if m.kind[s] == SPHERE or m.kind[s] == DISK:
+    if BALLS >> m.kind[s] & 1:
         return speed * arm
     # 3. rotation of the shape itself; a ball does not move its surface by it
     own = speed
-    if m.kind[s] == CAPSULE or m.kind[s] == CYLINDER or m.kind[s] == CONE:  # about its axis it turns in its own surface
+    if TURNED_ROUND >> m.kind[s] & 1:  # about its axis it turns in its own surface
         third_axis(m.pose, s, z)
         along = dot(w, z)
         for i in range(3):

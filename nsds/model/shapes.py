@@ -197,19 +197,23 @@ def plane(normal=(0, 0, 1), offset=0.0, *, point=None):
     >>> shapes.plane([0, 0, 2], offset=-0.5)["pose"]
     array([ 0. ,  0. , -0.5,  1. ,  0. ,  0. ,  0. ])
     """
-    normal = _checks.array("plane", "normal", normal, shape=(3,))
-    if not normal.any():
-        raise ValueError("plane: normal must not be zero, got [0, 0, 0]")
-    normal = _unit(normal)
-    offset, given = _checks.number("plane", "offset", offset), point is not None
-    if point is None:
-        point = offset * normal
-    point = _checks.array("plane", "point", point, shape=(3,))
-    if given and offset != 0:
-        raise ValueError(f"plane: give the offset or a point, got offset {offset} and point {point.tolist()}")
+    normal, point = _boundary("plane", 3, normal, offset, point)
     # The shortest turn from z to the normal; half a turn about x where they are opposite.
     turn = np.array([1 + normal[2], -normal[1], normal[0], 0.0]) if normal[2] > -1 + 1e-12 else [0.0, 1.0, 0.0, 0.0]
     return _shape("plane", [0, 0, 0], point, turn)
+
+
+def _boundary(kind, n, normal, offset, point):
+    """(unit normal, one of its points) of the boundary of a half space in n dimensions."""
+    normal = _checks.array(kind, "normal", normal, shape=(n,))
+    if not normal.any():
+        raise ValueError(f"{kind}: normal must not be zero, got {[0] * n}")
+    normal = _unit(normal)
+    offset, given = _checks.number(kind, "offset", offset), point is not None
+    point = _checks.array(kind, "point", point if given else offset * normal, shape=(n,))
+    if given and offset != 0:
+        raise ValueError(f"{kind}: give the offset or a point, got offset {offset} and point {point.tolist()}")
+    return normal, point
 
 
 def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
@@ -633,14 +637,7 @@ def half_plane(normal=(0, 1), offset=0.0, *, point=None):
     >>> shapes.half_plane([0, 2], offset=-0.5)["pose"]
     array([ 0. , -0.5,  0. ,  1. ,  0. ,  0. ,  0. ])
     """
-    normal = _checks.array("half_plane", "normal", normal, shape=(2,))
-    if not normal.any():
-        raise ValueError("half_plane: normal must not be zero, got [0, 0]")
-    normal = _unit(normal)
-    offset, given = _checks.number("half_plane", "offset", offset), point is not None
-    point = _checks.array("half_plane", "point", offset * normal if point is None else point, shape=(2,))
-    if given and offset != 0:
-        raise ValueError(f"half_plane: give the offset or a point, got offset {offset} and point {point.tolist()}")
+    normal, point = _boundary("half_plane", 2, normal, offset, point)
     return _in_plane("half_plane", [0, 0, 0], point, np.arctan2(-normal[0], normal[1]))
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from numba import float64, int64, typeof
 
 from nsds._jit import caller, kernel, on_demand, stack, tiny, view
-from nsds.collision import HALF_PLANE, MESH, PLANE, TUBE, WORLD, place
+from nsds.collision import WORLD, place
 from nsds.collision.frames import FIELDS, MOST
-from nsds.collision.kinds import bound
+from nsds.collision.kinds import ENDLESS, MESH, bound
 from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths.rotations import exp_quaternion, product, rotate
 from nsds.maths.vectors import cross, dot, norm
@@ -25,7 +25,6 @@ _ROOM = MOST * FIELDS
 _ROUNDS = 12  # of Newton's iteration: convergence is quadratic; a pair that has not converged by then counts as met
 _MET = 1e-5  # of the displacement of a step: gap at which shapes have met; half of it remains, so that they still have one normal
 _ALIKE = 0.9  # cosine between two normals that belong to the same contact
-_ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)  # kinds whose normal does not change along the path
 
 
 @kernel
@@ -189,7 +188,7 @@ def meet(collisions, number, ahead, first, last, q, w, memory, pair, which):
         moving = (x, v, x_b, v_b)
         touches, soonest = _do_touch(c, i, slack, memory), 2.0
         # 3. soonest forecast of the pair, and whether the shapes meet
-        for spot in range(at, end if kinds & _ENDLESS == 0 else at):
+        for spot in range(at, end if kinds & ENDLESS == 0 else at):
             soonest = min(soonest, _share_of(c, which[spot], slack, ahead, moving, mem))
         is_checked, share, count, best, used = soonest <= 1.0, soonest, 0, 0, 0
         if is_checked and not touches:

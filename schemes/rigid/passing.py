@@ -19,7 +19,7 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD, place
 from nsds.collision.detection import Shapes, Touches, first_touches
 from nsds.collision.frames import FIELDS, MOST
-from nsds.collision.kinds import DISK, SPHERE, bound
+from nsds.collision.kinds import BALLS, bound
 from nsds.collision.narrow import other_pairs
 from nsds.collision.touching import ARM, NEVER, PATH, POINT, SPEED, SPIN, START, TURN, Moving, follow
 from nsds.maths.rotations import log_quaternion, normalise, product, rotate
@@ -105,7 +105,7 @@ def _may_pass(h, weight, c, bodies, p, memory):
         if b == WORLD or work[c.hidden + s] != 0.0:
             continue
         far = norm(view(mem, c.local + 7 * s, 3))
-        if imem[c.kind + s] != SPHERE and imem[c.kind + s] != DISK:  # which turn into themselves
+        if not BALLS >> imem[c.kind + s] & 1:
             r = bound(view(imem, c.kind, c.n_shapes), view(mem, c.size, 3 * c.n_shapes), s)
             far += r if r < math.inf else mem[c.size + 3 * s]
         for i in range(3):

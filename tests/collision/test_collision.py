@@ -12,7 +12,7 @@ from nsds.collision import COMPILED, NAMES, SUPPORTED, narrow
 from nsds.collision.frames import FIELDS, MOST, turn_round
 from nsds.collision.general import GeneralPairs
 from nsds.collision.groups import mask_of
-from nsds.collision.kinds import PLANAR
+from nsds.collision.kinds import BOX, PLANAR, SPHERE
 from nsds.collision.spheres import sphere_box
 from nsds.model import shapes
 from tests import reference_collision as twin
@@ -227,7 +227,7 @@ def box_sphere(size, pose, a, b, margin, found):
     return n
 
 
-TURNED = narrow._with((collision.BOX, collision.SPHERE), box_sphere, narrow._in_order)
+TURNED = narrow._with((BOX, SPHERE), box_sphere, narrow._in_order)
 
 
 @examples(25)
@@ -236,7 +236,7 @@ def test_a_kernel_may_have_either_kind_first(rng):
     a, b = near(("sphere", "box"), rng, low=-0.1, high=0.1)
     size, pose, none = np.concatenate([a["size"], b["size"]]), np.concatenate([a["pose"], b["pose"]]), np.zeros(0)
     one, other = np.zeros((2, MOST * FIELDS))
-    n = TURNED(np.array([collision.SPHERE, collision.BOX]), size, pose, (0, none, 0), 0, 1, 0.2, one)
+    n = TURNED(np.array([SPHERE, BOX]), size, pose, (0, none, 0), 0, 1, 0.2, one)
     assert n == sphere_box(size, pose, 0, 1, 0.2, other) == 1
     np.testing.assert_allclose(one, other, atol=1e-14)
 

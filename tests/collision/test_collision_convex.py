@@ -10,16 +10,16 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import nsds
-from nsds import collision
 from nsds.collision import GENERAL, NAMES
 from nsds.collision.edge_on import WIDTH
+from nsds.collision.kinds import MESH
 from nsds.model import shapes
 from tests import reference_collision as twin
 from tests.collision.test_collision import Found, random_shape
 from tests.strategies import examples, generators
 
-CONVEX_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if collision.MESH not in pair)
-MESH_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if collision.MESH in pair)
+CONVEX_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if MESH not in pair)
+MESH_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if MESH in pair)
 WITH_SOLIDS = [pair for pair in MESH_PAIRS if pair != ("mesh", "mesh")]  # corners of two meshes in each other are left in several ways
 GRAVITY = 9.81
 SET_DOWN = 1e-9  # so deep that rounding does not decide what touches

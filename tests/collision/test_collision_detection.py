@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from nsds import collision
 from nsds.collision.groups import mask_of
+from nsds.collision.kinds import BOX, CAPSULE, CONE, CYLINDER, PLANE, SPHERE, TUBE
 from tests import reference_collision as twin
 from tests.strategies import examples, generators
 
@@ -19,7 +20,7 @@ class Cloud:
 
     def __init__(self, x, radius, reach=0.0, body=None, group=None, meets=None):
         self.x, self.radius, ns = x, np.broadcast_to(radius, len(x)).copy(), len(x)
-        self.kind = np.full(ns, collision.SPHERE)
+        self.kind = np.full(ns, SPHERE)
         self.size = np.column_stack([self.radius, np.zeros((ns, 2))])
         self.pose = np.column_stack([x, np.ones(ns), np.zeros((ns, 3))])
         self.body = np.arange(ns) if body is None else body
@@ -131,9 +132,9 @@ def test_what_is_nowhere_has_no_contacts_and_disturbs_no_others(detect):
 def test_shapes_of_all_kinds_have_the_contacts_of_each_pair(rng, n):
     """Mixed kinds among planes and tubes, some on the world: what two shapes alone give, put together."""
     cloud = Cloud(places("crowded", n, rng) / 2, 1.0, 0.1, rng.integers(-1, n, size=n))
-    kinds = [collision.SPHERE, collision.CAPSULE, collision.CYLINDER, collision.CONE, collision.BOX, collision.PLANE, collision.TUBE]
+    kinds = [SPHERE, CAPSULE, CYLINDER, CONE, BOX, PLANE, TUBE]
     cloud.kind, cloud.size = rng.choice(kinds, size=n), rng.uniform(0.3, 1.5, size=(n, 3))
-    cloud.size[(cloud.kind == collision.TUBE) & (rng.random(n) < 0.5), 1] = np.inf
+    cloud.size[(cloud.kind == TUBE) & (rng.random(n) < 0.5), 1] = np.inf
     cloud.pose[:, 3:] = quaternions(n, rng)
     count, a, b, feature, normal, point, gap = whole = cloud.detect()
     for one, other in zip(whole, cloud.detect(collision.detect_parallel), strict=True):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsds import collision
 from nsds.collision import GENERAL, NAMES, geometry, gjk, solids, support
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.kinds import BOX, CONVEX, MESH
+from nsds.collision.parts import PLACED
 from nsds.model import shapes
 from tests import reference_collision as distances
 from tests import reference_patches as twin
@@ -18,7 +18,7 @@ from tests.collision.test_collision import Found
 from tests.collision.test_collision_convex import FLOORS, apart, prism, stone, terrain
 from tests.strategies import examples, generators
 
-CONVEX_PAIRS = sorted(tuple(sorted(pair)) for pair in GENERAL if collision.MESH not in pair)
+CONVEX_PAIRS = sorted(tuple(sorted(pair)) for pair in GENERAL if MESH not in pair)
 SOLIDS = [NAMES[k] for k in sorted({k for pair in GENERAL for k in pair} - {MESH})]
 
 
@@ -35,7 +35,7 @@ class Pair:
                 vertices = np.concatenate([vertices, s["vertices"]])
         self.geometry = geometry.geometry_of(kind, size, vertices, triangles)
         pose = np.concatenate([a["pose"], b["pose"]])
-        self.words = [np.zeros(support.PLACED) for _ in range(2)]
+        self.words = [np.zeros(PLACED) for _ in range(2)]
         for s, words in enumerate(self.words):
             support.place_shape(kind, size.ravel(), pose, self.geometry, s, words)
 
@@ -95,7 +95,7 @@ def test_contacts_of_solids_are_those_of_the_twin(pair, rng, gap):
 def test_contacts_with_a_mesh_are_those_of_all_its_triangles(kind, rng, gap):
     a, b = beside((kind, "mesh"), rng, gap)
     one, (surface, pose), margin = as_twin(a), as_twin(b), 0.1
-    small, pair, words = min(one.shape.smallest, surface.widest), Pair(a, b), np.zeros(support.PLACED)
+    small, pair, words = min(one.shape.smallest, surface.widest), Pair(a, b), np.zeros(PLACED)
     for is_strict in (True, False):
         found = []
         for t in range(len(surface.triangles)):

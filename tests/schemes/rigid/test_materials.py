@@ -5,17 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import nsds
+from nsds.model.system_kinds import NEWTON_EULER
+from tests.cells.outcomes import schemes_of
 
 CRATE, BALL = nsds.shapes.box([0.2, 0.2, 0.2]), nsds.shapes.sphere(0.1)
 E, MU = np.array([[0.0, 0.8, 0.3], [0.8, 0.0, 0.6], [0.3, 0.6, 0.0]]), np.array([[0.4, 0.05, 0.2], [0.05, 0.0, 0.1], [0.2, 0.1, 0.9]])
-SCHEMES = {
-    "rattle": nsds.rattle(),
-    "moreau_jean": nsds.moreau_jean(),
-    "moreau_jean_combined_projection": nsds.moreau_jean_combined_projection(),
-    "generalised_alpha": nsds.generalised_alpha(),
-    "d1_minus_linear": nsds.d1_minus_linear(),
-    "event_driven": nsds.event_driven(),
-}
+SCHEMES = {name: getattr(nsds, name)() for name in schemes_of(NEWTON_EULER)}
 
 
 def _blocks(e, mu, z, v, materials):
