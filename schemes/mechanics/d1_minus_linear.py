@@ -71,7 +71,7 @@ def prepare(records, mem, options, h, method):
     stated = state_bodies(_OWNER, records, work, iwork)
     kept = np.zeros(1, KEPT)
     iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
-    words = Options(h, newton.Options(h), float(options["level"] == b"velocity"))
+    words = Options(h, newton.Options(h), float(options["level"] != b"acceleration"))
     n = 6 * stated.rigid.bodies.size
     work.place(kept, size=n // 3, **dict.fromkeys(("pressed", "sizes", "v_left", "v", "w_end"), n))
     prepared = newton_form(stated, records, words.newton, method, work, iwork)

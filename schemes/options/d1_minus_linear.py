@@ -4,22 +4,22 @@ from nsds.model.system_kinds import LAGRANGIAN, NEWTON_EULER
 from nsds.schemes.declared import record_of, word
 from nsds.schemes.table import scheme_for
 
-_OPTIONS = {"level": word("velocity", "acceleration")}
+_OPTIONS = {"level": word("by_kind", "acceleration", "velocity")}
 
 
 @scheme_for(_OPTIONS, {LAGRANGIAN: "lagrangian.d1_minus_linear", NEWTON_EULER: "mechanics.d1_minus_linear"})
-def d1_minus_linear(level="velocity"):
+def d1_minus_linear(level="by_kind"):
     """Options of the half-explicit D1- scheme: second order between impacts and in persistent contact (Schindler and Acary 2014).
 
     Explicit in the forces: the step must resolve the fastest motion, ``h omega < 2``.
 
     Parameters
     ----------
-    level : "velocity" or "acceleration"
+    level : "by_kind", "acceleration" or "velocity"
         What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact takes
         part only if it does not open, be it by an error of O(h^3): along curved constraints, unless they are bilateral, contacts then
         open in some steps and close by impacts, with order 1, so that what rolls on a rim sinks and loses energy. Friction, dry friction
-        and relays are stated for velocities at either level.
+        and relays are stated for velocities at either level. By kind: accelerations of Lagrangian systems, velocities of rigid bodies.
 
     Notes
     -----

@@ -13,8 +13,8 @@ SCHEMES = {  # and the weight of the turn: those of Moreau and Jean have impulse
     "moreau_jean": (nsds.moreau_jean(), 1 / 2),
     "combined": (nsds.moreau_jean_combined_projection(), 1 / 2),
     "direct": (nsds.moreau_jean_direct_projection(), 1 / 2),
-    "d1": (nsds.d1_minus_linear(level="acceleration"), 1 / 4),
-    "d1_velocity": (nsds.d1_minus_linear(), 1.0),  # rows of one coordinate turn by up to sqrt(3) h omega, and count 2 / sqrt(3) times
+    "d1": (nsds.d1_minus_linear(), 1 / 4),
+    "d1_velocity": (nsds.d1_minus_linear(level="velocity"), 1.0),  # rows of one coordinate turn by up to sqrt(3) h omega
     "alpha": (nsds.generalised_alpha(), 1 / 4),
 }
 

@@ -14,7 +14,7 @@ GRAVITY, MASS, STIFFNESS = 9.81, 1.3, 20.0
 SCHEMES = {
     "alpha": nsds.generalised_alpha(),
     "alpha 0": nsds.generalised_alpha(0.0),
-    "d1_acceleration": nsds.d1_minus_linear(level="acceleration"),
+    "d1_acceleration": nsds.d1_minus_linear(),
     "d1_velocity": nsds.d1_minus_linear(level="velocity"),
     "paoli": nsds.schatzman_paoli(),
 }

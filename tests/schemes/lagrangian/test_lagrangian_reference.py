@@ -125,7 +125,7 @@ def schatzman_paoli():
 
 def d1_minus_linear():
     """The lambda of the case is the impulse of the impact, without that of the force lambda2 at the end of a step in contact."""
-    _, rows = run_example("bouncing_ball", h=5e-4, scheme=nsds.d1_minus_linear(level="acceleration"))
+    _, rows = run_example("bouncing_ball", h=5e-4, scheme=nsds.d1_minus_linear())
     return {"q0": rows["ball"]["q"][:, 0], "v0": rows["ball"]["v"][:, 0], "lambda": rows["floor"]["lambda"]}
 
 

@@ -19,7 +19,7 @@ SCHEMES = {
     "combined": nsds.moreau_jean_combined_projection(),
     "exact": nsds.moreau_jean_exact(),
     "paoli": nsds.schatzman_paoli(),
-    "d1_acceleration": nsds.d1_minus_linear(level="acceleration"),
+    "d1_acceleration": nsds.d1_minus_linear(),
     "d1_velocity": nsds.d1_minus_linear(level="velocity"),
     "alpha": nsds.generalised_alpha(),
 }
