@@ -43,6 +43,7 @@ _OFF = 2.0**-50  # relative to the terms that cancel: smaller deviations are not
 _PROJECTIONS = 3
 _STRAY, _OPENED = 1e-6, 1e3  # of the lengths in a gap, and of the largest opening of an equation: no projection moves a row by more,
 _STEPS = 10.0  # but by so many times the error of a step
+_LEFT = 1e-6  # of the squares of velocities that a projection takes away: more is left by none
 _DRIVEN, _LOUD = 1e-3, 1e6  # of the impulses times the speeds: a projection of velocities adds no more energy, but what moves by itself may
 
 
@@ -384,16 +385,20 @@ def _strays(allowed, share, span, s, memory):
 def _drives(s, memory):
     """Whether the change of velocities p.dv, whose impulses lie in p.z, adds kinetic energy: ``z . (u + H dv / 2)`` is positive.
 
-    Along M^-1 H^T no change does, but friction of rows that slip, where others nearly depend on each other. Rows that move may.
+    Along M^-1 H^T no change does, but friction of rows that slip, where others nearly depend on each other. Rows that move may. Where the
+    held rows nearly depend on each other dv may be rounding that their matrix has enlarged: then most of u is left, and dv may do anything.
     """
-    form, f, p, done, size = s.newton, s.flow[0], s.newton.plan[0], 0.0, 0.0
+    form, f, p, done, size, off, left = s.newton, s.flow[0], s.newton.plan[0], 0.0, 0.0, 0.0, 0.0
     for a in range(memory.iwork[f.count]):
         i, z = memory.iwork[p.active + a], memory.work[p.z + a]
         c = form.constraints[i]
         u, _ = velocity(c, form.entries, memory)
         done += z * (u + 0.5 * _moved(c, s, memory)[0])
         size += abs(z) * (memory.work[f.speed + i] + (0.0 if c.rate == ABSENT else _LOUD * abs(memory.work[c.rate])))
-    return done > _DRIVEN * size
+    for e in range(memory.iwork[f.n_equations]):
+        u, c = memory.work[f.rhs + e], form.constraints[memory.iwork[p.active + memory.iwork[f.row + e]]]
+        off, left = off + u * u, left + (u + _moved(c, s, memory)[0]) ** 2
+    return done > _DRIVEN * size or left > _LEFT * off
 
 
 @tiny

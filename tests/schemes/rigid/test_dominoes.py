@@ -76,3 +76,16 @@ def test_the_wave_is_as_fast_as_the_train(gap, rate, t_end, scheme, h, bound):
     struck = rows["t"][(tilts > 1e-6).argmax(axis=0) - 1]
     assert (tilts[-1] > 0.1).all()
     np.testing.assert_allclose(np.diff(struck)[1:], times_between_impacts(gap, rate, n - 1)[1:], rtol=bound)
+
+
+@pytest.mark.parametrize("gap", [0.3, 0.4])
+def test_those_that_lie_on_each_other_gain_no_energy(gap):
+    """Contacts that nearly depend on each other: to bring the first to rest would take the speed of all, which moves them as it likes."""
+    n = 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # some intervals have too many events
+        rows = nsds.simulate(row_of_dominoes(n, gap, 1.0), t_end=4.0, h=0.05, scheme=nsds.event_driven())
+    q, v = rows["row"]["q"], rows["row"]["v"]
+    energy = ((v[:, :, :2] ** 2).sum(axis=2) / 2 + (1 + THICKNESS**2) / 24 * v[:, :, 5] ** 2 + q[:, :, 1]).sum(axis=1)
+    assert np.diff(energy).max() < 1e-3
+    assert energy[-1] < energy[0]
