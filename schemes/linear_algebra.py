@@ -208,14 +208,7 @@ def weighted_sum(records, part, terms):
         return kind, sum(factor * (records[name] if name in kinds else np.ones((*records.shape, n))) for factor, name in terms)
     if kind == DENSE:
         return kind, sum(factor * dense(records, part, name) for factor, name in terms)
-    from scipy.sparse import diags_array, eye_array
-
-    def matrix(element, name):
-        if name not in kinds:
-            return eye_array(n)
-        return diags_array(element[name]) if kinds[name] == DIAGONAL else stored_sparse(element[name], n)
-
-    return kind, [[sum(factor * matrix(element, name) for factor, name in terms) for element in member] for member in records]
+    return kind, [[sum(factor * sparse(element, part, name) for factor, name in terms) for element in member] for member in records]
 
 
 def dense(records, part, name):
@@ -230,6 +223,19 @@ def dense(records, part, name):
         field = records[name][where]
         result[where] = np.diag(field) if part[name + "_kind"] == DIAGONAL else stored_sparse(field, n).toarray()
     return result
+
+
+def sparse(element, part, name):
+    """A matrix field of one element of a part as a sparse matrix; the identity for an M that is missing, 0 for others."""
+    from scipy.sparse import csr_array, diags_array, eye_array
+
+    n = part["n"].item()
+    if part[name] == ABSENT:
+        return eye_array(n) if name == "M" else csr_array((n, n))
+    kind = part[name + "_kind"]
+    if kind == DIAGONAL:
+        return diags_array(element[name])
+    return csr_array(element[name]) if kind == DENSE else stored_sparse(element[name], n)
 
 
 class SingularMatrixError(ValueError):

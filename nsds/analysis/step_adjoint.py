@@ -22,11 +22,12 @@ from nsds.analysis.sensitivities import slope_of
 from nsds.analysis.tangent_steps import AT_BOUND, bounded_rows, warn_of_events, whole_steps
 from nsds.maths import superlu
 from nsds.model.functions import call_function
-from nsds.model.layout import ABSENT, DENSE, DIAGONAL
-from nsds.model.records import model_of, stored_sparse
+from nsds.model.layout import ABSENT, DENSE
+from nsds.model.records import model_of
 from nsds.model.system_kinds import LAGRANGIAN, family
 from nsds.schemes import table
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
+from nsds.schemes.linear_algebra import sparse
 from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.rows import POSITION
 from nsds.schemes.run.simulation import simulate
@@ -118,7 +119,7 @@ def _motion(record, layout):
         n += int(part["count"] * part["n"])
         for element in record[name].reshape(-1):
             for field, found in blocks.items():
-                found.append(_matrix(element, part, field))
+                found.append(sparse(element, part, field))
     matrices = (csr_array(block_diag(blocks[field], format="csr")) for field in "MCK")
     return Motion(*(each.toarray() if n <= _DENSE else each for each in matrices))
 
@@ -141,23 +142,6 @@ def _rows(layout, work):
     operators = (each.toarray() if n <= _DENSE else each for each in (H, B))
     columns = (("rate", 0.0), ("e", 0.0), ("mu", 0.0), ("lower", -np.inf), ("upper", np.inf))
     return Rows(*operators, *(of_rows(*each) for each in columns))
-
-
-def _matrix(element, part, field):
-    """A matrix of one element; the identity for a missing M, 0 for others."""
-    from scipy.sparse import csr_array, diags_array
-
-    n = int(part["n"])
-    if part[field] == ABSENT:
-        return diags_array(np.full(n, 1.0 if field == "M" else 0.0))
-    kind = part[field + "_kind"]
-    return (
-        diags_array(element[field])
-        if kind == DIAGONAL
-        else csr_array(element[field])
-        if kind == DENSE
-        else stored_sparse(element[field], n)
-    )
 
 
 class Backwards(NamedTuple):
@@ -190,6 +174,7 @@ class Adjoint:
         self.steps = _steps_of(trajectory, layout, int(status[0]) if status.size else 0)
         # 2. active sets: sides of the multipliers, and directions of slip
         self.motion, self.rows = _motion(records, layout), _rows_of(records, self.sets)
+        self.M_hat = self.motion.M + h * theta * self.motion.C + (h * theta) ** 2 * self.motion.K
         self.basic, self.slip = _sets(self.rows, layout.constraints, self.steps, h)
         self._factors = {}
 
@@ -213,7 +198,7 @@ class Adjoint:
         self.mu, self.nu = np.zeros((count, n)), np.zeros((count, self.steps.lam.shape[1]))
         costates = np.zeros((self.n_rows + 1, 2 * n))
         costates[-1] = slope
-        MT, CT, KT, HT = (each.T for each in (eq.M + h * theta * eq.C + (h * theta) ** 2 * eq.K, eq.C, eq.K, self.rows.H))
+        MT, CT, KT, HT = (each.T for each in (self.M_hat, eq.C, eq.K, self.rows.H))
         for k in range(count - 1, -1, -1):
             # transposed equations of the step, with the position update in the costate of v+
             mu, nu = self._solve(k, at_v + h * theta * at_q)
@@ -245,10 +230,8 @@ class Adjoint:
         """(active rows, solution with the transposed matrix of a step): ``[[M_hat, -B S], [H, 0]]^T``, S: slip by normal impulses."""
         from scipy.sparse import block_array, csc_array
 
-        eq, h, theta = self.motion, self.sets.h, self.sets.theta
         rows = np.flatnonzero(self.basic[k])
-        M_hat = eq.M + h * theta * eq.C + (h * theta) ** 2 * eq.K
-        H, B = self.rows.H, self.rows.B @ self._slipping(k)[:, rows]
+        M_hat, H, B = self.M_hat, self.rows.H, self.rows.B @ self._slipping(k)[:, rows]
         if not rows.size:
             whole = M_hat
         elif isinstance(M_hat, np.ndarray):

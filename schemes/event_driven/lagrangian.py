@@ -12,7 +12,7 @@ from nsds._jit import kernel, tiny
 from nsds.maths import superlu
 from nsds.model.control import has_controls
 from nsds.model.laws import LAWS
-from nsds.model.layout import ABSENT, DIAGONAL, SPARSE
+from nsds.model.layout import ABSENT
 from nsds.model.records import T, model_of, stored_sparse
 from nsds.model.system_kinds import split
 from nsds.schemes.event_driven.compliance import choose, is_compliant
@@ -43,7 +43,7 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.outputs import keep_state, position, update_outputs
 from nsds.schemes.lagrangian.relations import EVERY
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
-from nsds.schemes.linear_algebra import dense
+from nsds.schemes.linear_algebra import dense, sparse
 from nsds.schemes.mechanics.bodies import forget_contacts, list_contacts
 from nsds.schemes.mechanics.tables import FREE, HELD, SLIP, no_bodies, number_blocks
 from nsds.schemes.memory import Allocator, require_affordable
@@ -186,21 +186,12 @@ def _norms(fields, part, name):
 
 
 def _norms_by_products(fields, part, name):
-    """`_norms` by the power method, with sparse factors of M where M is sparse."""
-    from scipy.sparse import csc_array, diags_array
-
-    def matrix(field, where):
-        if part[field] == ABSENT:
-            return diags_array(np.ones(part["n"]))
-        stored = fields[field][where]
-        kind = part[field + "_kind"]
-        return stored_sparse(stored, part["n"]) if kind == SPARSE else diags_array(stored) if kind == DIAGONAL else stored
-
+    """`_norms` by the power method, with sparse factors of M."""
     norms = np.zeros(fields.shape)
     for where in np.ndindex(fields.shape):
-        M, A = matrix("M", where), matrix(name, where)
+        M, A = sparse(fields[where], part, "M"), sparse(fields[where], part, name)
         unit = np.sqrt(abs(M.diagonal()))
-        inverse = superlu.factorise(csc_array(M))
+        inverse = superlu.factorise(M.tocsc())
         x, size = np.random.default_rng(0).normal(size=unit.size), 0.0
         # powers of X^T X, with X = U M^-1 A U^-1
         for _ in range(_POWERS):
