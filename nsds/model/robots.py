@@ -1,27 +1,23 @@
 """Robots from their descriptions (URDF, extra ``urdf``): links as rigid bodies, joints with what acts on them, collision shapes."""
 
-import io
-import os
 import re
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
 
 from nsds import _checks
-from nsds.maths.rotations import exp_rotation, quaternion_of
+from nsds.maths.rotations import quaternion_of
 from nsds.model import joints, shapes
 from nsds.model.collisions import collisions
 from nsds.model.interactions import interaction
 from nsds.model.laws import HELD, MAKERS, dry_friction, equality, newton_impact, spring_damper
 from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.urdf import HELD_STILL, OWNER, TURNING, WITH_COORDINATE, motion, read
 
-_OWNER = "robot"
-_TYPES = ("fixed", "revolute", "continuous", "prismatic", "floating", "planar")
-_TURNING, _WITH_COORDINATE, _WITH_STOPS = ("revolute", "continuous"), ("revolute", "continuous", "prismatic"), ("revolute", "prismatic")
 _WORLD, _CONTACTS = "world", "contacts"
+_LIGHT = 1e-9  # of the least mass beyond it, and of its inertia: what a link without inertia between two joints gets
+_ROUND, _LEAST = 1e-9, 1e-8  # of the largest inertia of a link about a joint: what may lack by rounding, and what it then gets
 
 
 def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0), fixed=True, motors=None, e=0.0, law=None, world=(),
@@ -38,7 +34,8 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     urdf : str or path
         The file, or its text.
     q, v : dict of str to float, optional
-        Positions and velocities of joints at the start (rad and rad/s, m and m/s); 0 where a joint is not named.
+        Positions and velocities of joints at the start (rad and rad/s, m and m/s). Of a joint that is not named 0, or the stop nearest to
+        it; of one that mimics another what this has times the multiplier, and the offset.
     position, orientation : array_like (3,) and (4,)
         Of the root link, in the world (m; unit quaternion, scalar first).
     fixed : bool
@@ -64,17 +61,23 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     Raises
     ------
     TypeError, ValueError
-        What cannot be read; loops, mimic joints, links that move and have no inertia, starts beyond a stop and missing meshes, with the
-        names of the link or joint, and the amount.
+        What cannot be read; loops, mimic joints on bodies that move, links on which something acts that have no inertia, starts beyond a
+        stop and missing meshes, with the names of the link or joint, and the amount.
     ImportError
         yourdfpy, which reads URDF (extra ``urdf``), is not installed.
 
     Notes
     -----
     Inertias are shifted from their own frames to the body's and turned. Read are joints with origin, axis, limit (lower and upper),
-    dynamics (damping: `nsds.spring_damper`, friction: `nsds.dry_friction`) and inertial and collision elements: box, cylinder, sphere, and
-    meshes as their convex hulls. Of limits velocity and effort are not, nor are calibration, safety controllers and transmissions: a motor
-    has bounds of its own law.
+    mimic (`nsds.joints.coupler`, under the name of the joint with ``_mimic``), dynamics (damping: `nsds.spring_damper`, friction:
+    `nsds.dry_friction`) and inertial and collision elements: box, capsule, cylinder, sphere, and meshes as their convex hulls. Of limits
+    velocity and effort are not, nor are calibration, safety controllers and transmissions: a motor has bounds of its own law.
+
+    What exporters leave open: a joint whose stops coincide is held there, and one whose limit has neither, as the format has 0 for both. A
+    link without inertia at an end, on which nothing acts, is left out with its joint; one between two joints has 1e-9 of the mass and
+    inertia beyond it.
+    Moments of inertia of 0, or below by rounding, are 1e-8 of the largest about a joint. Meshes lie in the folder or above it, under
+    ``package://name/path`` with the name of the package or without. A parent ``world`` need not be described.
 
     Examples
     --------
@@ -100,49 +103,35 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     # 1. fixed shapes, and the tree of links and joints
     world = [world] if isinstance(world, dict) else world
     if not isinstance(world, (list, tuple)):
-        raise TypeError(f"{_OWNER}: world must be a shape from nsds.shapes or a list of them, got {_checks.shortened(world)}")
+        raise TypeError(f"{OWNER}: world must be a shape from nsds.shapes or a list of them, got {_checks.shortened(world)}")
     for k, shape in enumerate(world):
-        shapes.require_shape(f"{_OWNER}: world[{k}]", shape)
-    tree = _tree(*_read(urdf, folder))
+        shapes.require_shape(f"{OWNER}: world[{k}]", shape)
+    tree = read(urdf, folder)
     # 2. initial pose and velocity of each link
     q, v = (_by_joint(tree, name, values) for name, values in (("q", q), ("v", v)))
-    motors, e = _motors(tree, motors), _checks.number(_OWNER, "e", e, low=0.0, high=1.0)
+    motors, e = _motors(tree, motors), _checks.number(OWNER, "e", e, low=0.0, high=1.0)
     frames = _frames(tree, q, v, *_root_pose(position, orientation))
     # 3. bodies: links that fixed joints connect are one
-    bodies, holder = _bodies(tree, frames, _checks.flag(_OWNER, "fixed", fixed))
+    needed = {*motors, *(joint.mimic[0] for joint in tree.joints if joint.mimic is not None)}
+    bodies, holder = _bodies(tree, frames, _checks.flag(OWNER, "fixed", fixed), needed, law is not None)
+    tree = tree._replace(joints=[joint for joint in tree.joints if joint.child in holder])
     names, labels = _names(tree, bodies)
     parts = {names[body.link]: body.part for body in bodies}
-    # 4. interactions of each joint: the joint itself, stops, damping, friction, motor
+    # 4. interactions of each joint: the joint itself, stops, damping, friction, motor; its coordinate as that of another
     for joint in tree.joints:
         if joint.type != "fixed":
             on = [names[holder[link]] for link in (joint.child, joint.parent) if holder[link] != _WORLD]
             on = on[0] if len(on) == 1 else tuple(on)
             for ending, relation, own in _rows(joint, frames[joint.child], q[joint.name], e, motors):
                 parts[labels[joint.name] + ending] = interaction(relation, own, on=on)
+        if joint.mimic is not None:
+            relation, leader = _follow(tree, joint, frames, holder)
+            on = names[holder[leader.child]], names[holder[joint.child]]
+            parts[f"{labels[joint.name]}_mimic"] = interaction(relation, equality(), on=on)
     # 5. contacts of the collision shapes
     if law is not None:
-        parts[_CONTACTS] = _contacts(tree, frames, bodies, holder, names, law, world, _checks.flag(_OWNER, "self_contacts", self_contacts))
+        parts[_CONTACTS] = _contacts(tree, frames, bodies, holder, names, law, world, _checks.flag(OWNER, "self_contacts", self_contacts))
     return parts
-
-
-class _Joint(NamedTuple):
-    name: str
-    type: str
-    parent: str
-    child: str
-    origin: np.ndarray  # (4, 4), of the child in the axes of the parent
-    axis: np.ndarray  # (3,), in axes of the child
-    lower: float  # None without stops
-    upper: float
-    damping: float
-    friction: float
-
-
-class _Tree(NamedTuple):
-    root: str
-    links: dict  # name -> link as yourdfpy has it
-    joints: list  # parents before children
-    find: object  # the file of a mesh, from its name in the description
 
 
 class _Frame(NamedTuple):
@@ -160,185 +149,81 @@ class _Frame(NamedTuple):
 
 class _Body(NamedTuple):
     link: str  # whose axes it has
+    head: str  # the link at the joint that holds it
     centre: np.ndarray  # in the world
     part: dict
-
-
-def _read(urdf, folder):
-    """(description as yourdfpy reads it, finder of meshes)."""
-    # 1. text of the file, as XML: errors of the file are told apart from those of the reader
-    if not isinstance(urdf, (str, os.PathLike)) or not str(urdf):
-        raise TypeError(f"{_OWNER}: urdf must be the name of a file, or its text, got {_checks.shortened(urdf)}")
-    folder = None if folder is None else _checks.path(_OWNER, "folder", folder)
-    is_text = isinstance(urdf, str) and urdf.lstrip().startswith("<")
-    try:
-        text = urdf.strip().encode() if is_text else Path(urdf).read_bytes()
-        root = ElementTree.fromstring(text)
-        if root.tag.startswith("{"):  # a namespace, which some exporters state and no reader heeds
-            for element in root.iter():
-                element.tag = element.tag.rpartition("}")[2]
-            text = ElementTree.tostring(root)
-    except (OSError, ValueError, ElementTree.ParseError) as error:
-        raise ValueError(f"{_OWNER}: urdf cannot be read: {error}") from None
-    if root.tag != "robot":
-        raise ValueError(f"{_OWNER}: urdf must have the root element <robot>, got <{_checks.shortened(root.tag)[1:-1]}>")
-    # 2. names, which yourdfpy does not check
-    _require_named(root)
-    _checks.require_package("yourdfpy", "yourdfpy trimesh", f"{_OWNER}: descriptions are read by yourdfpy")
-    from yourdfpy import urdf as library
-
-    # 3. description, with whatever errors the reader raises on one that is incomplete
-    try:
-        description = library.URDF.load(io.BytesIO(text), build_scene_graph=False).robot
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{_OWNER}: urdf cannot be read by yourdfpy: {error}") from error
-    folder = folder if folder is not None else "" if is_text else os.path.dirname(os.path.abspath(urdf))
-    return description, lambda name: library.filename_handler_magic(name, folder)
-
-
-def _require_named(root):
-    """Refuses links and joints without a unique name."""
-    root.attrib.setdefault("name", "")
-    for tag in ("link", "joint"):
-        seen = set()
-        for element in root.findall(tag):
-            name = element.get("name")
-            if not name or name in seen:
-                raise ValueError(
-                    f"{_OWNER}: urdf: each {tag} must have a name of its own, got {'none' if not name else repr(name) + ' twice'}"
-                )
-            seen.add(name)
-            for end in ("parent", "child") if tag == "joint" else ():
-                if element.find(end) is None or not element.find(end).get("link"):
-                    raise ValueError(f"{_OWNER}: urdf: joint '{name}' must have <{end} link=...>")
-
-
-def _tree(description, find):
-    """`_Tree` of a description whose links are connected, each by one joint."""
-    # 1. the joint above each link: two would close a loop
-    links = {link.name: link for link in description.links}
-    known = [_joint(joint, links) for joint in description.joints]
-    above = {}
-    for joint in known:
-        if joint.child in above:
-            raise ValueError(
-                f"{_OWNER}: link '{joint.child}' is the child of joints '{above[joint.child].name}' and '{joint.name}': a loop; a "
-                "description is a tree, which an nsds.interaction of two of its links closes"
-            )
-        above[joint.child] = joint
-    # 2. one root
-    roots = [name for name in links if name not in above]
-    if len(roots) != 1:
-        what = f"{', '.join(map(repr, roots))} have none" if roots else f"each of {', '.join(map(repr, above))} has one: a loop"
-        raise ValueError(f"{_OWNER}: urdf must have one root, a link that is no joint's child, but {what}")
-    # 3. order from the root outwards; joints that are not reached form a loop of their own
-    ordered, reached = [], [roots[0]]
-    for link in reached:
-        below = [joint for joint in known if joint.parent == link]
-        ordered += below
-        reached += [joint.child for joint in below]
-    left = [joint.name for joint in known if joint.parent not in reached]
-    if left:
-        raise ValueError(f"{_OWNER}: joints {', '.join(map(repr, left))} are a loop, which nothing joins to the root '{roots[0]}'")
-    return _Tree(roots[0], links, ordered, find)
-
-
-def _joint(joint, links):
-    # 1. ends and type
-    where = f"{_OWNER}: joint '{joint.name}'"
-    for end in ("parent", "child"):
-        if getattr(joint, end) not in links:
-            raise ValueError(f"{where}: there is no link '{getattr(joint, end)}'")
-    if joint.type not in _TYPES:
-        raise ValueError(f"{where}: type must be one of {', '.join(_TYPES)}, got {joint.type!r}")
-    if joint.mimic is not None:
-        raise ValueError(
-            f"{where} mimics '{joint.mimic.joint}', and there is no relation between the coordinates of two joints; without <mimic> it "
-            "moves on its own, or follows by a motor"
-        )
-    # 2. axis and stops
-    axis = _checks.array(where, "axis", joint.axis, shape=(3,))
-    if joint.type not in ("fixed", "floating") and not axis.any():
-        raise ValueError(f"{where}: axis must not be zero")
-    lower = upper = None
-    if joint.type in _WITH_STOPS:
-        if joint.limit is None:
-            raise ValueError(f"{where} is {joint.type} and has no <limit lower=... upper=...>; one that turns freely is continuous")
-        lower, upper = (_checks.number(where, end, getattr(joint.limit, end) or 0.0) for end in ("lower", "upper"))
-        if not lower < upper:
-            raise ValueError(f"{where}: lower must be below upper, got {lower} and {upper}")
-    # 3. losses, which only joints with a coordinate have
-    losses = [0.0, 0.0]
-    if joint.dynamics is not None and joint.type in _WITH_COORDINATE:
-        for k, name in enumerate(("damping", "friction")):
-            losses[k] = _number(where, name, getattr(joint.dynamics, name))
-    origin = np.eye(4) if joint.origin is None else _checks.array(where, "origin", joint.origin)
-    length = np.linalg.norm(axis)
-    return _Joint(joint.name, joint.type, joint.parent, joint.child, origin, axis / (length or 1.0), lower, upper, *losses)
-
-
-def _number(where, name, text):
-    """A nonnegative number from an attribute that yourdfpy leaves as text."""
-    try:
-        value = 0.0 if text is None else float(text)
-    except ValueError:
-        raise ValueError(f"{where}: {name} must be a number, got {text!r}") from None
-    return _checks.number(where, name, value, low=0.0)
+    share: tuple  # (mass, moment of inertia) of which links without inertia between it and the root get a small part
 
 
 def _by_joint(tree, name, values):
-    """{joint: its value at the start}."""
-    known = [joint.name for joint in tree.joints if joint.type in _WITH_COORDINATE]
+    """{joint: its value at the start}: 0, or the stop nearest to it, where none is given; that of one that follows another by that."""
+    known = {joint.name: joint for joint in tree.joints if joint.type in WITH_COORDINATE}
     values = {} if values is None else values
     if not isinstance(values, dict):
-        raise TypeError(f"{_OWNER}: {name} must be a dict from names of joints to numbers, got {_checks.shortened(values)}")
+        raise TypeError(f"{OWNER}: {name} must be a dict from names of joints to numbers, got {_checks.shortened(values)}")
+    # 1. values that are given
     result = dict.fromkeys((joint.name for joint in tree.joints), 0.0)
+    if name == "q":
+        result |= {key: min(max(0.0, joint.lower), joint.upper) for key, joint in known.items() if joint.lower is not None}
     for joint, value in values.items():
         if joint not in known:
             raise ValueError(
-                f"{_OWNER}: {name}: there is no joint {_checks.shortened(joint)} with a coordinate; these are: {', '.join(known)}"
+                f"{OWNER}: {name}: there is no joint {_checks.shortened(joint)} with a coordinate; these are: {', '.join(known)}"
             )
-        result[joint] = _checks.number(f"{_OWNER}: {name}", f"of '{joint}'", value)
+        result[joint] = _checks.number(f"{OWNER}: {name}", f"of '{joint}'", value)
+    # 2. those of joints that follow
+    for joint in known.values():
+        if joint.mimic is not None:
+            leader, multiplier, offset = joint.mimic
+            wanted = multiplier * result[leader] + (offset if name == "q" else 0.0)
+            if joint.name in values and abs(result[joint.name] - wanted) > 1e-9 * (abs(wanted) + abs(result[joint.name])):
+                raise ValueError(
+                    f"{OWNER}: {name} of '{joint.name}', which mimics '{leader}', must be {wanted:g}, got {result[joint.name]:g}"
+                )
+            result[joint.name] = wanted
     return result
 
 
 def _motors(tree, motors):
     motors = {} if motors is None else motors
-    known = [joint.name for joint in tree.joints if joint.type in _WITH_COORDINATE]
+    known = [joint.name for joint in tree.joints if joint.type in WITH_COORDINATE]
     if not isinstance(motors, dict):
-        raise TypeError(f"{_OWNER}: motors must be a dict from names of joints to laws, got {_checks.shortened(motors)}")
+        raise TypeError(f"{OWNER}: motors must be a dict from names of joints to laws, got {_checks.shortened(motors)}")
     for joint, law in motors.items():
         if joint not in known:
             raise ValueError(
-                f"{_OWNER}: motors: there is no joint {_checks.shortened(joint)} with a coordinate; these are: {', '.join(known)}"
+                f"{OWNER}: motors: there is no joint {_checks.shortened(joint)} with a coordinate; these are: {', '.join(known)}"
             )
-        _checks.made(_OWNER, f"motors: the law of '{joint}'", law, "law", HELD, MAKERS)
+        _checks.made(OWNER, f"motors: the law of '{joint}'", law, "law", HELD, MAKERS)
     return motors
 
 
 def _root_pose(position, orientation):
-    pose = shapes._shape(_OWNER, [0, 0, 0], position, orientation)["pose"]
+    pose = shapes._shape(OWNER, [0, 0, 0], position, orientation)["pose"]
     return shapes._rotation(pose[3:]), pose[:3]
 
 
 def _frames(tree, q, v, R, x):
     """{link: `_Frame`} at the start, from the root outwards."""
-    frames, turn = {tree.root: _Frame(R, x, np.zeros(3), np.zeros(3))}, np.empty(9)
+    frames = {tree.root: _Frame(R, x, np.zeros(3), np.zeros(3))}
     for joint in tree.joints:
         parent = frames[joint.parent]
-        R, x = parent.at(joint.origin)
-        axis, omega, slide = R @ joint.axis, parent.omega, np.zeros(3)
-        if joint.type in _TURNING:
-            exp_rotation(q[joint.name] * joint.axis, turn)
-            R, omega = R @ turn.reshape(3, 3), omega + v[joint.name] * axis
+        R, x = parent.at(joint.origin @ motion(joint, q[joint.name]))
+        rate, omega, slide = v[joint.name] * (R @ joint.axis), parent.omega, np.zeros(3)
+        if joint.type in TURNING:
+            omega = omega + rate
         elif joint.type == "prismatic":
-            x, slide = x + q[joint.name] * axis, v[joint.name] * axis
+            slide = rate
         frames[joint.child] = _Frame(R, x, omega, parent.v + np.cross(parent.omega, x - parent.x) + slide)
     return frames
 
 
-def _bodies(tree, frames, fixed):
-    """([`_Body`, ...], {link: the link that gives its body the name, or `_WORLD`})."""
+def _bodies(tree, frames, fixed, needed, touches):
+    """([`_Body`, ...], {link: the link that gives its body the name, or `_WORLD`}).
+
+    Links without inertia at an end, on which nothing acts, are left out with their joint. needed: names of joints on which something acts;
+    touches: whether collision shapes are used.
+    """
     # 1. groups of links connected by fixed joints, by their first link
     above = {joint.child: joint for joint in tree.joints}
     groups, first = {}, {}
@@ -346,49 +231,88 @@ def _bodies(tree, frames, fixed):
         joined = link in above and above[link].type == "fixed"
         first[link] = first[above[link].parent] if joined else link
         groups.setdefault(first[link], []).append(link)
-    # 2. one body for each group; a fixed root belongs to the world
-    bodies, holder = [], {}
-    for head, links in groups.items():
-        if fixed and head == tree.root:
-            holder |= dict.fromkeys(links, _WORLD)
+    # 2. one body for each group, from the ends inwards; a fixed root belongs to the world
+    bodies, left_out, beyond = {}, [], {head: [] for head in groups}
+    for head, links in reversed(groups.items()):
+        joint = above.get(head)
+        if fixed and joint is None:
             continue
-        body = _body(tree, frames, links, above.get(head))
-        bodies.append(body)
-        holder |= dict.fromkeys(links, body.link)
-    return bodies, holder
+        has_shapes = touches and any(tree.links[link].collisions for link in links)
+        if joint is None or joint.name in needed or has_shapes or beyond[head] or _has_mass(tree, links):
+            bodies[head] = _body(tree, frames, links, joint, beyond[head])
+            if joint is not None and joint.type != "floating":
+                beyond[first[joint.parent]].append(bodies[head])
+        else:
+            left_out.append((links, joint))
+    if left_out and not bodies:
+        _body(tree, frames, *left_out[-1], [])  # raises an error, with the names
+    # 3. from the root outwards
+    holder = dict.fromkeys(groups[tree.root], _WORLD) if fixed else {}
+    for head in [head for head in groups if head in bodies]:
+        holder |= dict.fromkeys(groups[head], bodies[head].link)
+    return [bodies[head] for head in groups if head in bodies], holder
 
 
-def _body(tree, frames, links, joint):
-    """Body of connected links: ``J = sum R I R^T + m (|d|^2 1 - d d^T)`` about the common centre of mass."""
+def _has_mass(tree, links):
+    inertials = (tree.links[link].inertial for link in links)
+    return any(inertial is not None and inertial.mass != 0 for inertial in inertials)
+
+
+def _body(tree, frames, links, joint, beyond):
+    """Body of connected links: ``J = sum R I R^T + m (|d|^2 1 - d d^T)`` about the common centre of mass.
+
+    beyond: bodies that joints connect to it, away from the root.
+    """
     # 1. links with mass
     masses = [(link, *_inertia(link, tree.links[link].inertial, frames[link])) for link in links]
     masses = [each for each in masses if each[1] > 0]
-    if not masses:
+    if not masses and (joint is None or not beyond):
         moves = "the root floats (fixed=False)" if joint is None else f"joint '{joint.name}' lets it move"
-        raise ValueError(f"{_OWNER}: link '{links[0]}' has no inertia, and {moves}")
-    # 2. common centre and inertia (parallel axes)
-    name, mass = masses[0][0], sum(m for _, m, *_ in masses)
-    centre, J = sum(m * c for _, m, c, _ in masses) / mass, np.zeros((3, 3))
-    for _, m, c, own in masses:
-        d = c - centre
-        J += own + m * (d @ d * np.eye(3) - np.outer(d, d))
-    least = np.linalg.eigvalsh(J)[0]
-    if not least > 0:
-        raise ValueError(f"{_OWNER}: link '{name}': inertia must be positive definite, got the least eigenvalue {least:.6g}")
+        raise ValueError(f"{OWNER}: link '{links[0]}' has no inertia, and {moves}")
+    # 2. common centre and inertia (parallel axes), or a small part of what is beyond
+    least = tuple(min((body.share[k] for body in beyond), default=0.0) for k in range(2))
+    small = _LIGHT * least[1]
+    if masses:
+        name, mass = masses[0][0], sum(m for _, m, *_ in masses)
+        centre, J = sum(m * c for _, m, c, _ in masses) / mass, np.zeros((3, 3))
+        for _, m, c, own in masses:
+            d = c - centre
+            J += own + m * (d @ d * np.eye(3) - np.outer(d, d))
+        holds = [joint.child] if joint is not None and joint.type != "floating" else []
+        ends = [frames[link].x for link in (*holds, *(body.head for body in beyond))]
+        J, about = _made_positive(name, J, mass * max((np.sum((centre - x) ** 2) for x in ends), default=0.0), small)
+        share = mass, about
+    else:
+        name, centre, share = links[0], frames[links[0]].x, least
+        mass, J = _LIGHT * least[0], small * np.eye(3)
     # 3. the body in the axes of its first link with mass
     frame, p = frames[name], np.empty(4)
     quaternion_of(frame.R.ravel(), p)
     velocity = frame.v + np.cross(frame.omega, centre - frame.x)
     J = frame.R.T @ J @ frame.R
     part = rigid_bodies(mass, (J + J.T) / 2, q=[*centre, *p], v=[*velocity, *(frame.R.T @ frame.omega)])
-    return _Body(name, centre, part)
+    return _Body(name, links[0], centre, part, share)
+
+
+def _made_positive(name, J, arm, small):
+    """(J, largest moment of inertia about a joint), where an exporter's moments of 0, or below by rounding, are small ones.
+
+    arm: mass times the square of the largest distance from a joint; small: moment of inertia where there is none at all.
+    """
+    moments, axes = np.linalg.eigh((J + J.T) / 2)
+    about = max(moments[-1], 0.0) + arm or small / _LEAST
+    if moments[0] < -_ROUND * about or about == 0:
+        raise ValueError(f"{OWNER}: link '{name}': inertia must be positive definite, got the least eigenvalue {moments[0]:.6g}")
+    if moments[0] > 0:
+        return J, about
+    return axes @ np.diag(np.maximum(moments, _LEAST * about)) @ axes.T, about
 
 
 def _inertia(link, inertial, frame):
     """(mass, centre of mass, inertia about it) of a link, in the world; zero for a link without inertia."""
     if inertial is None:
         return 0.0, frame.x, np.zeros((3, 3))
-    where = f"{_OWNER}: link '{link}'"
+    where = f"{OWNER}: link '{link}'"
     if inertial.mass is None or inertial.inertia is None:
         raise ValueError(f"{where}: <inertial> must have <mass> and <inertia>, has no <{'mass' if inertial.mass is None else 'inertia'}>")
     mass = _checks.number(where, "mass", inertial.mass, low=0.0)
@@ -404,7 +328,7 @@ def _names(tree, bodies):
     all_names = [*names.values(), *labels.values()]
     twice = [name for name in all_names if all_names.count(name) > 1]
     if twice:
-        raise ValueError(f"{_OWNER}: urdf: names of links and joints must differ in letters or digits, got more than one '{twice[0]}'")
+        raise ValueError(f"{OWNER}: urdf: names of links and joints must differ in letters or digits, got more than one '{twice[0]}'")
     return names, labels
 
 
@@ -417,11 +341,15 @@ def _rows(joint, frame, start, e, motors):
     """(ending of the name, relation, law) of a joint, and of the laws on its coordinate."""
     # 1. the joint itself
     axis = frame.R @ joint.axis
+    if joint.type == HELD_STILL:
+        yield "", joints.fixed_joint(), equality()
     if joint.type == "planar":
         yield "", joints.planar(frame.x, axis), equality()
-    if joint.type not in _WITH_COORDINATE:
+    if joint.type == "spherical":
+        yield "", joints.ball_joint(frame.x), equality()
+    if joint.type not in WITH_COORDINATE:
         return
-    turns = joint.type in _TURNING
+    turns = joint.type in TURNING
     yield "", joints.hinge(frame.x, axis) if turns else joints.prismatic(axis), equality()
     # 2. its coordinate, counted from the start: stops, damping, friction, motor
     coordinate = joints.hinge_angle if turns else joints.slide_along
@@ -429,7 +357,7 @@ def _rows(joint, frame, start, e, motors):
         beyond = max(joint.lower - start, start - joint.upper)
         if beyond > 0:
             raise ValueError(
-                f"{_OWNER}: q of joint '{joint.name}' must be within its stops, {joint.lower:g} and {joint.upper:g}, got {start:g}, "
+                f"{OWNER}: q of joint '{joint.name}' must be within its stops, {joint.lower:g} and {joint.upper:g}, got {start:g}, "
                 f"which is {beyond:g} beyond"
             )
         yield "_stops", coordinate(axis, joint.lower - start, joint.upper - start), newton_impact(e)
@@ -441,21 +369,36 @@ def _rows(joint, frame, start, e, motors):
         yield "_motor", coordinate(axis), motors[joint.name]
 
 
+def _follow(tree, joint, frames, holder):
+    """(coupler of two coordinates, the joint that leads)."""
+    name, multiplier, _ = joint.mimic
+    leader = next(other for other in tree.joints if other.name == name)
+    for each in (joint, leader):
+        if holder[each.parent] != _WORLD:
+            raise ValueError(
+                f"{OWNER}: joint '{joint.name}' mimics '{name}', and link '{each.parent}' moves: coordinates follow each other only where "
+                "both joints hold bodies to the fixed root; without <mimic> it moves on its own, or follows by a motor"
+            )
+    kinds = [("angle" if each.type in TURNING else "translation", frames[each.child].R @ each.axis) for each in (leader, joint)]
+    return joints.coupler(*kinds, ratio=multiplier), leader
+
+
 def _contacts(tree, frames, bodies, holder, names, law, world, self_contacts):
     """Part of all collision shapes."""
     # 1. shapes in the axes of their bodies, or of the world
     found, centres = {}, {body.link: body for body in bodies}
     for link, description in tree.links.items():
-        for collision in description.collisions:
+        for number, collision in enumerate(description.collisions if link in holder else ()):
             R, x = frames[link].at(collision.origin)
             body = holder[link]
             if body != _WORLD:
                 axes = frames[body].R
                 R, x = axes.T @ R, axes.T @ (x - centres[body].centre)
-            found.setdefault(body, []).append(_shape(f"{_OWNER}: link '{link}'", collision.geometry, R, x, tree.find))
+            where, is_capsule = f"{OWNER}: link '{link}'", (link, number) in tree.capsules
+            found.setdefault(body, []).append(_shape(where, collision.geometry, is_capsule, R, x, tree.find))
     fixed = found.pop(_WORLD, [])
     if not found:
-        raise ValueError(f"{_OWNER}: law is given, and no link that moves has a <collision>")
+        raise ValueError(f"{OWNER}: law is given, and no link that moves has a <collision>")
     # 2. pairs: bodies with the world and with each other, unless a joint connects them
     joined = {frozenset((holder[joint.parent], holder[joint.child])) for joint in tree.joints}
     pairs = [(names[body], _WORLD) for body in found if frozenset((body, _WORLD)) not in joined]
@@ -464,7 +407,7 @@ def _contacts(tree, frames, bodies, holder, names, law, world, self_contacts):
     return collisions({names[body]: own for body, own in found.items()}, law, world=[*fixed, *world], pairs=pairs)
 
 
-def _shape(where, geometry, R, x, find):
+def _shape(where, geometry, is_capsule, R, x, find):
     """A collision shape at its pose."""
     p = np.empty(4)
     quaternion_of(R.ravel(), p)
@@ -473,7 +416,8 @@ def _shape(where, geometry, R, x, find):
         if geometry.box is not None:
             return shapes.box(geometry.box.size, **at)
         if geometry.cylinder is not None:
-            return shapes.cylinder(geometry.cylinder.radius, geometry.cylinder.length, **at)
+            make = shapes.capsule if is_capsule else shapes.cylinder
+            return make(geometry.cylinder.radius, geometry.cylinder.length, **at)
         if geometry.sphere is not None:
             return shapes.sphere(geometry.sphere.radius, position=x)
         scale = 1.0 if geometry.mesh.scale is None else geometry.mesh.scale

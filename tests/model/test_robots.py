@@ -1,6 +1,7 @@
 """Robots from URDF: places and velocities of links by products of transforms, inertias, joints in closed form, what is refused."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -227,6 +228,104 @@ def test_names_that_python_does_not_know_and_joints_named_as_links():
         nsds.robot(twice)
 
 
+def arm(*parts, base='<link name="base"/>', moments=(0.1, 0.1, 0.1)):
+    return urdf(base, link("a", inertia=moments, origin='<origin xyz="0.3 0 0"/>'), *parts)
+
+
+def end(text, **arguments):
+    return simulated(text, t_end=0.2, gravity=(0, 0, -GRAVITY), **arguments)[1]["a"]["q"][-1]
+
+
+HANGS = joint("j", "continuous", "base", "a", (0, 1, 0))
+LIKE = {  # description, and one that moves alike; how far apart they may be
+    "a world that is not described": (arm(HANGS.replace("base", "world"), base=""), arm(HANGS), 0.0),
+    "a comment before the declaration": ('<!-- by hand -->\n<?xml version="1.0"?>' + arm(HANGS), arm(HANGS), 0.0),
+    "an end without inertia": (arm(HANGS, '<link name="tool"/>', joint("k", "continuous", "a", "tool", (1, 0, 0))), arm(HANGS), 0.0),
+    "no inertia": (arm(HANGS, moments=(0.0, 0.0, 0.0)), arm(HANGS, moments=(1e-8, 1e-8, 1e-8)), 1e-7),
+    "inertia below 0 by rounding": (arm(HANGS, moments=(-1e-21, 0.0, 0.0)), arm(HANGS, moments=(1e-8, 1e-8, 1e-8)), 1e-7),
+    "stops in the wrong order": (
+        arm(joint("j", "revolute", "base", "a", (0, 1, 0), '<limit lower="1" upper="-1"/>')),
+        arm(HANGS),
+        0.0,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:robot. joint 'j'. lower is above upper")
+@pytest.mark.parametrize("name", LIKE)
+def test_what_exporters_leave_out_changes_nothing(name):
+    text, other, apart = LIKE[name]
+    assert abs(end(text) - end(other)).max() <= apart
+
+
+@pytest.mark.parametrize("between", ['<link name="m"/>', link("m", 1e-3, (0.0, 0.0, 0.0))], ids=["no inertia", "a mass on its joint"])
+def test_a_link_without_inertia_between_two_hinges_is_the_cross_of_a_cardan_joint(between):
+    """The same arm on the cross alone; the mass on the crossing of the axes does not move."""
+    hinges = joint("j", "continuous", "base", "m", (0, 1, 0)), joint("k", "continuous", "m", "a", (1, 0, 0))
+    start = {"q": {"k": 0.4}, "v": {"k": 1.0}}
+    q = end(arm(between, *hinges), **start)
+    body = nsds.robot(arm(between, *hinges), **start)["a"]
+    cross = nsds.interaction(nsds.joints.universal([0, 0, 0], [1, 0, 0], [0, 1, 0]), nsds.equality(), on="a")
+    rows = nsds.simulate(nsds.system(gravity=[0, 0, -GRAVITY], a=body, cross=cross), t_end=0.2, h=1e-3)
+    np.testing.assert_allclose(q, rows["a"]["q"][-1], atol=1e-6)
+
+
+def test_where_a_joint_starts_within_its_stops_and_which_joints_are_held():
+    text = arm(joint("j", "revolute", "base", "a", (0, 1, 0), '<limit lower="-2.7" upper="-0.9"/>'))
+    assert nsds.robot(text)["a"]["record"]["q"][[0, 2]] == pytest.approx([0.3 * np.cos(0.9), 0.3 * np.sin(0.9)])
+    for limit, at in (('lower="0.5" upper="0.5"', 0.5), ('effort="1"', 0.0)):
+        text = arm(joint("j", "revolute", "base", "a", (0, -1, 0), f"<limit {limit}/>"))
+        if at == 0:
+            with pytest.warns(UserWarning, match="joint 'j': its <limit> has neither lower nor upper, which are then 0: it is held at 0"):
+                nsds.robot(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert end(text)[[0, 2]] == pytest.approx([0.3 * np.cos(at), 0.3 * np.sin(at)], abs=1e-9)
+
+
+def test_a_spherical_joint_lets_an_arm_fall_as_a_hinge_does():
+    np.testing.assert_allclose(end(arm(joint("j", "spherical", "base", "a"))), end(arm(HANGS)), atol=1e-9)
+
+
+FINGER = '<limit lower="0" upper="0.05"/>'
+
+
+def fingers(mimic, kind="prismatic", base='<link name="base"/>'):
+    first, second = (joint(name, kind, "base", name[0], axis, FINGER + more) for name, axis, more in (
+        ("a1", (1, 0, 0), ""), ("b1", (-1, 0, 0), f"<mimic {mimic}/>")))  # fmt: skip
+    return urdf(base, link("a"), link("b"), first, second)
+
+
+def test_a_joint_that_mimics_follows_with_multiplier_and_offset():
+    """Both masses are driven by the force on the first: ``(1 + 0.5^2) a = 0.02 - 0.5 * 0.02`` of the accelerations of both axes."""
+    text = fingers('joint="a1" multiplier="0.5" offset="0.01"')
+    _, rows = simulated(text, t_end=0.5, gravity=(0.02, 0, 0), q={"a1": 0.01}, v={"a1": 0.02})
+    s, t = rows["a"]["q"][:, 0], rows["t"]
+    np.testing.assert_allclose(s, 0.01 + 0.02 * t + 0.5 * (0.02 - 0.5 * 0.02) / 1.25 * t**2, atol=1e-5)
+    np.testing.assert_allclose(rows["b"]["q"][:, 0], -(0.5 * s + 0.01), atol=1e-12)
+    assert "b1_mimic" not in nsds.robot(fingers('joint="a1" multiplier="0"'))  # held
+    turning = fingers('joint="a1" multiplier="-2"', "revolute").replace('upper="0.05"', 'upper="0.5"').replace('lower="0"', 'lower="-9"')
+    _, rows = simulated(turning, t_end=0.2, v={"a1": 1.0})
+    np.testing.assert_allclose(rows["b"]["v"][:, 3], 2.0, atol=1e-9)  # -2 about -x
+
+
+def test_capsules_and_meshes_with_a_package_in_their_name(tmp_path):
+    text = urdf(link("a", more='<collision><geometry><capsule radius="0.1" length="0.3"/></geometry></collision>'))
+    shape = nsds.robot(text, fixed=False, law=nsds.newton_impact(0.0), world=nsds.shapes.plane())["contacts"]["shapes"]["a"][0]
+    assert shape["shape"] == "capsule"
+    assert shape["size"][:2].tolist() == [0.1, 0.3]
+    pytest.importorskip("trimesh")
+    (tmp_path / "assets").mkdir()
+    corners = [(x, y, z) for x in (0, 1) for y in (0, 2) for z in (0, 3)]
+    faces = "f 1 2 4\nf 5 6 8\nf 3 7 1\n"
+    (tmp_path / "assets" / "part.obj").write_text("".join(f"v {x} {y} {z}\n" for x, y, z in corners) + faces)
+    for name in ("package://assets/part.obj", "package://robot/assets/part.obj", "assets/part.obj"):
+        mesh = f'<collision><geometry><mesh filename="{name}"/></geometry></collision>'
+        (tmp_path / "robot.urdf").write_text(urdf(link("a", more=mesh)))
+        parts = nsds.robot(tmp_path / "robot.urdf", fixed=False, law=nsds.newton_impact(0.0), world=nsds.shapes.plane())
+        assert nsds.shapes.volume(parts["contacts"]["shapes"]["a"][0]) == pytest.approx(6.0)
+
+
 def two(*joints):
     return urdf('<link name="a"/>', link("b"), *joints)
 
@@ -243,7 +342,7 @@ REFUSED = {  # description, further arguments, what the error says
     "no XML": ("<robot", {}, "robot: urdf cannot be read: "),
     "no file": ("nowhere.urdf", {}, "robot: urdf cannot be read: .*nowhere.urdf"),
     "no robot": ("<mujoco/>", {}, "must have the root element <robot>, got <mujoco>"),
-    "empty": (urdf(), {}, "one root"),
+    "empty": (urdf(), {}, "must have a <link>, got none"),
     "two links of a name": (urdf(link("a"), link("a")), {}, "each link must have a name of its own, got 'a' twice"),
     "no child": (two(NO_CHILD), {}, "joint 'j' must have <child link=...>"),
     "no such link": (two(joint("j", "fixed", "a", "c")), {}, "joint 'j': there is no link 'c'"),
@@ -256,10 +355,16 @@ REFUSED = {  # description, further arguments, what the error says
         "joints 'j', 'k' are a loop, which nothing joins to the root 'c'",
     ),
     "a type": (two(joint("j", "screw", "a", "b")), {}, "joint 'j': type must be one of .*, got 'screw'"),
-    "mimic": (two(MIMIC), {}, "joint 'j' mimics 'k'"),
+    "mimic": (two(MIMIC), {}, "joint 'j' mimics 'k', and there is no joint 'k' with a coordinate"),
+    "mimics in a loop": (fingers('joint="b1"'), {}, "joints 'b1' mimic each other in a loop"),
+    "a follower elsewhere": (fingers('joint="a1"'), {"q": {"b1": 0.02}}, "q of 'b1', which mimics 'a1', must be 0, got 0.02"),
+    "mimic on a body that moves": (
+        fingers('joint="a1"', base=link("base")),
+        {"fixed": False},
+        "joint 'b1' mimics 'a1', and link 'base' moves",
+    ),
     "no axis": (two(FLAT), {}, "joint 'j': axis must not be zero"),
     "no limit": (two(TURNS.format("")), {}, "joint 'j' is revolute and has no <limit"),
-    "limits": (two(TURNS.format('<limit lower="1" upper="-1"/>')), {}, "joint 'j': lower must be below upper, got 1.0 and -1.0"),
     "beyond": (two(TURNS.format(LIMIT)), {"q": {"j": 0.75}}, "got 0.75, which is 0.15 beyond"),
     "damping": (two(TURNS.format(LIMIT + '<dynamics damping="-2"/>')), {}, "joint 'j': damping must be"),
     "friction": (two(TURNS.format(LIMIT + '<dynamics friction="a lot"/>')), {}, "joint 'j': friction must be a number, got 'a lot'"),
