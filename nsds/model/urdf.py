@@ -232,9 +232,9 @@ def motion(joint, value):
 
 
 def _following(joints):
-    """The joints, of which those that follow another follow the last one of a chain, ``q = multiplier q' + offset``.
+    """The joints with mimics resolved: each names the last joint of its chain, ``q = multiplier q_last + offset``.
 
-    One that follows what is held, or with the multiplier 0, is held.
+    A joint that mimics a held one, or with the multiplier 0, is held.
     """
     known, result = {joint.name: joint for joint in joints}, []
     for joint in joints:
