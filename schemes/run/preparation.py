@@ -18,7 +18,7 @@ from nsds.schemes import table as schemes
 from nsds.schemes.run import sampled_control
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
 from nsds.schemes.run.warnings import looked_at
-from nsds.status import CAPACITY, NOT_COMPUTED
+from nsds.status import CAPACITY, NOT_COMPUTED, PAUSED
 
 SHORTEST = 2.0**-300  # s: least step, so that its square and the inverse of that are finite, also times states
 MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
@@ -184,7 +184,7 @@ _NOWHERE = np.zeros(0, np.int64)  # places at which starts note a choice
 
 @kernel
 def outcome_of(first, last, reached, iworks, places):
-    """The worst that happened to members first..last: GOOD, FAILURE of a step, SHORT of room, REFUSED by `admit`.
+    """The worst that happened to members first..last: GOOD, FAILURE of a step, SHORT of room or paused, REFUSED by `admit`.
 
     OPEN where a start has chosen among several solutions, which iworks note at some places.
     """
@@ -193,7 +193,7 @@ def outcome_of(first, last, reached, iworks, places):
         stopped = reached[m, STOPPED]
         if stopped == NOT_COMPUTED:
             worst = REFUSED
-        elif stopped == CAPACITY:
+        elif stopped in (CAPACITY, PAUSED):
             worst = max(worst, SHORT)
         elif stopped != 0 or reached[m, FAILED] != 0:
             worst = max(worst, FAILURE)

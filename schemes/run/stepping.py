@@ -13,7 +13,7 @@ from nsds._jit import bound
 from nsds.model.collisions import with_room
 from nsds.model.function_checks import has_functions
 from nsds.model.functions import Raised, offered
-from nsds.model.records import model_of
+from nsds.model.records import memory, model_of
 from nsds.model.system_kinds import collisions_of
 from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, SimulationError
@@ -31,6 +31,7 @@ from nsds.schemes.run.preparation import (
     SHORT,
     Kept,
     admit,
+    has_event_rows,
     key_of,
     may_keep,
     outcome_of,
@@ -49,13 +50,14 @@ from nsds.schemes.run.simulation import (
     run_through,
     together,
 )
-from nsds.schemes.run.warnings import warn_of_edges, warn_of_open_starts, warn_of_overlaps, warn_of_penetration
-from nsds.status import CAPACITY
+from nsds.schemes.run.warnings import warn_of_edges, warn_of_hand_overs, warn_of_open_starts, warn_of_overlaps, warn_of_penetration
+from nsds.status import CAPACITY, EVENT, PAUSED
 
 _CHUNK = 1000  # steps between two checks for Ctrl-C, at most
 _BRIEF = 2e-5  # seconds: shorter calls keep Python's lock
 _MOST_PREPARATIONS = 100  # in a call: each gives the records more room
 _WIDTH = len(ROW_HEAD)  # entries of a row without saved fields
+_ROWS, _EVENTS = 2, 64  # room for rows: of steps, and where events have rows
 _NOTHING = np.zeros(0, np.int32)
 
 
@@ -72,7 +74,7 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
     h : float
         Step size, of all members.
     scheme, solver, on_failure, functions
-        See `simulate`; one scheme for all systems, and not `nsds.event_driven`.
+        See `simulate`; one scheme for all systems. Under `nsds.event_driven` a step is what lies between two rows, whatever events it has.
 
     Returns
     -------
@@ -91,14 +93,15 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
     Raises
     ------
     ValueError, TypeError
-        As `simulate`; `nsds.event_driven`, which keeps what it knows of events from step to step; a system of another model or shape.
+        As `simulate`; a system of another model or shape.
     SimulationError
         A step failed and ``on_failure="raise"``.
 
     Warns
     -----
     RuntimeWarning
-        A first step of relays that may begin at either bound, of which lambda of the record chooses none (`nsds.relay`).
+        A first step of relays that may begin at either bound, of which lambda of the record chooses none (`nsds.relay`); intervals that
+        `nsds.event_driven` hands over to time stepping.
 
     Notes
     -----
@@ -151,7 +154,7 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
         settings = {"solver": solver, "on_failure": on_failure, "check": check}
         pieces = [step(split_runs.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
         return split_runs.joined_records(system, pieces)
-    # 2. an event-driven or checked run has no stepper
+    # 2. a checked run has no stepper, and event by event each step begins anew
     key = key_of(system, h, scheme, solver) if check is False and isinstance(on_failure, str) else None
     if key is None or schemes.is_event_driven(scheme):
         run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
@@ -170,8 +173,6 @@ def made(*settings):
     owner, system, h, scheme, solver, on_failure = settings
     if isinstance(scheme, dict):
         raise ValueError(f"{owner}: expected one scheme for all systems, got a dict")
-    if schemes.is_event_driven(scheme):
-        raise ValueError(f"{owner}: nsds.event_driven keeps what it knows of events from step to step; use nsds.simulate")
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
     run, options = prepare_run(owner, system, h, scheme, solver, False)
     return Stepper(settings, run, options)
@@ -189,7 +190,8 @@ class Stepper:
         """Bind the prepared run to calls: of all members, and of groups of them."""
         run, n_members = kept.run, kept.n_steps.size
         self.kept, self._dtype, self._shape = kept, run.records.dtype, kept.shape
-        rows, stop = np.zeros((n_members, 2 * _WIDTH)), self._on_failure == "raise"
+        self._rows = np.zeros((n_members, _EVENTS if has_event_rows(run.prepared.stepper) else _ROWS), ROW_HEAD)
+        rows, stop = memory(self._rows).reshape(n_members, -1), self._on_failure == "raise"
         self._has_functions, self._has_threads = has_functions(run.records), _checks.may_use_threads()
         march, kept.n_steps[:] = march_of(run.prepared.stepper), 0
         self._most, self._n, self._total, self._chunk = 0, 0, kept.n_steps.copy(), first_chunk(_CHUNK, run.records.nbytes)
@@ -262,6 +264,31 @@ class Stepper:
         return outcome
 
     def _in_shares(self, which):
+        """Call the bound function for all members, and again for those that have stopped at an event for want of rows or for Ctrl-C."""
+        outcome = self._once(which)
+        if has_event_rows(self.kept.run.prepared.stepper):
+            while outcome == SHORT and self._is_at_event():
+                outcome = self._once(1)
+            self._warn_of_hand_overs()
+        return outcome
+
+    def _is_at_event(self):
+        """Whether members have stopped at an event; they go on with all rows free."""
+        reached = self.kept.reached
+        at_event = (reached[:, STOPPED] == PAUSED) | ((reached[:, STOPPED] == CAPACITY) & (reached[:, ROW] > 0))
+        if at_event.any():
+            self._warn_of_hand_overs()
+            reached[at_event, STOPPED], reached[at_event, ROW] = 0, 1
+        return at_event.any()
+
+    def _warn_of_hand_overs(self):
+        """Warn of rows since the last call; the rows of all events are in the same places."""
+        saved = self._rows[:, : self.kept.reached[:, ROW].max()]
+        if (saved["status"] >= EVENT).any():
+            warn_of_hand_overs(saved)
+        saved["status"] = 0
+
+    def _once(self, which):
         """Call the bound function for all members; on all cores if the last call took so long that this pays."""
         began = time.perf_counter()
         if len(self._shares) == 1 or self._seconds < THREADS_FROM:
@@ -357,7 +384,7 @@ def _started(run, stop):
         if not (reached[:, STOPPED] == CAPACITY).any():
             warn_of_penetration(run.records)
             warn_of_overlaps(run.records, run.prepared)
-            if run.looked_at.has_sources:
+            if run.looked_at.has_sources and not has_event_rows(run.prepared.stepper):
                 warn_of_edges(run.records, run.prepared.options.h, math.inf)
             return run
         run = run.prepare(run.prepared.stepper.grow(run.records))
