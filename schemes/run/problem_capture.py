@@ -10,6 +10,7 @@ from nsds.results.trajectories import SimulationError
 from nsds.schemes.recorder import Recorder
 from nsds.schemes.run.simulation import number_of_steps
 from nsds.schemes.run.stepping import made
+from nsds.schemes.table import is_event_driven
 from nsds.solvers.problems.contact_problem import ContactProblem
 from nsds.solvers.problems.profiling import Problem
 
@@ -127,6 +128,8 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
     owner = "one_step_problems"
     offered(owner, functions)
     every, recorder = _checks.integer(owner, "every", every, low=1), Recorder(solver)
+    if is_event_driven(scheme):
+        raise ValueError(f"{owner}: nsds.event_driven has no problems of steps; expected a scheme with steps of size h")
     advance = made(owner, system, h, scheme, recorder, "raise")
     if system.shape != ():
         raise ValueError(f"{owner}: system must be one record, got an ensemble of shape {system.shape}")

@@ -154,7 +154,7 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
         settings = {"solver": solver, "on_failure": on_failure, "check": check}
         pieces = [step(split_runs.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
         return split_runs.joined_records(system, pieces)
-    # 2. a checked run has no stepper, and event by event each step begins anew
+    # 2. a checked run has no stepper, and event by event each step starts from the record alone
     key = key_of(system, h, scheme, solver) if check is False and isinstance(on_failure, str) else None
     if key is None or schemes.is_event_driven(scheme):
         run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
