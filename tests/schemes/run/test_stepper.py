@@ -69,7 +69,7 @@ def test_steps_have_the_bits_of_a_run(name, h, scheme):
     if other is not None:
         assert same_state(advance(other, 3), simulated(other, 3, h, scheme))
     if scheme is not None and (scheme["scheme"] == b"event_driven" or (scheme["scheme"] == b"generalised_alpha" and name == "box_stack")):
-        return  # what goes on is not all in the record; `step` starts from the record alone event by event, and of systems of this size it keeps nothing
+        return  # of these `step` starts from the record alone, which has not all that goes on
     for _ in range(6):
         system = nsds.step(system, h, scheme=scheme)
     assert same_state(system, expected)
