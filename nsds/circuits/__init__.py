@@ -3,8 +3,9 @@
 from nsds.circuits.balance import energy
 from nsds.circuits.readings import current, events, mean, voltage
 from nsds.circuits.record import circuit
+from nsds.circuits.sources import set_source
 
-__all__ = ["circuit", "current", "energy", "events", "mean", "voltage"]
+__all__ = ["circuit", "current", "energy", "events", "mean", "set_source", "voltage"]
 
 
 def __dir__():

@@ -313,7 +313,7 @@ class _Rows:
         fields["z"] = packed(self.waves, np.zeros(0), none, none, None, switches)
         fields["t_end"] = np.array(math.inf if t_end is None else t_end)
         words = {"node_names": e.voltages, "element_names": elements, "state_names": e.states,
-                 "device_names": devices, "row_names": self.owners, "integral_names": integrals}  # fmt: skip
+                 "device_names": devices, "row_names": self.owners, "integral_names": integrals, "source_names": self.sources}  # fmt: skip
         fields |= {field: " ".join(each) for field, each in words.items()}
         return {"kind": "names", "record": pack(fields, None)}
 

@@ -218,10 +218,32 @@ def set_window(z, before, after):
         member[[BEFORE, AFTER]] = (before, after) if _by_rate(member).any() else 0.0
 
 
+def place_of(number, z):
+    """Index in z at which the wave of a source begins."""
+    at = int(z[WAVES])
+    for _ in range(number):
+        at = next_wave(at, z)
+    return at
+
+
+def places_of_pieces(z):
+    """Indices in z of the numbers of sources made of linear pieces, which kernels read as they are at any time."""
+    found, at = [], int(z[WAVES])
+    for _ in range(int(z[K])):
+        if z[at] == PIECES:
+            found += range(at + 2, next_wave(at, z))
+        at = next_wave(at, z)
+    return tuple(found)
+
+
+def numbers_of(each):
+    """Numbers of a `nsds.circuits.netlist.Wave` in z."""
+    return np.clip(np.array([KINDS[each.kind], len(each.numbers), *each.numbers]), -LARGEST, LARGEST)
+
+
 def packed(waves, constants, weights, rates, bounds=None, switches=()):
     """z for rows of the given sizes. waves: `nsds.circuits.netlist.Wave`s; switches: rows of numbers."""
-    parts = [np.concatenate([[KINDS[each.kind], len(each.numbers)], each.numbers]) for each in waves]
-    parts = [np.concatenate([np.zeros(0), *parts]), constants, weights.reshape(-1), rates.reshape(-1),
+    parts = [np.concatenate([np.zeros(0), *map(numbers_of, waves)]), constants, weights.reshape(-1), rates.reshape(-1),
              np.zeros(0) if bounds is None else bounds.reshape(-1), np.concatenate([np.zeros(0), *switches])]  # fmt: skip
     starts = HEAD + np.cumsum([0, *(part.size for part in parts[:-1])])
     head = np.concatenate([[len(waves), constants.size, len(switches)], starts, np.zeros(2)])

@@ -108,7 +108,7 @@ NAMES_FIELDS = {
     "devices": Leaf("i", ("n_devices", 3), 0, 10000, True),
     "z": floats("n_z", required=True),
     "t_end": floats(high=np.inf, required=True),
-} | dict.fromkeys(("node_names", "element_names", "state_names", "device_names", "row_names", "integral_names"), _NAMED)
+} | dict.fromkeys(("node_names", "element_names", "state_names", "device_names", "row_names", "integral_names", "source_names"), _NAMED)
 COLLISION_FIELDS = {
     "shape_kind": Leaf("i", ("n_shapes",), 0, len(NAMES) - 1, True),
     "a": Leaf("i", ("capacity",), 0, "n_shapes-1", True),

@@ -88,9 +88,23 @@ class Admission(NamedTuple):
     whole_high: np.ndarray
 
 
+def _admission_of(records):
+    """`Admission` of records like these."""
+    model, free = records["model"][0], ()
+    if any(kind == NAMES for _, kind, *_ in lines_of(model)):
+        from nsds.circuits.waveforms import places_of_pieces  # which few programs need
+
+        parts = [name for name in records.dtype.names if "z" in (records.dtype[name].names or ())]
+        free = tuple((name, tuple(sorted(set.intersection(*(set(places_of_pieces(z)) for z in records[name]["z"]))))) for name in parts)
+    return _admission(records.dtype, model, free)
+
+
 @lru_cache(maxsize=64)
-def admission(dtype, model):
-    """`Admission` of records: their clock, state and inputs may change, all else has been used in the preparation."""
+def _admission(dtype, model, free):
+    """`Admission` of records: their clock, state and inputs may change, all else has been used in the preparation.
+
+    free: of circuits, (part, places in its z that may change); other numbers of sources are in matrices of event-driven schemes.
+    """
     # 1. all entries must be the same, but the residual
     low, high = np.zeros(dtype.itemsize // 8), np.zeros(dtype.itemsize // 8)
     whole_low, whole_high, kind = low.view(np.int64), high.view(np.int64), np.full(low.size, SAME)
@@ -98,7 +112,7 @@ def admission(dtype, model):
     # 2. fields that may change, with their bounds; of rates of sources in a circuit, windows of the scheme
     from nsds.circuits.waveforms import AFTER, BEFORE  # which few programs need
 
-    changing, is_circuit = _changing(dtype, model), NAMES in (kind for _, kind, *_ in lines_of(model))
+    changing, free = _changing(dtype, model), dict(free)
     for name, (start, count, stride, fields) in bounds_of_words(dtype, model).items():
         for each in fields:
             if name and each.field not in changing.get(name, ()):
@@ -107,7 +121,8 @@ def admission(dtype, model):
             kind[words] = NUMBERS if each.kind == "f" else WHOLE
             for bounds, bound in ((low, each.low), (high, each.high)):
                 (bounds if each.kind == "f" else bounds.view(np.int64))[words] = bound
-            if is_circuit and each.field == "z":
+            if name in free and each.field == "z":
+                kind[np.delete(words, free[name], axis=1)] = SAME
                 kind[words[:, [BEFORE, AFTER]]] = SET
     # 3. consecutive entries of one kind are one range
     ends = np.append(np.flatnonzero(np.diff(kind)) + 1, kind.size)
@@ -126,6 +141,8 @@ def _changing(dtype, model):
             changing[name] |= set(_FREE)
         elif kind in (CONTROL, COLLISIONS, *RELATIONS) and "F" not in dtype[name].base.names:  # F z is a constant that is prepared
             changing[name].add("z")
+        elif kind == NAMES:
+            changing[name] = {"z"}
     return changing
 
 
@@ -224,7 +241,7 @@ class Kept:
     def admission(self, first, last):
         """Arguments of `admit`."""
         run, given = self.run, self.given
-        may = admission(self.dtype, run.records["model"][0])
+        may = _admission_of(run.records)
         return (first, last, run.prepared.options.h, may, self.n_steps, given, given.view(np.int64), run.mem, run.mem.view(np.int64),
                 self.reached)  # fmt: skip
 
