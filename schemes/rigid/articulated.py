@@ -22,7 +22,7 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.rigid.tables import MASS
 
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
-_SIX = 6  # lanes: components of a row, on which one operation acts at once
+SIX = 6  # lanes: components of a row, on which one operation acts at once
 
 
 # ------------------------------------------------------------------------------------------------------------------ columns
@@ -134,10 +134,10 @@ def _eliminate(at, moves, s, tree, memory):
                 for i in range(6):
                     column[l] += P[6 * l + i] * D[6 * c + i]
         else:
-            put(column, 0, _SIX, _times_rows(view(S, 6 * c, 6), P))
+            put(column, 0, SIX, _times_rows(view(S, 6 * c, 6), P))
         for a in range(k):
             E[k * a + c] = dot_6(view(S, 6 * a, 6), column)
-        put(U, c, _SIX, load(column, 0, _SIX))
+        put(U, c, SIX, load(column, 0, SIX))
     if link.above == ABSENT:
         _add_forces(at, moves, s, tree, memory)
         return _factorise_joint(k, E)
@@ -146,11 +146,11 @@ def _eliminate(at, moves, s, tree, memory):
         on_left[l], on_right[l] = work[link.carry_S + l], work[(link.carry_D if moves else link.carry_S) + l]
     for c in range(k):
         if moves:
-            put(V, c, _SIX, _times_rows(view(S, 6 * c, 6), P))
+            put(V, c, SIX, _times_rows(view(S, 6 * c, 6), P))
             _hand_on(link.turns, on_right, view(V, 6 * c, 6))
         _hand_on(link.turns, on_left, view(U, 6 * c, 6))
         if not moves:
-            put(V, c, _SIX, load(U, c, _SIX))
+            put(V, c, SIX, load(U, c, SIX))
     for l in range(0, 36, 6):
         _hand_on(link.turns, on_right, view(P, l, 6))
     _hand_on_rows(link.turns, on_left, P)
@@ -162,29 +162,29 @@ def _eliminate(at, moves, s, tree, memory):
         _solve_joint(k, E, view(V, l, 6 * k - l), 6)
     above = view(work, tree.links[link.above].P, 36)
     for i in range(6):
-        row = load(P, i, _SIX)
+        row = load(P, i, SIX)
         for c in range(k):
-            row = row - U[6 * c + i] * load(V, c, _SIX)
-        put(above, i, _SIX, load(above, i, _SIX) + row)
+            row = row - U[6 * c + i] * load(V, c, SIX)
+        put(above, i, SIX, load(above, i, SIX) + row)
     return True
 
 
 @tiny
 def _times_rows(x, P):
     """``x^T P`` of six numbers, as lanes."""
-    row = x[0] * load(P, 0, _SIX)
+    row = x[0] * load(P, 0, SIX)
     for i in range(1, 6):
-        row = row + x[i] * load(P, i, _SIX)
+        row = row + x[i] * load(P, i, SIX)
     return row
 
 
 @tiny
 def _hand_on_rows(turns, carry, P):
     """``P <- X^T P``, see `_hand_on`, of all columns at once."""
-    a, b, c, share = load(P, 0, _SIX), load(P, 1, _SIX), load(P, 2, _SIX), 1.0 if turns < 3 else 0.0
-    put(P, 3, _SIX, carry[1] * c - carry[2] * b + share * load(P, 3, _SIX))
-    put(P, 4, _SIX, carry[2] * a - carry[0] * c + share * load(P, 4, _SIX))
-    put(P, 5, _SIX, carry[0] * b - carry[1] * a + share * load(P, 5, _SIX))
+    a, b, c, share = load(P, 0, SIX), load(P, 1, SIX), load(P, 2, SIX), 1.0 if turns < 3 else 0.0
+    put(P, 3, SIX, carry[1] * c - carry[2] * b + share * load(P, 3, SIX))
+    put(P, 4, SIX, carry[2] * a - carry[0] * c + share * load(P, 4, SIX))
+    put(P, 5, SIX, carry[0] * b - carry[1] * a + share * load(P, 5, SIX))
 
 
 @tiny
