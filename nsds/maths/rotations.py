@@ -323,8 +323,8 @@ def perpendicular(n, out):
         out[0], out[1], out[2] = -n3, 0.0, n1
     else:
         out[0], out[1], out[2] = n2, -n1, 0.0
-    length = norm(out)
-    out[0], out[1], out[2] = out[0] / length, out[1] / length, out[2] / length
+    scale = 1.0 / norm(out)
+    out[0], out[1], out[2] = scale * out[0], scale * out[1], scale * out[2]
 
 
 @of_sizes(4, 3, 12)

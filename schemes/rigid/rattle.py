@@ -170,7 +170,7 @@ def step(t_new, s, calls, options, memory):
     if was_closed:
         done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
     done = _meet(t_new, is_free, n_contacts, n_blocks, s, functions, options, memory)
-    opening = _opening(form, memory)
+    opening = _opening(min(residual, _CLOSED), form, memory)
     residual = max(residual, opening)
     if opening > _CLOSED and status in (CONVERGED, INEXACT):
         status = VIOLATED if opening > calls.solver_options.inexact else INEXACT
@@ -541,7 +541,7 @@ def _are_joints_closed(h, s, memory):
     if s.interactions.size == 0 or not branches.are_only_joints(s.interactions, s.plan[0], memory.iwork):
         return False
     w = view(memory.work, s.plan[0].w, 6 * s.plan[0].n_bodies)
-    return _opening(s, memory) <= _OPEN and branches.are_held(h, w, s.interactions, memory.work)
+    return _opening(0.0, s, memory) <= _OPEN and branches.are_held(h, w, s.interactions, memory.work)
 
 
 @kernel
@@ -805,7 +805,7 @@ def _is_left_open(t, h, limit, s, functions, memory):
             if branches.is_joint(it) and work[it.off] == 0.0:
                 evaluate(t, it, at, R, functions, memory)
         if is_end:
-            opening = _opening(s, memory)
+            opening = _opening(0.0, s, memory)
     return opening > limit
 
 
@@ -1100,13 +1100,17 @@ def _aim_at_velocities(s, memory):
 
 
 @kernel
-def _opening(s, memory):
-    """By how much joints are open at most where H is, of the lengths from their points to the centres of their bodies, or in radians."""
-    mem, worst = memory.mem, 0.0
+def _opening(least, s, memory):
+    """By how much joints are open at most where H is, of the lengths from their points to the centres of their bodies, or in radians.
+
+    Not less than ``least``: smaller gaps cost no lengths.
+    """
+    mem, worst = memory.mem, least
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
             continue
+        radius = plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
         for i in range(it.m):
             length, gap = 1.0, abs(memory.work[it.h + i])
             if memory.imem[it.row + i] == POINT:
@@ -1114,8 +1118,7 @@ def _opening(s, memory):
                 # the sum of lengths is no shorter than their root mean square
                 if it.b != ABSENT and gap * gap <= worst * worst * (dot(a, a) + dot(b, b)):
                     continue
-                length = norm(a) + norm(b) if it.b != ABSENT else 0.0
-                length += plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
+                length = radius + (norm(a) + norm(b) if it.b != ABSENT else 0.0)
             worst = max(worst, gap / length if length > 0.0 else 0.0)
     return worst
 

@@ -558,8 +558,8 @@ def _find_places(tree, work, h, w):
         rotations.log_quaternion(Q, turn)
         for l in range(3):
             w[6 * link.body + l], w[6 * link.body + 3 + l] = per_h * work[link.way + l], per_h * turn[l]
-        farthest = max(farthest, norm(turn))
-    return farthest
+        farthest = max(farthest, dot(turn, turn))
+    return math.sqrt(farthest)
 
 
 @tiny
