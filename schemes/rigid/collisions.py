@@ -586,7 +586,7 @@ def take_over(c, n, memory):
             mem[c.lam + c.each * i + k] = work[c.new_lam + c.each * i + k] if known else 0.0
 
 
-@kernel
+@tiny
 def locate(c, i, q, memory, frame, lever):
     """(a, b): bodies of contact i of collisions c, -1: the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
     mem, imem = memory.mem, memory.imem
@@ -647,7 +647,7 @@ def normal_velocity(a, b, normal, lever, w):
     return dot(normal, x)
 
 
-@kernel
+@tiny
 def relative_velocity(each, a, b, frame, lever, w, u):
     """Velocity of a against b at the contact in its frame; then angular velocities, see `contact_rows`. Out: u (each,)."""
     x = stack(3)

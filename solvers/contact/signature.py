@@ -247,8 +247,10 @@ def _disk_error(scale, radius, first, last, r, u, factor):
         return (factor * max(min(u[first], x + radius), x - radius)) ** 2
     # two components: by how much the trial impulse is beyond the disk
     x, y = factor * (scale * r[first] - u[first]), factor * (scale * r[first + 1] - u[first + 1])
-    size, most = math.sqrt(x * x + y * y), factor * radius
-    beyond = (size - most) / size if size > most else 0.0
+    square, most, beyond = x * x + y * y, factor * radius, 0.0
+    if square > most * most:
+        size = math.sqrt(square)
+        beyond = max(size - most, 0.0) / size
     return (factor * u[first] + beyond * x) ** 2 + (factor * u[first + 1] + beyond * y) ** 2
 
 
