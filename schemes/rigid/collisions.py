@@ -268,7 +268,7 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
         gap, normal = mem[c.y + i], view(mem, c.normal + 3 * i, 3)
         rest = _slack(c, imem[c.a + i], a, moved, work)[1] + _slack(c, imem[c.b + i], b, moved, work)[1]
         speed = normal_velocity(a, b, normal, lever, w)
-        if 0.0 < gap <= rest and span * abs(speed) <= rest:
+        if (0.0 < gap <= rest and span * abs(speed) <= rest) or (gap <= 0.0 and _is_negligible(gap, nothing, bodies, a, b, mem)):
             gap = 0.0
         elif math.isfinite(gap):
             gap = gap_to_close(gap, size_at(bodies, a, b, lever, normal, mem), nothing)
@@ -315,6 +315,18 @@ def gap_to_close(gap, size, nothing):
     if -nothing * size <= gap <= 0.0:
         return 0.0
     return gap if gap > nothing * size else max(gap + 0.5 * nothing * size, -DEEPEST * size)
+
+
+@tiny
+def _is_negligible(gap, share, bodies, a, b, mem):
+    """Whether an overlap is at most a share of the radii of gyration of two bodies, which are less than their sizes; without a root."""
+    result = True
+    for side in range(2):
+        body = a if side == 0 else b
+        if body != WORLD and not bodies[body].fixed:
+            I = view(mem, bodies[body].q + INERTIA, 9)
+            result = result and 3.0 * mem[bodies[body].q + MASS] * gap * gap <= share * share * (I[0] + I[4] + I[8])
+    return result
 
 
 @tiny
