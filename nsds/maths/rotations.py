@@ -73,13 +73,14 @@ def right_matrix(q, out):
 @tiny
 def normalise(p):
     """``p <- p / |p|`` (4,); returns the norm that p had."""
-    excess = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3] - 1.0
+    square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
+    excess = square - 1.0
     # of a product of unit quaternions rounding alone is left, which one step of Newton's method takes off without a division
     if abs(excess) < _NEARLY_UNIT:
         scale = 1.0 - 0.5 * excess
         p[0], p[1], p[2], p[3] = scale * p[0], scale * p[1], scale * p[2], scale * p[3]
         return 1.0 + 0.5 * excess
-    norm = math.sqrt(1.0 + excess)
+    norm = math.sqrt(square)
     p[0], p[1], p[2], p[3] = p[0] / norm, p[1] / norm, p[2] / norm, p[3] / norm
     return norm
 
