@@ -92,14 +92,18 @@ def factorise(moves, h, s, tree, memory):
     In: rotary, inertias of rotation; S, D. Out: of links T, P, U, V, E; of forces apart rows, Y, motions, C.
     """
     work = memory.work
-    plan, is_regular = tree.plan[0], True
-    # 1. nothing from bodies beyond, as yet
+    plan, turn, is_regular = tree.plan[0], stack(3), True
+    # 1. nothing from bodies beyond, as yet; rotations of the step
     for at in range(tree.links.size):
         for i in range(6):
             put(view(work, tree.links[at].P, 36), i, SIX, 0.0)
+        if moves:
+            for l in range(3):
+                turn[l] = h * work[s.plan[0].w + 6 * tree.links[at].body + 3 + l]
+            rotations.dexp_inverse(turn, view(work, tree.links[at].T, 9))
     # 2. from the leaves on
     for at in range(tree.links.size - 1, -1, -1):
-        is_regular = _eliminate(at, moves, h, s, tree, memory) and is_regular
+        is_regular = _eliminate(at, moves, s, tree, memory) and is_regular
     # 3. forces between bodies that no joint connects
     if is_regular and moves and plan.n_apart > 0:
         is_regular = _add_forces_apart(s, tree, memory)
@@ -107,7 +111,7 @@ def factorise(moves, h, s, tree, memory):
 
 
 @kernel
-def _eliminate(at, moves, h, s, tree, memory):
+def _eliminate(at, moves, s, tree, memory):
     """The unknowns of one joint; the articulated inertia of its body goes to the parent. False at a pivot that is rounding."""
     work, link = memory.work, tree.links[at]
     k, P, column, on_left, on_right = link.k, stack(36), stack(6), stack(3), stack(3)
@@ -116,7 +120,7 @@ def _eliminate(at, moves, h, s, tree, memory):
     # 1. articulated inertia: of the bodies beyond, and its own
     for l in range(36):
         P[l] = work[link.P + l]
-    _add_own(moves, h, link, s, tree, memory, P)
+    _add_own(moves, link, s, tree, memory, P)
     # 2. V = S^T P, E = V D
     for a in range(k):
         put(V, a, SIX, _times_rows(view(S, 6 * a, 6), P))
@@ -155,17 +159,13 @@ def _eliminate(at, moves, h, s, tree, memory):
 
 
 @tiny
-def _add_own(moves, h, link, s, tree, memory, P):
-    """Mass and inertia of a body for itself; with motion for velocities that its turn in the step gives. In/out: P. Out: T of the link."""
-    work, body, J, turn, T = memory.work, link.body, stack(9), stack(3), view(memory.work, link.T, 9)
+def _add_own(moves, link, s, tree, memory, P):
+    """Mass and inertia of a body for itself; with motion for velocities that its turn in the step gives. In/out: P."""
+    body, J = link.body, stack(9)
     for l in range(9):
-        J[l] = work[tree.plan[0].rotary + 9 * body + l]
-    if moves:
-        for l in range(3):
-            turn[l] = h * work[s.plan[0].w + 6 * body + 3 + l]
-        rotations.dexp_inverse(turn, T)
-        for i in range(0, 9, 3):
-            times_transposed(T, view(J, i, 3), view(J, i, 3))  # a row of J T
+        J[l] = memory.work[tree.plan[0].rotary + 9 * body + l]
+    for i in range(0, 9 if moves else 0, 3):
+        times_transposed(view(memory.work, link.T, 9), view(J, i, 3), view(J, i, 3))  # a row of J T
     for i in range(3):
         P[7 * i] += memory.mem[s.bodies[body].q + MASS]
         for l in range(3):
