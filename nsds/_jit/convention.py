@@ -178,6 +178,13 @@ class _Arguments:
         super().setup_function(fndesc)
         self.context = inner
 
+    def lower_expr(self, resty, expr):
+        result = super().lower_expr(resty, expr)
+        # kernels only read tables: after a write to memory none of their entries is read again
+        if expr.op == "getattr" and isinstance(self.typeof(expr.value.name), types.Record) and isinstance(result, ir.LoadInstr):
+            result.set_metadata("invariant.load", self.module.add_metadata([]))
+        return result
+
     def create_cpython_wrapper(self, release_gil=False):
         as_callers_see(self.context).create_cpython_wrapper(self.library, self.fndesc, self.env, self.call_helper, release_gil=release_gil)
 

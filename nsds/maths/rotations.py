@@ -28,6 +28,8 @@ __all__ = [
     "rotation_matrix", "tangent_map", "turned", "turned_back",
 ]  # fmt: skip
 
+_NEARLY_UNIT = 1e-8  # of the square of a norm: its square is below rounding
+
 
 def __dir__():
     return __all__
@@ -71,7 +73,14 @@ def right_matrix(q, out):
 @tiny
 def normalise(p):
     """``p <- p / |p|`` (4,); returns the norm that p had."""
-    norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
+    square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
+    excess = square - 1.0
+    # of a product of unit quaternions rounding alone is left, which one step of Newton's method takes off without a division
+    if abs(excess) < _NEARLY_UNIT:
+        scale = 1.0 - 0.5 * excess
+        p[0], p[1], p[2], p[3] = scale * p[0], scale * p[1], scale * p[2], scale * p[3]
+        return 1.0 + 0.5 * excess
+    norm = math.sqrt(square)
     p[0], p[1], p[2], p[3] = p[0] / norm, p[1] / norm, p[2] / norm, p[3] / norm
     return norm
 
@@ -166,6 +175,8 @@ def sine_remainder(x2):
 @tiny
 def cotangent_remainder(x2):
     """``(1 - x cot(x)) / (4 x^2)`` for ``x2 = x^2``, x < pi."""
+    if x2 < 1e-3:
+        return 1.0 / 12.0 + x2 * (1.0 / 180.0 + x2 * (1.0 / 1890.0 + x2 * (1.0 / 18900.0)))
     if x2 < 1.0:  # sin(x) - x cos(x) = sum of (-1)^(k+1) 2k / (2k+1)! x^(2k+1)
         s = 1.0 / 93405312000.0 - x2 * (1.0 / 22230464256000.0 - x2 / 6758061133824000.0)
         s = 1.0 / 45360.0 - x2 * (1.0 / 3991680.0 - x2 * (1.0 / 518918400.0 - x2 * s))
@@ -178,7 +189,9 @@ def cotangent_remainder(x2):
 @tiny
 def _arc_ratio(x2):
     """``arcsin(x) / x`` for ``x2 = x^2 < 0.01``."""
-    s = 63.0 / 2816.0 + x2 * (231.0 / 13312.0 + x2 * (143.0 / 10240.0 + x2 * (6435.0 / 557056.0)))
+    s = 0.0
+    if x2 >= 1e-3:
+        s = 63.0 / 2816.0 + x2 * (231.0 / 13312.0 + x2 * (143.0 / 10240.0 + x2 * (6435.0 / 557056.0)))
     return 1.0 + x2 * (1.0 / 6.0 + x2 * (3.0 / 40.0 + x2 * (5.0 / 112.0 + x2 * (35.0 / 1152.0 + x2 * s))))
 
 
@@ -315,8 +328,8 @@ def perpendicular(n, out):
         out[0], out[1], out[2] = -n3, 0.0, n1
     else:
         out[0], out[1], out[2] = n2, -n1, 0.0
-    length = norm(out)
-    out[0], out[1], out[2] = out[0] / length, out[1] / length, out[2] / length
+    scale = 1.0 / norm(out)
+    out[0], out[1], out[2] = scale * out[0], scale * out[1], scale * out[2]
 
 
 @of_sizes(4, 3, 12)

@@ -22,7 +22,7 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.rigid.tables import MASS
 
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
-_SIX = 6  # lanes: components of a row, on which one operation acts at once
+SIX = 6  # lanes: components of a row, on which one operation acts at once
 
 
 # ------------------------------------------------------------------------------------------------------------------ columns
@@ -92,22 +92,15 @@ def factorise(moves, h, s, tree, memory):
     In: rotary, inertias of rotation; S, D. Out: of links T, P, U, V, E; of forces apart rows, Y, motions, C.
     """
     work = memory.work
-    p, plan, turn, is_regular = s.plan[0], tree.plan[0], stack(3), True
-    # 1. mass and inertia of each body for itself
+    plan, turn, is_regular = tree.plan[0], stack(3), True
+    # 1. nothing from bodies beyond, as yet; rotations of the step
     for at in range(tree.links.size):
-        link = tree.links[at]
-        P, T, J, mass = view(work, link.P, 36), view(work, link.T, 9), stack(9), memory.mem[s.bodies[link.body].q + MASS]
-        for l in range(9):
-            J[l] = work[plan.rotary + 9 * link.body + l]
+        for i in range(6):
+            put(view(work, tree.links[at].P, 36), i, SIX, 0.0)
         if moves:
             for l in range(3):
-                turn[l] = h * work[p.w + 6 * link.body + 3 + l]
-            rotations.dexp_inverse(turn, T)
-            for i in range(0, 9, 3):
-                times_transposed(T, view(J, i, 3), view(J, i, 3))  # a row of J T
-        for i in range(6):
-            for l in range(6):
-                P[6 * i + l] = J[3 * (i - 3) + l - 3] if i > 2 and l > 2 else mass if i == l else 0.0
+                turn[l] = h * work[s.plan[0].w + 6 * tree.links[at].body + 3 + l]
+            rotations.dexp_inverse(turn, view(work, tree.links[at].T, 9))
     # 2. from the leaves on
     for at in range(tree.links.size - 1, -1, -1):
         is_regular = _eliminate(at, moves, s, tree, memory) and is_regular
@@ -124,67 +117,77 @@ def _eliminate(at, moves, s, tree, memory):
     k, P, column, on_left, on_right = link.k, stack(36), stack(6), stack(3), stack(3)
     E, S, D = view(work, link.E, k * k), view(work, link.S, 6 * k), view(work, link.D if moves else link.S, 6 * k)
     U, V = view(work, link.U, 6 * k), view(work, link.V, 6 * k)
+    # 1. articulated inertia: of the bodies beyond, and its own
     for l in range(36):
         P[l] = work[link.P + l]
-    # 1. U = P D, E = S^T U, V = S^T P; without motion P is symmetric, and V is U
+    _add_own(moves, link, s, tree, memory, P)
+    # 2. V = S^T P, E = V D
+    for a in range(k):
+        put(V, a, SIX, _times_rows(view(S, 6 * a, 6), P))
+        for c in range(k):
+            E[k * a + c] = dot_6(view(V, 6 * a, 6), view(D, 6 * c, 6))
+    if link.above == ABSENT:
+        _add_forces(at, moves, s, tree, memory)
+        return _factorise_joint(k, E)
+    # 3. U = P D, which is V without motion, as P is symmetric then; P, U and V in velocities of the parent
+    for l in range(3):
+        on_left[l], on_right[l] = work[link.carry_S + l], work[(link.carry_D if moves else link.carry_S) + l]
     for c in range(k):
         if moves:
             for l in range(6):
                 column[l] = 0.0
                 for i in range(6):
                     column[l] += P[6 * l + i] * D[6 * c + i]
-        else:
-            put(column, 0, _SIX, _times_rows(view(S, 6 * c, 6), P))
-        for a in range(k):
-            E[k * a + c] = dot_6(view(S, 6 * a, 6), column)
-        put(U, c, _SIX, load(column, 0, _SIX))
-    if link.above == ABSENT:
-        _add_forces(at, moves, s, tree, memory)
-        return _factorise_joint(k, E)
-    # 2. P, U and V in velocities of the parent
-    for l in range(3):
-        on_left[l], on_right[l] = work[link.carry_S + l], work[(link.carry_D if moves else link.carry_S) + l]
-    for c in range(k):
-        if moves:
-            put(V, c, _SIX, _times_rows(view(S, 6 * c, 6), P))
-            _hand_on(link.turns, on_right, view(V, 6 * c, 6))
+        put(U, c, SIX, load(column, 0, SIX) if moves else load(V, c, SIX))
         _hand_on(link.turns, on_left, view(U, 6 * c, 6))
-        if not moves:
-            put(V, c, _SIX, load(U, c, _SIX))
+        _hand_on(link.turns, on_right, view(V, 6 * c, 6))
     for l in range(0, 36, 6):
         _hand_on(link.turns, on_right, view(P, l, 6))
     _hand_on_rows(link.turns, on_left, P)
-    # 3. forces between the body and its parent, then E = L U, and what the motion of the joint takes off
+    # 4. forces between the body and its parent, then E = L U, and what the motion of the joint takes off
     _add_forces(at, moves, s, tree, memory)
     if not _factorise_joint(k, E):
         return False
-    for l in range(6):
-        _solve_joint(k, E, view(V, l, 6 * k - l), 6)
+    _solve_rows(k, E, V)
     above = view(work, tree.links[link.above].P, 36)
     for i in range(6):
-        row = load(P, i, _SIX)
+        row = load(P, i, SIX)
         for c in range(k):
-            row = row - U[6 * c + i] * load(V, c, _SIX)
-        put(above, i, _SIX, load(above, i, _SIX) + row)
+            row = row - U[6 * c + i] * load(V, c, SIX)
+        put(above, i, SIX, load(above, i, SIX) + row)
     return True
+
+
+@tiny
+def _add_own(moves, link, s, tree, memory, P):
+    """Mass and inertia of a body for itself; with motion for velocities that its turn in the step gives. In/out: P."""
+    body, J = link.body, stack(9)
+    for l in range(9):
+        J[l] = memory.work[tree.plan[0].rotary + 9 * body + l]
+    for i in range(0, 9 if moves else 0, 3):
+        times_transposed(view(memory.work, link.T, 9), view(J, i, 3), view(J, i, 3))  # a row of J T
+    for i in range(3):
+        P[7 * i] += memory.mem[s.bodies[body].q + MASS]
+        for l in range(3):
+            P[6 * (3 + i) + 3 + l] += J[3 * i + l]
 
 
 @tiny
 def _times_rows(x, P):
     """``x^T P`` of six numbers, as lanes."""
-    row = x[0] * load(P, 0, _SIX)
+    row = x[0] * load(P, 0, SIX)
     for i in range(1, 6):
-        row = row + x[i] * load(P, i, _SIX)
+        row = row + x[i] * load(P, i, SIX)
     return row
 
 
 @tiny
 def _hand_on_rows(turns, carry, P):
     """``P <- X^T P``, see `_hand_on`, of all columns at once."""
-    a, b, c, share = load(P, 0, _SIX), load(P, 1, _SIX), load(P, 2, _SIX), 1.0 if turns < 3 else 0.0
-    put(P, 3, _SIX, carry[1] * c - carry[2] * b + share * load(P, 3, _SIX))
-    put(P, 4, _SIX, carry[2] * a - carry[0] * c + share * load(P, 4, _SIX))
-    put(P, 5, _SIX, carry[0] * b - carry[1] * a + share * load(P, 5, _SIX))
+    a, b, c, share = load(P, 0, SIX), load(P, 1, SIX), load(P, 2, SIX), 1.0 if turns < 3 else 0.0
+    put(P, 3, SIX, carry[1] * c - carry[2] * b + share * load(P, 3, SIX))
+    put(P, 4, SIX, carry[2] * a - carry[0] * c + share * load(P, 4, SIX))
+    put(P, 5, SIX, carry[0] * b - carry[1] * a + share * load(P, 5, SIX))
 
 
 @tiny
@@ -267,15 +270,30 @@ def _factorise_joint(k, E):
 
 
 @tiny
-def _solve_joint(k, E, x, stride):
-    """``x <- E^-1 x`` of k numbers, stride apart, with the factors of E."""
+def _solve_joint(k, E, x):
+    """``x <- E^-1 x`` of k numbers with the factors of E."""
     for c in range(k):
         for j in range(c):
-            x[stride * c] -= E[k * c + j] * x[stride * j]
+            x[c] -= E[k * c + j] * x[j]
     for c in range(k - 1, -1, -1):
         for j in range(c + 1, k):
-            x[stride * c] -= E[k * c + j] * x[stride * j]
-        x[stride * c] *= E[k * c + c]
+            x[c] -= E[k * c + j] * x[j]
+        x[c] *= E[k * c + c]
+
+
+@tiny
+def _solve_rows(k, E, V):
+    """``V <- E^-1 V`` of k rows of six numbers, as lanes."""
+    for c in range(k):
+        row = load(V, c, SIX)
+        for j in range(c):
+            row = row - E[k * c + j] * load(V, j, SIX)
+        put(V, c, SIX, row)
+    for c in range(k - 1, -1, -1):
+        row = load(V, c, SIX)
+        for j in range(c + 1, k):
+            row = row - E[k * c + j] * load(V, j, SIX)
+        put(V, c, SIX, E[k * c + c] * row)
 
 
 # ------------------------------------------------------------------------------------------------------------------ solutions
@@ -315,7 +333,7 @@ def _solve_tree(is_start, group, tree, memory):
         theta, y = view(work, plan.theta + link.first, link.k), view(work, link.y, 6)
         for c in range(link.k):
             theta[c] = given[c] = dot_6(view(work, link.S + 6 * c, 6), y)
-        _solve_joint(link.k, view(work, link.E, link.k * link.k), theta, 1)
+        _solve_joint(link.k, view(work, link.E, link.k * link.k), theta)
         for c in range(link.k):
             energy += given[c] * theta[c]
         if link.above != ABSENT:
@@ -364,7 +382,7 @@ def add_left(at, x, s, tau, tree, memory):
         link = tree.links[at]
         for c in range(link.k):
             theta[c] = given[c] = dot_6(view(work, link.S + 6 * c, 6), x)
-        _solve_joint(link.k, view(work, link.E, link.k * link.k), theta, 1)
+        _solve_joint(link.k, view(work, link.E, link.k * link.k), theta)
         for c in range(link.k):
             s[link.first + c] += given[c]
             tau[link.first + c] += theta[c]
@@ -405,7 +423,7 @@ def mobility(k, a, tree, work):
         link = tree.links[at]
         for c in range(link.k):
             part[c] = a[link.first + c]
-        _solve_joint(link.k, view(work, link.E, link.k * link.k), part, 1)
+        _solve_joint(link.k, view(work, link.E, link.k * link.k), part)
         for c in range(link.k):
             total += a[link.first + c] * part[c]
     return total
@@ -462,7 +480,7 @@ def _solve_with_forces_apart(k, tree, memory):
             if at != ABSENT and tree.links[at].group == k:
                 share[a] += dot_6(view(work, plan.rows + 12 * a + 6 * side, 6), view(work, tree.links[at].motion, 6))
         rate[a] = share[a]
-    _solve_joint(m, view(work, plan.C, m * m), share, 1)
+    _solve_joint(m, view(work, plan.C, m * m), share)
     for a in range(m):
         energy += share[a] * rate[a]
     # the impulses of these forces act for this solution only
@@ -494,7 +512,7 @@ def correct_by_forces_apart(n_rows, left, right, d, W, tree, memory):
             share[f] = 0.0
             for c in range(n):
                 share[f] += work[plan.right + n * f + c] * work[left + n * b + c]
-        _solve_joint(m, view(work, plan.C, m * m), share, 1)
+        _solve_joint(m, view(work, plan.C, m * m), share)
         for a in range(n_rows):
             for f in range(m):
                 for c in range(n if share[f] != 0.0 else 0):

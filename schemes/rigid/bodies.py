@@ -71,7 +71,8 @@ def force(t, body, q, v, functions, mem, out, size):
     if body.mext_inertial:
         rotations.rotate_back(view(q, 3, 4), moment, moment)  # eq. 11.224
     # 2. gravity and controls
-    size[0], size[1] = norm(out), norm(moment)
+    size[0] = norm(out) if body.fext_function != ABSENT or body.fext != ABSENT else 0.0
+    size[1] = norm(moment) if body.mext_function != ABSENT or body.mext != ABSENT else 0.0
     if body.gravity != ABSENT:
         g, mass = view(mem, body.gravity, 3), mem[body.q + MASS]
         for i in range(3):
@@ -199,11 +200,12 @@ def subtract_turning(turning, is_free, J):
     """
     if _is_zero(turning):
         return False
-    A = stack(9)
+    A, share = stack(9), 1.0
     for i in range(9):
         A[i] = J[i] - turning[i]
     for i in range(1, 4):
-        minor, least = _leading_minor(i, A), _LEFT**i * _leading_minor(i, J)
+        share *= _LEFT
+        minor, least = _leading_minor(i, A), share * _leading_minor(i, J)
         if not (minor > least or (is_free and (i < 3 or minor < -least))):
             return False
     for i in range(9):

@@ -151,23 +151,31 @@ def ask_user(names, c, memory, contact):
 def inherit(with_last, c, n, memory):
     """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam.
 
-    with_last: those of the last step, too. Out: new_last.
+    with_last: those of the last step, too, and which contacts of the record persist. Out: new_last, known.
     """
-    imem, work, iwork = memory.imem, memory.work, memory.iwork
-    m, frame, old = imem[c.n], stack(9), stack(9)
-    # 1. impulses by (a, b, feature)
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
-    known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)
-    normal = view(work, c.old_normal, 3 * n)
-    match(found, known, c.each, view(memory.mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
-    if with_last:
-        match(found, known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
-    # 2. tangential components by the old frame, into the new one, if the normal has turned
-    match(found, known, 3, view(memory.mem, c.normal, 3 * m), normal)
-    for i in range(n if c.each > 1 else 0):
-        if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
-            frame_in(c.planar, view(normal, 3 * i, 3), old)
-            frame_in(c.planar, view(work, c.new_normal + 3 * i, 3), frame)
+    mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
+    m, frame, old, k = imem[c.n], stack(9), stack(9), 0
+    for j in range(m if with_last else 0):
+        work[c.known + j] = 0.0
+    for i in range(n):
+        # 1. the same (a, b, feature): both lists are sorted, so that one pass over either is enough
+        a, b, feature = iwork[c.new_a + i], iwork[c.new_b + i], iwork[c.new_feature + i]
+        while k < m and before(imem[c.a + k], imem[c.b + k], imem[c.feature + k], a, b, feature):
+            k += 1
+        is_known = k < m and imem[c.a + k] == a and imem[c.b + k] == b and imem[c.feature + k] == feature
+        for l in range(c.each):
+            work[c.new_lam + c.each * i + l] = mem[c.lam + c.each * k + l] if is_known else 0.0
+            if with_last:
+                work[c.new_last + c.each * i + l] = work[c.last + c.each * k + l] if is_known else 0.0
+        if not is_known:
+            continue
+        if with_last:
+            work[c.known + k] = 1.0
+        # 2. tangential components by the old frame, into the new one, if the normal has turned
+        normal, new_normal = view(mem, c.normal + 3 * k, 3), view(work, c.new_normal + 3 * i, 3)
+        if c.each > 1 and norm(normal) > 0.0 and _has_turned(normal, new_normal):
+            frame_in(c.planar, normal, old)
+            frame_in(c.planar, new_normal, frame)
             for first in range(c.each * i + 1, c.each * i + c.each - 1, 2):
                 _turn(old, frame, view(work, c.new_lam + first, 2))
                 if with_last:
@@ -260,7 +268,7 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, memory):
         gap, normal = mem[c.y + i], view(mem, c.normal + 3 * i, 3)
         rest = _slack(c, imem[c.a + i], a, moved, work)[1] + _slack(c, imem[c.b + i], b, moved, work)[1]
         speed = normal_velocity(a, b, normal, lever, w)
-        if 0.0 < gap <= rest and span * abs(speed) <= rest:
+        if (0.0 < gap <= rest and span * abs(speed) <= rest) or (gap <= 0.0 and _is_negligible(gap, nothing, bodies, a, b, mem)):
             gap = 0.0
         elif math.isfinite(gap):
             gap = gap_to_close(gap, size_at(bodies, a, b, lever, normal, mem), nothing)
@@ -307,6 +315,18 @@ def gap_to_close(gap, size, nothing):
     if -nothing * size <= gap <= 0.0:
         return 0.0
     return gap if gap > nothing * size else max(gap + 0.5 * nothing * size, -DEEPEST * size)
+
+
+@tiny
+def _is_negligible(gap, share, bodies, a, b, mem):
+    """Whether an overlap is at most a share of the radii of gyration of two bodies, which are less than their sizes; without a root."""
+    result = True
+    for side in range(2):
+        body = a if side == 0 else b
+        if body != WORLD and not bodies[body].fixed:
+            I = view(mem, bodies[body].q + INERTIA, 9)
+            result = result and 3.0 * mem[bodies[body].q + MASS] * gap * gap <= share * share * (I[0] + I[4] + I[8])
+    return result
 
 
 @tiny
@@ -361,23 +381,18 @@ def take_back(c, n, q_old, q, memory, lost, turned):
     """``-H^T r`` of the contacts of the record in the first half of a step, which ends with the n contacts found.
 
     Of those that carried in the last step, too, with H of the end q, as their forces turn with the bodies; of impacts, and of contacts
-    that opened, with H of q_old, so that their impulse is undone. In/out: turned, lost (6 each), in inertial axes. Out: known, which of
-    the record are found.
+    that opened, with H of q_old, so that their impulse is undone. In: known, see `inherit`. In/out: turned, lost (6 each), in inertial
+    axes.
     """
     imem, work, iwork = memory.imem, memory.work, memory.iwork
-    m, ones, frame, lever = imem[c.n], view(work, c.old_normal, n), stack(9), stack(6)
-    # 1. which contacts of the record persist
-    for i in range(n):
-        ones[i] = 1.0
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
-    match((view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m)), found, 1, ones, view(work, c.known, m))
-    # 2. impacts and opened contacts: undone at q_old
-    for j in range(m):
+    frame, lever = stack(9), stack(6)
+    # 1. impacts and opened contacts: undone at q_old
+    for j in range(imem[c.n]):
         is_impact = work[c.known + j] == 0.0 or not work[c.last + c.each * j] > 0.0
         if is_impact and memory.mem[c.lam + c.each * j] != 0.0:
             a, b = locate(c, j, q_old, memory, frame, lever)
             _subtract(c.each, a, b, frame, lever, view(memory.mem, c.lam + c.each * j, c.each), lost)
-    # 3. persistent contacts: at the end q
+    # 2. persistent contacts: at the end q
     for i in range(n):
         if work[c.new_last + c.each * i] > 0.0 and work[c.new_lam + c.each * i] != 0.0:
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
@@ -418,7 +433,7 @@ def guess_whole(c, memory):
 def pass_on(c, n, memory):
     """Impulses of contacts of the record that are not among the n found go to the nearest one of the same shapes. In/out: new_lam.
 
-    Which features of two shapes touch may change by rounding, as where corners lie on corners. In: known, see `take_back`.
+    Which features of two shapes touch may change by rounding, as where corners lie on corners. In: known, see `inherit`.
     """
     mem, imem, work = memory.mem, memory.imem, memory.work
     m, frame, old, lam = imem[c.n], stack(9), stack(9), stack(5)
@@ -455,7 +470,7 @@ def recognise(c, n, memory):
     """Which of the n contacts found are in the record. Out: known."""
     imem, iwork = memory.imem, memory.iwork
     m = imem[c.n]
-    numbers = view(memory.work, c.old_normal, m)
+    numbers = view(memory.work, c.number, m)
     for i in range(m):
         numbers[i] = i + 1.0
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n)
@@ -583,7 +598,7 @@ def take_over(c, n, memory):
             mem[c.lam + c.each * i + k] = work[c.new_lam + c.each * i + k] if known else 0.0
 
 
-@kernel
+@tiny
 def locate(c, i, q, memory, frame, lever):
     """(a, b): bodies of contact i of collisions c, -1: the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
     mem, imem = memory.mem, memory.imem
@@ -644,7 +659,7 @@ def normal_velocity(a, b, normal, lever, w):
     return dot(normal, x)
 
 
-@kernel
+@tiny
 def relative_velocity(each, a, b, frame, lever, w, u):
     """Velocity of a against b at the contact in its frame; then angular velocities, see `contact_rows`. Out: u (each,)."""
     x = stack(3)

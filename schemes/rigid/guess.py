@@ -73,7 +73,7 @@ def error(aim, n, collisions, p, memory):
         return math.inf, math.inf
     size = math.sqrt(size)
     # a residual that rounding may hide is not trusted
-    is_sound = _ROUNDING * math.sqrt(hidden) <= aim * size
+    is_sound = _ROUNDING * _ROUNDING * hidden <= aim * aim * size * size
     return math.sqrt(s) / size if is_sound else math.inf, math.sqrt(change) / size
 
 

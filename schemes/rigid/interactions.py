@@ -141,7 +141,7 @@ def evaluate(t, interaction, q, R, functions, memory):
         return
     # 2. joints: the relative pose is shared by all rows
     if r.row != ABSENT:
-        seen = stack(7)
+        seen = stack(12)
         seen_from(qa, qb, has_b, seen)
         for i in range(r.m):
             a, u, b, w = (r.row_a + 3 * i, r.row_u + 3 * i, r.row_b + 3 * i, r.row_w + 3 * i)

@@ -3,24 +3,25 @@
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.maths.rotations import perpendicular, product, rotate, rotate_back
-from nsds.maths.vectors import cross, dot, norm
+from nsds.maths.rotations import perpendicular, product, rotate, rotate_back, rotation_matrix
+from nsds.maths.vectors import cross, dot, norm, times, times_transposed
 from nsds.model.joints import ALIGN, ANGLE, DISTANCE, GEAR, POINT
 
 
-@kernel
+@tiny
 def seen_from(q_a, q_b, has_b, seen):
-    """``seen = (R_B^T (x_A - x_B), p_B^-1 p_A)`` (7,), the configuration of A as B sees it, q_a without B."""
-    for i in range(7):
-        seen[i] = q_a[i]
+    """``seen = (R_B^T (x_A - x_B), R_B^T R_A)`` (12,), position and rotation matrix of A as B sees it, those of q_a without B."""
+    p = stack(4)
+    for i in range(3):
+        seen[i] = q_a[i] - (q_b[i] if has_b else 0.0)
+    for i in range(4):
+        p[i] = q_a[3 + i]
     if has_b:
-        back, p = stack(4), view(seen, 3, 4)
-        for i in range(3):
-            seen[i] -= q_b[i]
-            back[1 + i] = -q_b[4 + i]
-        back[0] = q_b[3]
+        back = stack(4)
+        back[0], back[1], back[2], back[3] = q_b[3], -q_b[4], -q_b[5], -q_b[6]
         rotate(back, seen, seen)
         product(back, p, p)
+    rotation_matrix(p, view(seen, 3, 9))
 
 
 @tiny
@@ -33,13 +34,13 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
     DISTANCE ``|r - b| - offset``, or ``-|r - b| - offset`` where u is not zero; GEAR ``a_0 (angle - direction) - a_1 direction - offset``.
 
     In: a, u (3,) in axes of A, b, w (3,) in axes of B, of the world without B (COUPLER: a and w in those of the world; GEAR: a radii);
-    q_a, q_b (7,), of which q_b is read where has_b; seen (7,) by `seen_from`. In/out: angle (2,), read and written by ANGLE (the first),
+    q_a, q_b (7,), of which q_b is read where has_b; seen (12,) by `seen_from`. In/out: angle (2,), read and written by ANGLE (the first),
     COUPLER and GEAR: unwrapped to within pi of what it was. Out: H (12,), Omega in axes of the bodies, zero for the world.
     """
-    arm, n, p_seen = stack(3), stack(3), view(seen, 3, 4)  # r or R_B^T R_A u, an axis of B
+    arm, n, R_seen = stack(3), stack(3), view(seen, 3, 9)  # r or R_B^T R_A u, an axis of B
     # the point of A seen from B
     if kind == POINT:
-        rotate(p_seen, a, arm)
+        times(R_seen, a, arm)
         for i in range(3):
             arm[i] += seen[i]
             n[i] = w[i]
@@ -48,26 +49,26 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
             rotate(view(q_b, 3, 4), w, n)
         for i in range(3):
             H[i], H[6 + i] = n[i], -n[i]
-        rotate_back(p_seen, w, n)
+        times_transposed(R_seen, w, n)
         cross(a, n, view(H, 3, 3))
         cross(w, arm, view(H, 9, 3))
     # cosine of the angle between two directions
     elif kind == ALIGN:
-        rotate(p_seen, u, arm)
+        times(R_seen, u, arm)
         y = dot(arm, w)
-        rotate_back(p_seen, w, n)
+        times_transposed(R_seen, w, n)
         for i in range(3):
             H[i] = H[6 + i] = 0.0
         cross(u, n, view(H, 3, 3))
         cross(w, arm, view(H, 9, 3))
     # an angle, with its turns
     elif kind == ANGLE:
-        rotate(p_seen, u, arm)
+        times(R_seen, u, arm)
         y = _angle(arm, w, b, view(angle, 0, 1), n)
         for i in range(3):
             H[i] = H[6 + i] = 0.0
             H[9 + i] = -n[i]
-        rotate_back(p_seen, n, view(H, 3, 3))
+        times_transposed(R_seen, n, view(H, 3, 3))
     else:
         y = _far_row(kind, a, u, b, w, q_a, q_b, has_b, angle, H)
     # without B there is only the world, which has no velocity

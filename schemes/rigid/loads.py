@@ -115,7 +115,7 @@ def press(is_new, h, s, memory):
         work[p.size + 2 * i + 1] += norm(view(load, 3, 3))
 
 
-@kernel
+@tiny
 def _hand_on(is_new, h, link, it, p, memory):
     """Transmit the components of a body's wrench that its joint constrains to its parent. In/out: wrench, arms. Out: handed, turning.
 

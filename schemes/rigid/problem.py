@@ -1148,6 +1148,7 @@ def add_contact_impulses(n, p, body, work, impulse, size):
         for k in range(3):
             P[k] = frame[k] * r[0] + frame[3 + k] * r[1] + frame[6 + k] * r[2]
             L[k] = work[axes + k] * r[3] + work[axes + 3 + k] * r[4] if p.d == 5 else 0.0
+        push, spin = norm(P), norm(L) if p.d == 5 else 0.0
         # on A with plus, on B with minus
         for side in range(2):
             i, sign = body[2 * c + side], 1.0 - 2.0 * side
@@ -1156,8 +1157,8 @@ def add_contact_impulses(n, p, body, work, impulse, size):
                 for k in range(3):
                     impulse[6 * i + k] += sign * P[k]
                     impulse[6 * i + 3 + k] += sign * (moment[k] + L[k])
-                size[2 * i] += norm(P)
-                size[2 * i + 1] += norm(moment) + norm(L)
+                size[2 * i] += push
+                size[2 * i + 1] += norm(moment) + spin
 
 
 @tiny

@@ -41,7 +41,7 @@ from numba import int64
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import cross, dot, norm, times
+from nsds.maths.vectors import cross, dot, norm, solve_3, times
 from nsds.model.joints import POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import Allocator, Prepared
@@ -51,7 +51,7 @@ from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, p
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
-from nsds.schemes.rigid.enabled import is_gone
+from nsds.schemes.rigid.enabled import is_gone, is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.projection import restart, turn_matrices
@@ -151,8 +151,8 @@ def step(t_new, s, calls, options, memory):
             _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, memory)
             _aim_at_rolling(t, options.h, form, functions, memory)
     # 2. guess, and measures of energy by which the solution is judged
-    if p.linear == 0 and _are_joints_alone(n_contacts, form, memory.iwork):
-        _anticipate(t, first, form, functions, memory)
+    if p.linear == 0 and form.bodies[0].coupled == 0 and _are_joints_alone(n_contacts, form, memory.iwork):
+        _anticipate(first, form, memory)
     before = math.inf if is_alone else _energy_before(options.h, n_contacts, form, memory)
     was_closed = before == math.inf and s.tree.links.size == 0 and _are_joints_closed(options.h, form, memory)
     # 3. first half, and the motion of the bodies
@@ -170,7 +170,7 @@ def step(t_new, s, calls, options, memory):
     if was_closed:
         done_by_joints = branches.work_of_joints(s.plan[0].w_old, n_contacts, n_blocks, form.interactions, p, memory)
     done = _meet(t_new, is_free, n_contacts, n_blocks, s, functions, options, memory)
-    opening = _opening(form, memory)
+    opening = _opening(min(residual, _CLOSED), form, memory)
     residual = max(residual, opening)
     if opening > _CLOSED and status in (CONVERGED, INEXACT):
         status = VIOLATED if opening > calls.solver_options.inexact else INEXACT
@@ -333,7 +333,7 @@ def _restart(t, options, s, functions, memory):
 
 
 @kernel
-def _anticipate(t, options, s, functions, memory):
+def _anticipate(options, s, memory):
     """First iterate of Newton's method: after forces at t_k, and half of the impulses of joints of the last step. Out: v, w.
 
     The velocities at t_k are kept if some body turns too far in a step for this to spare an iteration, or would do so, as after an impact.
@@ -346,27 +346,41 @@ def _anticipate(t, options, s, functions, memory):
     if not farthest <= _FAR:
         return
     # 2. impulses: of forces at t_k, and half of those of the last step; force laws are in both, and are counted once
-    R, change, way = view(work, p.R, 9 * m), view(work, p.R_free, 6 * m), view(work, p.w_free, 6 * m)
+    R, change = view(work, p.R, 9 * m), view(work, p.R_free, 6 * m)
     for i in range(6 * m):
         change[i] = options.h * work[p.f_old + i] + 0.5 * memory.mem[s.bodies[i // 6].q + P + i % 6]
-    plain.to_inertial(m, R, change, change)
-    for k in range(s.interactions.size if p.forces != 0 else 0):
+    if p.forces != 0:
+        plain.to_inertial(m, R, change, change)
+        _count_forces_once(options.h, s, change, memory)
+        plain.to_body(m, R, change, change)
+    # 3. velocities by them, in axes of the bodies, without what forces resist
+    for i in range(m):
+        body, turn = s.bodies[i], view(change, 6 * i + 3, 3)
+        if is_unmoved(body, work):
+            for l in range(6):
+                change[6 * i + l] = 0.0
+            continue
+        for l in range(3):
+            change[6 * i + l] /= memory.mem[body.q + MASS]
+        solve_3(view(memory.mem, body.q + INERTIA, 9), turn, turn)
+        farthest = max(farthest, options.span * norm(turn))
+    for i in range(6 * m if farthest <= _FAR else 0):
+        work[p.v + i] += change[i]
+    plain.to_inertial(m, R, view(work, p.v, 6 * m), view(work, p.w, 6 * m))
+
+
+@kernel
+def _count_forces_once(h, s, change, memory):
+    """Subtract from impulses those of force laws that are both in forces at t_k and in half of the last step's. In/out: change (6 n)."""
+    work, p = memory.work, s.plan[0]
+    for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m if it.law == FORCE and memory.iwork[p.begin + k] >= 0 else 0):
-            more = memory.mem[it.lam + i] - options.h * work[it.force_old + i]
+            more = memory.mem[it.lam + i] - h * work[it.force_old + i]
             for l in range(6):
                 change[6 * it.a + l] += more * work[it.H + 12 * i + l]
                 if it.b != ABSENT:
                     change[6 * it.b + l] += more * work[it.H + 12 * i + 6 + l]
-    # 3. velocities by them
-    plain.invert_masses(t, options, s, functions, memory)
-    blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), change, way)
-    for i in range(m):
-        farthest = max(farthest, options.span * norm(view(way, 6 * i + 3, 3)))
-    plain.to_body(m, R, way, change)
-    for i in range(6 * m if farthest <= _FAR else 0):
-        work[p.w + i] += way[i]
-        work[p.v + i] += change[i]
 
 
 @kernel
@@ -527,7 +541,7 @@ def _are_joints_closed(h, s, memory):
     if s.interactions.size == 0 or not branches.are_only_joints(s.interactions, s.plan[0], memory.iwork):
         return False
     w = view(memory.work, s.plan[0].w, 6 * s.plan[0].n_bodies)
-    return _opening(s, memory) <= _OPEN and branches.are_held(h, w, s.interactions, memory.work)
+    return _opening(0.0, s, memory) <= _OPEN and branches.are_held(h, w, s.interactions, memory.work)
 
 
 @kernel
@@ -791,7 +805,7 @@ def _is_left_open(t, h, limit, s, functions, memory):
             if branches.is_joint(it) and work[it.off] == 0.0:
                 evaluate(t, it, at, R, functions, memory)
         if is_end:
-            opening = _opening(s, memory)
+            opening = _opening(0.0, s, memory)
     return opening > limit
 
 
@@ -1086,13 +1100,17 @@ def _aim_at_velocities(s, memory):
 
 
 @kernel
-def _opening(s, memory):
-    """By how much joints are open at most where H is, of the lengths from their points to the centres of their bodies, or in radians."""
-    mem, worst = memory.mem, 0.0
+def _opening(least, s, memory):
+    """By how much joints are open at most where H is, of the lengths from their points to the centres of their bodies, or in radians.
+
+    Not less than ``least``: smaller gaps cost no lengths.
+    """
+    mem, worst = memory.mem, least
     for k in range(s.interactions.size):
         it = s.interactions[k]
         if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
             continue
+        radius = plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
         for i in range(it.m):
             length, gap = 1.0, abs(memory.work[it.h + i])
             if memory.imem[it.row + i] == POINT:
@@ -1100,8 +1118,7 @@ def _opening(s, memory):
                 # the sum of lengths is no shorter than their root mean square
                 if it.b != ABSENT and gap * gap <= worst * worst * (dot(a, a) + dot(b, b)):
                     continue
-                length = norm(a) + norm(b) if it.b != ABSENT else 0.0
-                length += plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
+                length = radius + (norm(a) + norm(b) if it.b != ABSENT else 0.0)
             worst = max(worst, gap / length if length > 0.0 else 0.0)
     return worst
 

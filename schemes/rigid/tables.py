@@ -75,8 +75,8 @@ COLLISIONS = table(
     "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "surface", "hidden",
     # work memory, per shape: pose (7 s), reach (s) of the broad phase, slack (2 s) of forecasts by rounding and forces
     "pose", "reach", "slack",
-    # contacts found at the end of a step, in the order of (a, b, feature), with inherited impulses
-    "new_normal", "new_point", "new_gap", "new_lam", "old_normal",
+    # contacts found at the end of a step, in the order of (a, b, feature), with inherited impulses; number: scratch
+    "new_normal", "new_point", "new_gap", "new_lam", "number",
     # half steps: before, share of the step after which a gap closes; aim (each), velocity from which laws are counted; grip, share of
     # friction; last (each), impulses of the last step; begun (each), those in the record before a half; new_*: of contacts found
     "before", "new_before", "aim", "grip", "last", "begun", "new_last",
@@ -264,10 +264,11 @@ def _collisions(records, work, iwork):
         # 2. work memory: shapes, contacts found, half steps, projections
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
-        found, impulses = ("new_gap", "before", "new_before", "grip", "taking", "known"), ("aim", "last", "begun", "new_last", "new_lam")
+        found = ("new_gap", "before", "new_before", "grip", "taking", "known", "number")
+        impulses = ("aim", "last", "begun", "new_last", "new_lam")
         sizes = {
             "pose": 7 * n_shapes, "reach": n_shapes, "slack": 2 * n_shapes, "hidden": n_shapes, "swept": 7 * n_shapes + MOST * FIELDS,
-            **dict.fromkeys(("new_normal", "new_point", "old_normal"), 3 * capacity), **dict.fromkeys(found, capacity),
+            **dict.fromkeys(("new_normal", "new_point"), 3 * capacity), **dict.fromkeys(found, capacity),
             **dict.fromkeys(impulses, int(row["each"]) * capacity), "passed": 3, "scratch": floats,
         }  # fmt: skip
         work.place(row, **sizes)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import by_reference, kernel, stack, tiny, view
+from nsds._jit import by_reference, kernel, load, put, stack, tiny, view
 from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.joints import ALIGN, POINT
@@ -31,6 +31,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.rigid import articulated, forces, loads, problem
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid import tree_contacts as laws
+from nsds.schemes.rigid.articulated import SIX
 from nsds.schemes.rigid.bodies import State, rotational_matrix, subtract_turning, turn_block
 from nsds.schemes.rigid.enabled import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
@@ -255,9 +256,9 @@ def laws_of(may_be_open, n_contacts, n_blocks, s, tree, memory):
     iwork = memory.iwork
     p, joins, is_one, n_laws = s.plan[0], tree.plan[0].joins, tree.links.size > 0, 0
     for i in range(s.bodies.size if is_one else 0):
-        v = view(memory.work, p.v_old + 6 * i, 6)
-        is_at_rest = v[0] == 0.0 and v[1] == 0.0 and v[2] == 0.0 and v[3] == 0.0 and v[4] == 0.0 and v[5] == 0.0
-        is_one = is_one and not is_gone(s.bodies[i], memory.work) and (not s.bodies[i].fixed or is_at_rest)
+        is_one = is_one and not is_gone(s.bodies[i], memory.work)
+        for l in range(6 if s.bodies[i].fixed else 0):
+            is_one = is_one and memory.work[p.v_old + 6 * i + l] == 0.0
     for k in range(s.interactions.size if is_one else 0):
         it, acts, is_joint = s.interactions[k], iwork[p.begin + k] >= 0, iwork[joins + k] != 0
         is_one = is_one and (it.law != EQUALITY or acts == is_joint) and (not is_joint or may_be_open or _is_closed(it, p, memory))
@@ -514,7 +515,7 @@ def _move_joints(scale, tree, work):
 @kernel
 def _find_places(tree, work, h, w):
     """Rotations and displacements of bodies at the current joints, and velocities. Returns the largest rotation. Out: Q, way, slide, w."""
-    farthest, way, turn, closing = 0.0, stack(3), stack(3), stack(4)
+    farthest, per_h, way, turn, closing = 0.0, 1.0 / h, stack(3), stack(3), stack(4)
     closing[0] = 1.0
     for at in range(tree.links.size):
         link = tree.links[at]
@@ -556,9 +557,9 @@ def _find_places(tree, work, h, w):
         # 5. constant velocities that give this motion in the step
         rotations.log_quaternion(Q, turn)
         for l in range(3):
-            w[6 * link.body + l], w[6 * link.body + 3 + l] = work[link.way + l] / h, turn[l] / h
-        farthest = max(farthest, norm(turn))
-    return farthest
+            w[6 * link.body + l], w[6 * link.body + 3 + l] = per_h * work[link.way + l], per_h * turn[l]
+        farthest = max(farthest, dot(turn, turn))
+    return math.sqrt(farthest)
 
 
 @tiny
@@ -717,11 +718,10 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
         push = 0.0
         for side in range(2 if it.b != ABSENT else 1):
             body = it.a if side == 0 else it.b
-            for l in range(6):
-                term[l] = 0.0
-            for i in range(it.m):
-                for l in range(6):
-                    term[l] += work[it.H + 12 * i + 6 * side + l] * r[i]
+            total = r[0] * load(view(work, it.H, 12 * it.m), side, SIX)
+            for i in range(1, it.m):
+                total = total + r[i] * load(view(work, it.H, 12 * it.m), 2 * i + side, SIX)
+            put(term, 0, SIX, total)
             for l in range(6):
                 work[p.p + 6 * body + l] += term[l]
                 wrench[6 * body + l] -= term[l]

@@ -245,14 +245,13 @@ def _disk_error(scale, radius, first, last, r, u, factor):
     if last - first == 1:
         x = scale * r[first]
         return (factor * max(min(u[first], x + radius), x - radius)) ** 2
-    size = s = 0.0
-    for i in range(first, last):
-        size += (factor * (scale * r[i] - u[i])) ** 2
-    size = math.sqrt(size)
-    beyond = max(size - factor * radius, 0.0) / size if size > 0.0 else 0.0
-    for i in range(first, last):
-        s += (factor * (u[i] + beyond * (scale * r[i] - u[i]))) ** 2
-    return s
+    # two components: by how much the trial impulse is beyond the disk
+    x, y = factor * (scale * r[first] - u[first]), factor * (scale * r[first + 1] - u[first + 1])
+    square, most, beyond = x * x + y * y, factor * radius, 0.0
+    if square > most * most:
+        size = math.sqrt(square)
+        beyond = max(size - most, 0.0) / size
+    return (factor * u[first] + beyond * x) ** 2 + (factor * u[first + 1] + beyond * y) ** 2
 
 
 @tiny

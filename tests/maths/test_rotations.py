@@ -235,9 +235,11 @@ def test_perpendicular(rng, length):
 
 
 @examples(20)
-@given(generators)
-def test_normalise(rng):
+@given(generators, st.sampled_from([0.0, 1e-20, 1e-12, 0.9e-8, 1.1e-8]))
+def test_normalise(rng, away):
     p = rng.normal(size=4)
+    if away > 0.0:  # a unit quaternion but for this, and a tiny one
+        p *= away if away == 1e-20 else (1 + away) / np.linalg.norm(p)
     expected, norm = p / np.linalg.norm(p), np.linalg.norm(p)
     assert rot.normalise(p) == pytest.approx(norm, rel=4 * EPS)
     assert p == pytest.approx(expected, abs=4 * EPS)

@@ -51,7 +51,7 @@ def configuration(rng):
 def rows(fields, q_a, q_b, angle=None):
     """y (m,), H (m, 12) by the kernel; angle (m, 2) is advanced where it is given."""
     m = len(fields["row"])
-    y, H, seen = np.empty(m), np.full((m, 12), np.nan), np.empty(7)
+    y, H, seen = np.empty(m), np.full((m, 12), np.nan), np.empty(12)
     angle = np.zeros((m, 2)) if angle is None else angle
     q = ORIGIN[:0] if q_b is None else q_b
     seen_from(q_a, q, q_b is not None, seen)
