@@ -334,7 +334,7 @@ def _is_jammed(s, memory):
     for i in range(s.newton.constraints.size):
         c = s.newton.constraints[i]
         is_closed = memory.iwork[f.mode + i] != FREE and c.component == 0 and c.lower == ABSENT and c.h != ABSENT and c.bilateral == 0
-        if is_closed and not is_compliant(c) and position(c, s.newton.entries, memory) < -_SUNK * memory.work[f.length + i]:
+        if is_closed and not is_compliant(c) and position(c, s.newton.entries, memory) < -_SUNK * _extent(s, memory.work):
             memory.iwork[f.culprit], result = i, True
     return result
 

@@ -37,3 +37,19 @@ def test_a_ball_between_walls_nearer_than_its_diameter(scheme, length):
                 status = error.trajectory["status"]
         is_said = np.isin(status, (nsds.status.INEXACT, nsds.status.VIOLATED)).any()
         assert is_said or any("at the start" in str(one.message) for one in noted)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("scheme", sorted(SCHEMES.keys() - {"d1_minus_linear"}))  # which ends by name at walls not parallel by rounding
+def test_a_box_in_a_shaft_as_wide_as_itself_falls(scheme, length):
+    """Both of its sides touch, by rounding within each other, which is no jam: without friction it falls as it would alone."""
+    world = [shapes.plane([1, 0, 0], -0.1 * length), shapes.plane([-1, 0, 0], -0.1 * length)]
+    block = shapes.box(np.array([0.2, 0.2, 0.3]) * length)
+    box = nsds.rigid_bodies(1.0, shapes.inertia(block, 1.0), q=[0, 0, 0, 1, 0, 0, 0], v=np.zeros(6))
+    contacts = nsds.collisions({"box": block}, nsds.newton_impact(0.0), world=world)
+    system, h = nsds.system(gravity=[0, 0, -9.81], box=box, contacts=contacts), 5e-3 * length**0.5
+    rows = nsds.simulate(system, t_end=20 * h, h=h, scheme=SCHEMES[scheme]())
+    assert not nsds.status.has_failed(rows["status"]).any()
+    assert (rows["status"] & ~0xFFF == rows["status"]).all()  # CONVERGED, or an event
+    np.testing.assert_allclose(rows["box"]["v"][-1, 2], -9.81 * 20 * h, rtol=1e-9)
+    assert abs(rows["box"]["q"][:, :2]).max() < 1e-9 * length
