@@ -242,10 +242,15 @@ def patch(a, b, n, closest, margin, small):
         face = a.facing(-n, _ROUND)
         for point, height, name in _clipped(of_b.points, face, small):
             found.append((_SECOND + base + name, height, -face.normal, point - height * face.normal))
-    elif of_a.normal is not None and of_b.normal is not None and _are_tilted(of_a.normal, of_b.normal, n):
+    elif _are_tilted(of_a, of_b, n) or _leans_on(of_b, of_a, n):
         face = b.facing(n, _ROUND)
         for point, height, name in _clipped(of_a.points, face, small):
             found.append((base + name, height * (face.normal @ n), n, point))
+    elif _leans_on(of_a, of_b, -n):
+        face = a.facing(-n, _ROUND)
+        for point, height, name in _clipped(of_b.points, face, small):
+            gap = -height * (face.normal @ n)
+            found.append((_SECOND + base + name, gap, n, point + gap * n))
     elif len(of_a.points) == 2 and len(of_b.points) == 2:
         found = _side_by_side(of_a.points, of_b.points, n)
     found = [one for one in found if one[1] <= margin]
@@ -261,9 +266,19 @@ def _stands_on(face, other, n, gap, small):
     return other.lowest(face.normal) - face.normal @ face.points[0] >= gap - _LOWER * small
 
 
-def _are_tilted(normal, other, n):
+def _are_tilted(of_a, of_b, n):
     """Whether two faces look at each other along n, but for a small angle."""
-    return normal @ other < -_TILTED and normal @ n < -_TILTED and other @ n > _TILTED
+    if of_a.normal is None or of_b.normal is None:
+        return False
+    return of_a.normal @ of_b.normal < -_TILTED and of_a.normal @ n < -_TILTED and of_b.normal @ n > _TILTED
+
+
+def _leans_on(face, line, n):
+    """Whether a line lies on a face that looks along n, but for a small angle."""
+    if face.normal is None or len(line.points) != 2 or not face.normal @ n > _TILTED:
+        return False
+    along = line.points[1] - line.points[0]
+    return (along @ face.normal) ** 2 < (1.0 - _TILTED**2) * (along @ along)
 
 
 def _clipped(points, face, small):

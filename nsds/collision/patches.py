@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.features import FLAT, facing
-from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.frames import FIELDS, MOST, turn_round
 from nsds.collision.parts import COUNT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS
 from nsds.collision.planes import STEEP
 from nsds.collision.polygons import VERTEX, clip
@@ -55,16 +55,21 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
     turned = stack(3)
     for i in range(3):
         turned[i] = -n[i]
-    # 1. a stands on a face of b, b on one of a, two faces nearly so, or two lines lie alongside. A circular face is refined before it clips
+    # 1. a stands on a face of b, b on one of a, two faces or a line and a face nearly so, or two lines lie alongside. A circular face is
+    # refined before it clips
     if _stands_on(of_b, a, geometry, n, gap, small):
         facing(b, geometry, n, _ROUND, of_b)
         count = clipped(of_a, of_b, base, margin, small, found, count)
     elif _stands_on(of_a, b, geometry, turned, gap, small):
         facing(a, geometry, turned, _ROUND, of_a)
         count = clipped_by_first(of_a, of_b, base, margin, small, found, count)
-    elif _are_tilted(of_a, of_b, n):
+    elif _are_tilted(of_a, of_b, n) or _leans_on(of_b, of_a, n):
         facing(b, geometry, n, _ROUND, of_b)
         count = _clipped_along(of_a, of_b, base, n, margin, small, found, count)
+    elif _leans_on(of_a, of_b, turned):
+        facing(a, geometry, turned, _ROUND, of_a)
+        count = _clipped_along(of_b, of_a, _SECOND + base, turned, margin, small, found, count)
+        turn_round(view(found, FIELDS * first, FIELDS * (ROOM - first)), count - first)
     elif of_a[COUNT] == 2 and of_b[COUNT] == 2:
         count = _side_by_side(of_a, of_b, base, n, margin, found, count)
     # 2. the closest points, where no corner is as near
@@ -80,11 +85,7 @@ def clipped_by_first(of_a, of_b, base, margin, small, found, count):
     """As `clipped`, of the corners of part b within the sides of face a; normals are from b to a, points on a."""
     begin = count
     count = clipped(of_b, of_a, _SECOND + base, margin, small, found, count)
-    for k in range(begin, count):
-        at = FIELDS * k
-        for i in range(3):
-            found[at + 2 + i] = -found[at + 2 + i]
-            found[at + 5 + i] += found[at + 1] * found[at + 2 + i]
+    turn_round(view(found, FIELDS * begin, FIELDS * (ROOM - begin)), count - begin)
     return count
 
 
@@ -105,11 +106,23 @@ def _are_tilted(of_a, of_b, n):
     return are_faces and dot(normal, other) < -_TILTED and dot(normal, n) < -_TILTED and dot(other, n) > _TILTED
 
 
+@tiny
+def _leans_on(face, line, n):
+    """Whether a line lies on a face but for a small angle; n: from the face to the line."""
+    if face[IS_FACE] == 0.0 or line[COUNT] != 2 or not dot(view(face, PART_NORMAL, 3), n) > _TILTED:
+        return False
+    along, length = 0.0, 0.0
+    for i in range(3):
+        d = line[POINTS + 3 + i] - line[POINTS + i]
+        along, length = along + d * face[PART_NORMAL + i], length + d * d
+    return along * along < (1.0 - _TILTED * _TILTED) * length
+
+
 @kernel
 def _clipped_along(of_a, of_b, base, n, margin, small, found, count):
     """As `clipped`, with gaps along the normal n of the closest points: of pairs of points of both, so that none is less than theirs.
 
-    A plate that lies on another one with a tilt does not rock on the one point where their edges cross.
+    A plate that lies on another one with a tilt does not rock on the one point where their edges cross, nor a cone on an end of its side.
     """
     begin, cosine = count, dot(view(of_b, PART_NORMAL, 3), n)
     count = clipped(of_a, of_b, base, margin / cosine, small, found, count)

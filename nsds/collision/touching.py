@@ -23,6 +23,7 @@ from nsds.maths.vectors import cross, dot, norm
 START, POINT, ARM, TURN, SPEED, SPIN, PATH = 0, 1, 4, 7, 11, 14, 17  # entries of a path: t_0, c, arm, p, v, w; their number
 NEVER = 2.0  # a time after the step
 FAST, _FAST_AT_SURFACE = 0.5, 0.2  # fraction of the thinner shape: a larger motion in a step could pass it; for nonconvex surfaces
+STOPS, FOLLOWS = 1, 2  # what a body does whose path has changed
 _DEPTH = 0.01  # fraction of it: overlap at which two shapes touch, deep enough for the normal of the side that they came from,
 _MOST = 0.2  # and limit of it for shapes whose overlap grows from step to step
 _BARELY = 0.4  # fraction of it: overlap at which convex shapes that touch at the start do, if overlaps are removed afterwards
@@ -43,6 +44,7 @@ class Moving(NamedTuple):
     local: NDArray  # poses in their bodies
     thickness: NDArray
     path: NDArray  # (PATH per body)
+    turned: NDArray  # of each body: whether its path has changed, `STOPS` or `FOLLOWS`
     others: tuple  # argument of `contacts_of_pair`
     is_corrected: int  # not 0: overlaps are removed afterwards
     pose: NDArray  # work: poses in the world
@@ -219,9 +221,17 @@ def _approach(m, s, t, time, n, x):
     return rate
 
 
+@tiny
+def _follows(m, s):
+    """Whether the body of a shape moves with another one."""
+    return m.body[s] != WORLD and m.turned[m.body[s]] == FOLLOWS
+
+
 @kernel
 def first_touch(m, s, t, begin):
     """First time from ``begin`` on at which two approaching shapes touch, NEVER if there is none; slow pairs are not tested.
+
+    But what follows another body is, however slow: no law has stopped it in front of what it is pushed into.
 
     They touch at an overlap of a hundredth of the thinner one, or by that more than at the start, up to a limit. A contact exists then.
     """
@@ -234,6 +244,8 @@ def first_touch(m, s, t, begin):
     fastest = closing_speed(m, s, t, begin, anywhere)
     is_convex = m.kind[s] != MESH and m.kind[t] != MESH and m.kind[s] != TUBE and m.kind[t] != TUBE
     fast = FAST if is_convex else _FAST_AT_SURFACE
+    if _follows(m, s) or _follows(m, t):
+        fast = 0.0
     if not fastest * (1.0 - begin) > fast * small or _move_alike(m, s, t, begin, small):
         return NEVER
     # 2. depth at which they touch, shortest advance

@@ -319,16 +319,31 @@ def _settle(t, s, calls, options, memory):
         if options.hybrid != NEVER:
             store(s, memory, f.x)
         return status, 0
+    # 4. bodies that overlap at the start are moved apart, unless they are jammed
+    if is_start and _is_jammed(s, memory):
+        return VIOLATED, 0
     bits |= found
     status = _update(t, bits, s, calls.functions, options, memory)
     return status, EVENT | bits if not is_start or (bits & JUMP) != 0 else 0
 
 
 @tiny
+def _is_jammed(s, memory):
+    """Whether a closed contact overlaps, as of a ball between walls that are too near. Out: culprit."""
+    f, result = s.flow[0], False
+    for i in range(s.newton.constraints.size):
+        c = s.newton.constraints[i]
+        is_closed = memory.iwork[f.mode + i] != FREE and c.component == 0 and c.lower == ABSENT and c.h != ABSENT and c.bilateral == 0
+        if is_closed and not is_compliant(c) and position(c, s.newton.entries, memory) < -_SUNK * _extent(s, memory.work):
+            memory.iwork[f.culprit], result = i, True
+    return result
+
+
+@tiny
 def _extent(s, work):
-    """The largest coordinate of the state at the start of the step, or length in a gap so far."""
+    """Largest length in a gap so far, or coordinate of the state at the start of the step, not of bodies: quaternions are no lengths."""
     f, size = s.flow[0], 0.0
-    for j in range(f.n // 2):
+    for j in range(f.n // 2 if s.rigid.bodies.size == 0 else 0):
         size = max(size, abs(work[f.x + j]))
     for i in range(s.newton.constraints.size):
         size = max(size, work[f.length + i])

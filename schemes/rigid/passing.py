@@ -1,8 +1,9 @@
 """Prevention of tunnelling: bodies that would pass through others within one step stop at the contact.
 
 A body that moves farther in a step than half of the thinner of two shapes follows its path until they touch
-(`nsds.collision.touching`), and the lighter one from there on the path of the other. Velocities are kept: the contact that is detected
-there acts by its law, in this step or the next. So one body loses the rest of a step, once or twice an impact.
+(`nsds.collision.touching`), and the lighter one from there on the path of the other, until that pushes it into a third: then it stops, and
+what touches it stops, too. Velocities are kept: the contact that is detected there acts by its law, in this step or the next. So one body
+loses the rest of a step, once or twice an impact.
 
 Where a scheme puts all positions on their constraints afterwards, half spaces stop nothing, and what touches already may overlap until it
 might pass: a sheet that turns about a corner dips by O(h^2) in each step, more than the overlap at which others stop.
@@ -21,7 +22,7 @@ from nsds.collision.detection import Shapes, Touches, first_touches
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.kinds import BALLS, bound
 from nsds.collision.narrow import other_pairs
-from nsds.collision.touching import ARM, NEVER, PATH, POINT, SPEED, SPIN, START, TURN, Moving, follow
+from nsds.collision.touching import ARM, FOLLOWS, NEVER, PATH, POINT, SPEED, SPIN, START, STOPS, TURN, Moving, follow
 from nsds.maths.rotations import log_quaternion, normalise, product, rotate
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
@@ -181,8 +182,8 @@ def _find_touches(is_first, is_corrected, c, p, memory):
     # 3. touches of pairs by the broad phase
     shapes = Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask))
     others = (other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general])
-    thickness, found = view(work, c.thickness, n), view(work, c.swept + 7 * n, MOST * FIELDS)
-    moving = Moving(kind, size, body, local, thickness, path, others, 1 if is_corrected else 0, at, found)
+    thickness, turned, found = view(work, c.thickness, n), view(iwork, p.turned, p.n_bodies), view(work, c.swept + 7 * n, MOST * FIELDS)
+    moving = Moving(kind, size, body, local, thickness, path, turned, others, 1 if is_corrected else 0, at, found)
     touches = Touches(
         view(iwork, p.unit, p.n_bodies),
         view(iwork, p.held, p.n_bodies),
@@ -227,8 +228,10 @@ def _give_way(only_stop, p, memory):
     work[p.when + u], partner = NEVER, iwork[p.partner + u]
     for i in range(p.n_bodies):
         if iwork[p.unit + i] == u:
-            iwork[p.is_new + i] = iwork[p.turned + i] = 1
             stops = only_stop or partner == WORLD or iwork[p.held + i] == _TO_WORLD
+            iwork[p.is_new + i], iwork[p.turned + i] = 1, STOPS if stops else FOLLOWS
+            # what has stopped gives way no more, and pushes on what it follows
+            work[p.rank + u] = math.inf if stops else max(work[p.rank + u], work[p.rank + iwork[p.unit + partner]])
             _follow_other(first, stops, i, partner, p, work)
         # 3. partners of this group have an outdated touch: their groups are checked again
         touched = iwork[p.partner + i]

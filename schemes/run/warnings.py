@@ -210,8 +210,6 @@ def warn_of_overlaps(records, prepared):
 
     Records that continue an earlier run are not reported.
     """
-    if not hasattr(prepared.layout, "general_pairs"):
-        return
     for name, *_ in collisions_of(model_of(records)):
         worst = None
         # the deepest contact of all members

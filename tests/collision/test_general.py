@@ -276,3 +276,23 @@ def test_what_lies_on_very_many_triangles_has_contacts_on_all_sides():
         for axis in range(2):
             assert (side * found.point[:, axis]).max() > 0.7
     assert FIELDS * MOST <= 128
+
+
+@pytest.mark.parametrize("turned_round", [False, True])
+@pytest.mark.parametrize("lean", [-0.03, 0.03])
+@pytest.mark.parametrize("kind", ["cylinder", "cone"])
+def test_what_leans_over_the_edge_of_a_face_by_its_side_touches_at_the_edge_and_at_its_end(kind, lean, turned_round):
+    """With one of them alone a cone that rocks on a box sank into it by its other end, step by step."""
+    block = shapes.convex(np.array([[x, y, z] for x in (0.0, 1.0) for y in (-0.5, 0.5) for z in (-0.2, 0.0)]))
+    # 1. a line of the side in the plane y = 0, a third of it beyond the edge x = 0 of the face z = 0, and tilted
+    angle = math.pi / 2 + lean + (math.atan2(0.1, 0.4) if kind == "cone" else 0.0)
+    shape = getattr(shapes, kind)(0.1, 0.4, orientation=[math.cos(angle / 2), 0, math.sin(angle / 2), 0])
+    line = as_twin(shape).facing(np.array([0.0, 0.0, -1.0]), 8).points
+    out, end = line[np.argsort(line[:, 0])]
+    edge = out + (end - out) / 3
+    shape["pose"][:3] -= edge + min(0.0, (end - edge)[2]) * np.array([0, 0, 1])
+    # 2. gaps along the normal, which is across the line where that touches the edge, and across the face where its end touches
+    found = Found([shape, block] if not turned_round else [block, shape], 0.1)
+    rise, cosine = abs(end - edge)[2], math.cos(lean) if end[2] > edge[2] else 1.0
+    np.testing.assert_allclose(np.sort(found.gap), [0.0, rise * cosine], atol=1e-6)
+    np.testing.assert_allclose(np.sort(found.point[:, 0]), [0.0, (end - edge)[0]], atol=1e-3)

@@ -256,3 +256,19 @@ def test_a_sheet_that_turns_about_its_corner_goes_on(floor, scheme):
     energy = 0.5 * (v[:, :3] ** 2).sum(axis=1) + 0.5 * v[:, 3:] ** 2 @ inertia.diagonal() + 9.81 * q[:, 2]
     assert energy.max() < 1.02 * energy[0]
     assert abs(np.diff(q[:, 2]) / h - 0.5 * (v[1:, 2] + v[:-1, 2])).mean() < 0.2
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_what_a_heavy_body_strikes_is_not_pushed_through_the_floor(scheme):
+    """A light ball lies on the ground as a heavy plate comes down, and gives way to it by as much as may overlap."""
+    radius, plate = 0.02, shapes.box([0.2, 0.2, 0.02])
+    q = [0, 0, 2 * radius + 0.01 + 5e-3, 1, 0, 0, 0]
+    ball = nsds.rigid_bodies(0.1, shapes.inertia(shapes.sphere(radius), 0.1), q=[0, 0, radius, 1, 0, 0, 0], v=np.zeros(6))
+    heavy = nsds.rigid_bodies(10.0, shapes.inertia(plate, 10.0), q=q, v=[0, 0, -4.0, 0, 0, 0])
+    of_bodies = {"ball": shapes.sphere(radius), "plate": plate}
+    contacts = nsds.collisions(of_bodies, nsds.newton_impact(0.0), world=shapes.plane())
+    system = nsds.system(gravity=[0, 0, -9.81], ball=ball, plate=heavy, contacts=contacts)
+    rows = nsds.simulate(system, t_end=0.1, h=1e-2, scheme=SCHEMES[scheme]())
+    assert not rows["status"].any()
+    assert rows["ball"]["q"][:, 2].min() > 0.95 * radius  # an overlap of a hundredth is a touch
+    assert (rows["plate"]["q"] - rows["ball"]["q"])[:, 2].min() > 0.95 * radius + 0.01
