@@ -13,7 +13,7 @@ from nsds._jit.bound import bound
 from nsds._jit.calls import PythonCallback, address, caller, on_demand
 from nsds._jit.compiler import announcing, callback, compiled, each, inlined, is_compiled, kernel, parallel, specialised, threaded, tiny
 from nsds._jit.convention import AS_CALLED
-from nsds._jit.lanes import absolute, bits_of, chosen, larger, load, put, spread
+from nsds._jit.lanes import absolute, apart, bits_of, chosen, gather, larger, load, places, put, root, scatter, spread
 from nsds._jit.reference import by_reference, made
 from nsds._jit.views import at_address, pointer, stack, view
 
@@ -28,6 +28,7 @@ __all__ = [
     "absolute",
     "address",
     "announcing",
+    "apart",
     "at_address",
     "bits_of",
     "bound",
@@ -37,6 +38,7 @@ __all__ = [
     "chosen",
     "compiled",
     "each",
+    "gather",
     "inlined",
     "is_compiled",
     "kernel",
@@ -45,8 +47,11 @@ __all__ = [
     "made",
     "on_demand",
     "parallel",
+    "places",
     "pointer",
     "put",
+    "root",
+    "scatter",
     "specialised",
     "spread",
     "stack",

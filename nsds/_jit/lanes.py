@@ -207,3 +207,80 @@ def bits_of(typing_context, mask):
         return builder.zext(builder.bitcast(values[0], ir.IntType(mask.width)), ir.IntType(64))
 
     return types.int64(mask), generate
+
+
+@intrinsic
+def root(typing_context, lanes):
+    """``sqrt`` of all members."""
+
+    def generate(context, builder, signature, values):
+        name = f"llvm.sqrt.v{lanes.width}f64"
+        kind = context.get_value_type(lanes)
+        return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name), values)
+
+    return lanes(lanes), generate
+
+
+def _entry(context, builder, kind, array, index):
+    """Address of an entry of an array."""
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
+
+
+@intrinsic
+def places(typing_context, numbers, first, step, size, width):
+    """``numbers[first + l step] size`` of all lanes l: where the entries of scattered members begin."""
+    if not isinstance(width, types.IntegerLiteral):
+        return None
+
+    def generate(context, builder, signature, values):
+        begin, apart, scale = (context.cast(builder, values[k], signature.args[k], types.intp) for k in (1, 2, 3))
+        found = []
+        for lane in range(width.literal_value):
+            index = builder.add(begin, builder.mul(apart, context.get_constant(types.intp, lane)))
+            found.append(builder.mul(builder.load(_entry(context, builder, signature.args[0], values[0], index)), scale))
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return types.UniTuple(types.intp, width.literal_value)(numbers, first, step, size, width), generate
+
+
+@intrinsic
+def apart(typing_context, first, step, width):
+    """``first + l step`` of all lanes l, as `places`."""
+    if not isinstance(width, types.IntegerLiteral):
+        return None
+
+    def generate(context, builder, signature, values):
+        begin, way = (context.cast(builder, values[k], signature.args[k], types.intp) for k in (0, 1))
+        found = [builder.add(begin, builder.mul(way, context.get_constant(types.intp, lane))) for lane in range(width.literal_value)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return types.UniTuple(types.intp, width.literal_value)(first, step, width), generate
+
+
+@intrinsic
+def gather(typing_context, array, at, entry):
+    """``array[at + entry]`` of all members; at: `places`."""
+
+    def generate(context, builder, signature, values):
+        offset = context.cast(builder, values[2], signature.args[2], types.intp)
+        whole = ir.Constant(context.get_value_type(signature.return_type), ir.Undefined)
+        for lane, place in enumerate(cgutils.unpack_tuple(builder, values[1])):
+            one = builder.load(_entry(context, builder, signature.args[0], values[0], builder.add(place, offset)))
+            whole = builder.insert_element(whole, one, ir.Constant(ir.IntType(32), lane))
+        return whole
+
+    return Lanes(at.count)(array, at, entry), generate
+
+
+@intrinsic
+def scatter(typing_context, array, at, entry, lanes):
+    """Writes ``array[at + entry]`` of all members, one after the other."""
+
+    def generate(context, builder, signature, values):
+        offset = context.cast(builder, values[2], signature.args[2], types.intp)
+        for lane, place in enumerate(cgutils.unpack_tuple(builder, values[1])):
+            one = builder.extract_element(values[3], ir.Constant(ir.IntType(32), lane))
+            builder.store(one, _entry(context, builder, signature.args[0], values[0], builder.add(place, offset)))
+        return context.get_dummy_value()
+
+    return types.void(array, at, entry, Lanes(at.count)), generate

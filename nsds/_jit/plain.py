@@ -131,6 +131,31 @@ def bits_of(mask):
     return sum(1 << int(lane) for lane in _np.flatnonzero(mask))
 
 
+def root(lanes):
+    """``sqrt`` of all members."""
+    return _np.sqrt(lanes)
+
+
+def places(numbers, first, step, size, width):
+    """``numbers[first + l step] size`` of all lanes l."""
+    return view(numbers, first, step * (width - 1) + 1)[::step] * size
+
+
+def apart(first, step, width):
+    """``first + l step`` of all lanes l."""
+    return first + step * _np.arange(width)
+
+
+def gather(array, at, entry):
+    """``array[at + entry]`` of all members."""
+    return array[at + entry]
+
+
+def scatter(array, at, entry, lanes):
+    """Writes ``array[at + entry]`` of all members."""
+    array[at + entry] = lanes
+
+
 def by_reference(cls):
     """The tuple class itself."""
     return cls

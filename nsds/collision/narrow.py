@@ -115,11 +115,18 @@ def other_pairs(kind):
 
 
 @tiny
+def others_of_pair(kind, a, b):
+    """As `other_pairs`, for shapes a and b alone."""
+    are_simple = (kind[a] == SPHERE or kind[a] == PLANE) and (kind[b] == SPHERE or kind[b] == PLANE)
+    return types.int64(0) if are_simple else types.int64(_address_of_any_pair())
+
+
+@tiny
 def contacts_of_pair(kind, size, pose, a, b, margin, others, found):
     """Contacts of shapes a and b with gaps up to a margin, in the order of their features; returns their number.
 
-    In: others: address from `other_pairs`, vertices of polyhedra, address of `nsds.collision.general` or 0. Out: found (MOST * FIELDS):
-    feature, gap, normal (3) from b to a, point (3) on a, for each contact.
+    In: others: address from `other_pairs` or `others_of_pair`, vertices of polyhedra, address of `nsds.collision.general` or 0. Out: found
+    (MOST * FIELDS): feature, gap, normal (3) from b to a, point (3) on a, for each contact.
     """
     # spheres and planes are inlined: a pile of balls compiles, and calls, nothing else
     if kind[a] == SPHERE and kind[b] == SPHERE:

@@ -17,7 +17,7 @@ from nsds._jit import caller, kernel, on_demand, stack, tiny, view
 from nsds.collision import place
 from nsds.collision.frames import FIELDS, MOST, frame_in
 from nsds.collision.kinds import MESH, bound
-from nsds.collision.narrow import contacts_of_pair, other_pairs
+from nsds.collision.narrow import contacts_of_pair, others_of_pair
 from nsds.maths import rotations
 from nsds.maths.vectors import dot, norm, times_transposed
 from nsds.model.layout import ABSENT
@@ -203,7 +203,7 @@ def _evaluate_pair(first, renews, mode, rigid, memory):
         shape = a if side == 0 else b
         place(view(memory.imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(work, c.pose + 7 * shape, 7))
     # 2. contacts up to a gap that may matter, and bound of its rate
-    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general]
+    others = others_of_pair(kind, a, b), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general]
     far = _far(kind, size, pose, a, b)
     work[pair.rate] = _rate_of_gap(first, far, kind, size, rigid, mem)
     margin = _sight(first, kind, size, rigid, memory)

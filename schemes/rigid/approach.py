@@ -14,8 +14,8 @@ from numba import float64, int64, typeof
 from nsds._jit import caller, kernel, on_demand, stack, tiny, view
 from nsds.collision import WORLD, place
 from nsds.collision.frames import FIELDS, MOST
-from nsds.collision.kinds import ENDLESS, MESH, bound
-from nsds.collision.narrow import contacts_of_pair, other_pairs
+from nsds.collision.kinds import ENDLESS, MESH, SPHERE, bound
+from nsds.collision.narrow import contacts_of_pair, others_of_pair
 from nsds.maths.rotations import exp_quaternion, product, rotate
 from nsds.maths.vectors import cross, dot, norm
 from nsds.schemes.memory import MEMORY
@@ -38,6 +38,36 @@ def carry(way, x, w, pose, out):
     for k in range(3):
         out[k] = x[k] + way * w[k] + lever[k]
     product(quaternion, view(pose, 3, 4), view(out, 3, 4))
+
+
+@tiny
+def _is_ball(shape, c, memory):
+    """Whether a shape is a sphere around the centre of its body, of which no one asks for the orientation."""
+    local = view(memory.mem, c.local + 7 * shape, 3)
+    is_centred = local[0] == 0.0 and local[1] == 0.0 and local[2] == 0.0
+    return memory.imem[c.kind + shape] == SPHERE and is_centred and memory.iwork[c.hook] == 0
+
+
+@tiny
+def place_shape(shape, q, c, memory):
+    """Pose of a shape in the configuration q of the bodies, of balls the position alone. Out: pose of c."""
+    body, local, pose = memory.imem[c.body + shape], view(memory.mem, c.local + 7 * shape, 7), view(memory.work, c.pose + 7 * shape, 7)
+    if body != WORLD and _is_ball(shape, c, memory):
+        for k in range(3):
+            pose[k] = q[7 * body + k]
+    else:
+        place(view(memory.imem, c.body + shape, 1), local, q, pose)
+
+
+@tiny
+def carry_shape(way, x, w, shape, begun, c, memory):
+    """`carry` from a pose begun, of balls the position alone. Out: pose of c."""
+    pose = view(memory.work, c.pose + 7 * shape, 7)
+    if _is_ball(shape, c, memory):
+        for k in range(3):
+            pose[k] = x[k] + way * w[k]
+    else:
+        carry(way, x, w, begun, pose)
 
 
 @kernel
@@ -78,7 +108,7 @@ def _march(c, i, share, follows, slack, ahead, q, moving, memory, found):
     mem, imem = memory.mem, memory.imem
     a, b, n, saved, normal = imem[c.a + i], imem[c.b + i], c.n_shapes, stack(14), stack(3)
     pose, kind, size, way = view(memory.work, c.pose, 7 * n), view(imem, c.kind, n), view(mem, c.size, 3 * n), 0.0
-    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general]
+    others = others_of_pair(kind, a, b), view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general]
     # 1. displacement of the step, rotations included: the scale of what counts as met
     for k in range(3):
         normal[k] = w[k] - w_b[k]
@@ -88,8 +118,8 @@ def _march(c, i, share, follows, slack, ahead, q, moving, memory, found):
     # 2. poses at the start; those of the step are restored at the end
     for k in range(3):
         normal[k] = mem[c.normal + 3 * i + k]
-    place(view(imem, c.body + a, 1), view(mem, c.local + 7 * a, 7), q, view(pose, 7 * a, 7))
-    place(view(imem, c.body + b, 1), view(mem, c.local + 7 * b, 7), q, view(pose, 7 * b, 7))
+    place_shape(a, q, c, memory)
+    place_shape(b, q, c, memory)
     for k in range(7):
         saved[k], saved[7 + k] = pose[7 * a + k], pose[7 * b + k]
     # 3. Newton's iteration for the root of the distance
@@ -97,8 +127,8 @@ def _march(c, i, share, follows, slack, ahead, q, moving, memory, found):
     share = max(0.0, share * (1.0 - 0.5 * met / max(mem[c.y + i], met)))
     for _ in range(_ROUNDS):
         # poses after this share, and contacts there
-        carry(share * ahead, x, w, view(saved, 0, 7), view(pose, 7 * a, 7))
-        carry(share * ahead, x_b, w_b, view(saved, 7, 7), view(pose, 7 * b, 7))
+        carry_shape(share * ahead, x, w, a, view(saved, 0, 7), c, memory)
+        carry_shape(share * ahead, x_b, w_b, b, view(saved, 7, 7), c, memory)
         count, best, way = contacts_of_pair(kind, size, pose, a, b, slack + span, others, found), -1, math.inf
         # the contact that closes next, by its own normal
         for k in range(count):

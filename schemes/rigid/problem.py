@@ -29,7 +29,7 @@ from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import COLLISIONS, EQUALITY, FORCE, MASS, OTHER
-from nsds.solvers.bodies import newton, rigid, slabs
+from nsds.solvers.bodies import lanes, newton, rigid, slabs
 from nsds.solvers.contact import block_lu
 from nsds.solvers.contact.auto import BRIEF, address_of_nsgs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, largest, merit, problem_of
@@ -64,8 +64,8 @@ PLAN = table(
     # first (n + 1), linked (2 N): blocks of each body; row, column: pattern of W; scratch of solvers and its sizes
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper", "inewton", "n_inewton",
     # which (2 c): number of a contact in its collisions, and these; pair (2 c): its bodies; place (c): order in which contacts are swept;
-    # slab (n), counts, groups: contacts that can be swept at the same time
-    "which", "pair", "place", "slab", "counts", "groups",
+    # slab (n), counts, groups, sets: contacts that can be swept at the same time
+    "which", "pair", "place", "slab", "counts", "groups", "sets",
     # 7. sizes and flags, not offsets: n; stride, floats of an inverse (36 if coupled, else 10); d; room for contacts and blocks; few,
     # limit: blocks up to which the default, and any method, uses a matrix; room: blocks of the pattern
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room",
@@ -191,6 +191,7 @@ def reserve(lists, options, method, work, iwork, n_members):
         iwork.place(plan, inewton=integers)
         plan["n_newton"], plan["n_inewton"] = floats, integers
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
+    iwork.place(plan, sets=slabs.SETS * n_contacts if d == 3 else 0)
     passing.reserve(lists, plan, work, iwork, n_members)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
@@ -396,24 +397,30 @@ def way_of_forces(h, bodies, p, memory):
 def arrange(n, in_order, p, memory):
     """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups.
 
-    in_order: as they are, which one slab leaves them, too.
+    in_order: as they are.
     """
     work, iwork = memory.work, memory.iwork
     n_slabs = slabs.count(n)
-    # one group: methods with a matrix, and coupled bodies, have no use for slabs
-    if in_order or p.stride != 10 or n_slabs == 1:
+    groups, place, sweeps = view(iwork, p.groups, 2 * n_slabs + 1), view(iwork, p.place, n), not in_order and p.stride == 10
+    # 1. one group: methods with a matrix, and coupled bodies, have no use for slabs
+    if not sweeps or n_slabs == 1:
         for i in range(n):
-            iwork[p.place + i] = i
-        iwork[p.groups], iwork[p.groups + 1], iwork[p.groups + 2] = 0, n, n
+            place[i] = i
+        groups[0], groups[1], groups[2] = 0, n, n
+    if not sweeps:
         return
-    # cut the bodies into slabs by their positions, and order the contacts by slab
+    # 2. cut the bodies into slabs by their positions, and order the contacts by slab
     pair, x, slab = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies), view(iwork, p.slab, p.n_bodies)
-    for i in range(p.n_bodies):
-        for k in range(3):
-            x[3 * i + k] = work[p.q_old + 7 * i + k]
     inverse = view(work, p.inverse, p.stride * p.n_bodies)
-    slabs.cut(n_slabs, pair, x, inverse, slab, view(iwork, p.counts, slabs.COUNTS))
-    slabs.order(n_slabs, pair, slab, view(iwork, p.place, n), view(iwork, p.groups, 2 * n_slabs + 1))
+    if n_slabs > 1:
+        for i in range(p.n_bodies):
+            for k in range(3):
+                x[3 * i + k] = work[p.q_old + 7 * i + k]
+        slabs.cut(n_slabs, pair, x, inverse, slab, view(iwork, p.counts, slabs.COUNTS))
+        slabs.order(n_slabs, pair, slab, place, groups)
+    # 3. contacts that share no body side by side
+    if p.d == 3:
+        slabs.set_apart(lanes.WIDTH, pair, inverse, groups, place, slab, view(iwork, p.sets, slabs.SETS * n))
 
 
 @tiny

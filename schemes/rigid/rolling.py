@@ -10,15 +10,15 @@ import numpy as np
 from numba import float64, int64, typeof
 
 from nsds._jit import caller, kernel, on_demand, stack, tiny, view
-from nsds.collision import WORLD, place
+from nsds.collision import WORLD
 from nsds.collision.frames import FIELDS, MOST, frame_in
-from nsds.collision.narrow import contacts_of_pair, other_pairs
+from nsds.collision.narrow import contacts_of_pair, others_of_pair
 from nsds.maths import rotations
 from nsds.maths.vectors import dot, norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.memory import MEMORY
 from nsds.schemes.rigid import blocks
-from nsds.schemes.rigid.approach import carry
+from nsds.schemes.rigid.approach import carry, carry_shape, place_shape
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.collisions import ask_user, point_velocity, reach, surfaces_apart
 from nsds.schemes.rigid.interactions import axis_of, evaluate, row_velocity
@@ -156,19 +156,17 @@ def _find_at_end(c, shapes, bodies, margin, motion, memory, found):
     # 1. poses at the end
     for side in range(2):
         shape, body = shapes[side], bodies[side]
-        own = view(pose, 7 * shape, 7)
-        place(view(imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, own)
+        place_shape(shape, q, c, memory)
         if body != WORLD:
-            carry(h, view(q, 7 * body, 3), view(w, 6 * body, 6), own, own)
+            carry_shape(h, view(q, 7 * body, 3), view(w, 6 * body, 6), shape, view(pose, 7 * shape, 7), c, memory)
     # 2. their contacts
-    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general]
+    others = others_of_pair(kind, shape_a, shape_b), view(mem, c.vertices, 3 * c.n_vertices), memory.iwork[c.general]
     count = contacts_of_pair(kind, size, pose, shape_a, shape_b, margin, others, found)
     if memory.iwork[c.hook] != 0:
         count = _ask_user(count, shapes, c, memory, found)
     # 3. restore the poses
     for side in range(2):
-        shape = shapes[side]
-        place(view(imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(pose, 7 * shape, 7))
+        place_shape(shapes[side], q, c, memory)
     return count
 
 

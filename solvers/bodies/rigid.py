@@ -17,9 +17,10 @@ from typing import NamedTuple
 from numba import float64, int64, types
 from numpy.typing import NDArray
 
-from nsds._jit import caller, each, kernel, parallel, specialised, stack, threaded, tiny, view
+from nsds._jit import caller, each, kernel, parallel, put, specialised, spread, stack, threaded, tiny, view
 from nsds.maths.vectors import times
 from nsds.solvers.bodies import slabs
+from nsds.solvers.bodies.lanes import ENTRIES, SLOW, WIDTH, pack, relax_lanes
 from nsds.solvers.bodies.rigid_contact import (  # fmt: skip
     B_AT,
     BODY,
@@ -88,7 +89,8 @@ class Layout(NamedTuple):
     W: NDArray  # (np, d, d): ``H M^-1 H^T`` and the diagonal
     sums: NDArray  # (_CHUNKS,): of squares of res_q
     change: NDArray  # (groups + 1, 2): what relaxations return, summed over each group
-    own: NDArray  # (groups + 1, SCRATCH): of the contact at hand, in each group
+    own: NDArray  # (groups + 1, SCRATCH + SLOW): of the contacts at hand, in each group
+    L: NDArray  # records of contacts side by side, where d is 3
 
 
 class Pace(NamedTuple):
@@ -109,6 +111,7 @@ SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 7, Options), *(_floats,
 call_sweeps = caller(SIGNATURE)
 
 MAX_SWEEPS = 10_000
+_OWN = SCRATCH + SLOW
 _CHUNKS = 16  # parts in which the loops over all contacts or bodies are handed out
 _MOMENTUM, _LESS, _MORE = 0.9, 0.5, 0.95  # bound of beta, when sweeps get no closer with it, and with the slip frozen
 _STUCK = 0.97  # of the least residual before: with more at a check, momentum begins again
@@ -218,6 +221,12 @@ def _build_some(first, last, p, R, ids):
         build_record(c, p, R, ids)
 
 
+def _pack(begin, s):
+    """Contacts of each group that can be solved side by side. Out: L, alike of s."""
+    for g in _each(begin.size - 1):
+        pack(begin[g], begin[g + 1], s)
+
+
 def _apply(begin, R, ids, r, B):
     """``v += M^-1 H r`` for all contacts, in the order of a sweep. In/out: B."""
     for phase in range(slabs.PHASES):
@@ -244,7 +253,7 @@ def _sweep(begin, beta, gain, s, change, own):
         first, last = slabs.phase(begin.size - 1, phase), slabs.phase(begin.size - 1, phase + 1)
         if begin[last] > begin[first]:
             for g in _each(first, last):
-                own_g, change_g = view(own, g * SCRATCH, SCRATCH), view(change, 2 * g, 2)
+                own_g, change_g = view(own, g * _OWN, _OWN), view(change, 2 * g, 2)
                 _sweep_some(begin[g], begin[g + 1], beta, gain, s, change_g, own_g)
 
 
@@ -255,6 +264,27 @@ def _sweep_some(first, last, beta, gain, s, change, own):
         moved, along = _relax(c, beta, gain, s, own)
         total += moved
         total_along += along
+    change[0], change[1] = total, total_along
+
+
+@kernel
+def _sweep_lanes(first, last, beta, gain, s, change, own):
+    """As `_sweep_some`, of contacts with friction in space by their law, side by side where they can be. gain: not used."""
+    total = total_along = 0.0
+    totals = totals_along = spread(0.0, WIDTH)
+    scratch, kept, c = view(own, 0, SCRATCH), view(own, SCRATCH, SLOW), first
+    while c < last:
+        if s.alike[c] != 0:
+            moved_each, along_each = relax_lanes(c, beta, s, scratch, kept)
+            totals, totals_along, c = totals + moved_each, totals_along + along_each, c + WIDTH
+        else:
+            moved, along = relax_3(c, beta, gain, s, scratch)
+            total, total_along, c = total + moved, total_along + along, c + 1
+    put(kept, 0, WIDTH, totals)
+    put(kept, 1, WIDTH, totals_along)
+    for l in range(WIDTH):
+        total += kept[l]
+        total_along += kept[WIDTH + l]
     change[0], change[1] = total, total_along
 
 
@@ -296,7 +326,7 @@ def _of_some(d):
     velocity, act, block = (velocity_3, act_3, relax_block_3) if d == 3 else (velocity_5, act_5, relax_block_5)
     sweep = kernel(specialised(_sweep_some, f"blocks_{d}", _relax=block))
     return [
-        kernel(specialised(_sweep_some, str(d), _relax=relax_3)) if d == 3 else sweep,
+        _sweep_lanes if d == 3 else sweep,
         sweep,
         kernel(specialised(_apply_some, str(d), _D=d, _act=act)),
         kernel(specialised(_residuals_of_some, str(d), _D=d, _velocity=velocity)),
@@ -321,9 +351,11 @@ _sweep_3, _sweep_blocks_3, _apply_3, _residuals_3 = _templates(3, _some_3, "seri
 _, _sweep_5, _apply_5, _residuals_5 = _templates(5, _some_5, "serial", kernel, range)
 _sweep_3_each, _sweep_blocks_3_each, _apply_3_each, _residuals_3_each = _templates(3, _some_3, "parallel", parallel, each)
 _, _sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, _some_5, "parallel", parallel, each)
-_build_serial, _extrapolate_serial = (kernel(specialised(f, "serial", _each=range)) for f in (_build, _extrapolate))
-_build_all, _extrapolate_all = _build_serial, _extrapolate_serial
-_build_parallel, _extrapolate_parallel = (parallel(specialised(f, "parallel", _each=each)) for f in (_build, _extrapolate))
+_build_serial, _pack_serial, _extrapolate_serial = (kernel(specialised(f, "serial", _each=range)) for f in (_build, _pack, _extrapolate))
+_build_all, _pack_all, _extrapolate_all = _build_serial, _pack_serial, _extrapolate_serial
+_build_parallel, _pack_parallel, _extrapolate_parallel = (
+    parallel(specialised(f, "parallel", _each=each)) for f in (_build, _pack, _extrapolate)
+)
 
 
 # ------------------------------------------------------------------------------------------------------------------ the method
@@ -333,7 +365,8 @@ def work_size(d, n_contacts, n_panels, n_bodies, n_groups):
     """(floats, integers) of scratch of `nsgs_rigid`; n_groups: twice `slabs.count`."""
     n = n_contacts + n_panels
     floats = record_size(d) * n_contacts + (BODY + 6) * (n_bodies + 1) + (2 * d + 1) * n + (12 * d + d * d) * n_panels
-    return floats + _CHUNKS + (n_groups + 1) * (2 + SCRATCH), 2 * n
+    floats += ENTRIES * n_contacts if d == 3 else 0
+    return floats + _CHUNKS + (n_groups + 1) * (2 + _OWN), 2 * n + n_contacts
 
 
 @tiny
@@ -355,7 +388,8 @@ def _layout(d, n_contacts, n, n_bodies, n_groups, work):
         view(work, panels + 12 * d * m, d * d * m),
         view(work, rest, _CHUNKS),
         view(work, rest + _CHUNKS, 2 * (n_groups + 1)),
-        view(work, rest + _CHUNKS + 2 * (n_groups + 1), (n_groups + 1) * SCRATCH),
+        view(work, rest + _CHUNKS + 2 * (n_groups + 1), (n_groups + 1) * _OWN),
+        view(work, rest + _CHUNKS + (n_groups + 1) * (2 + _OWN), ENTRIES * n_contacts if d == 3 else 0),
     )
 
 
@@ -509,7 +543,8 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
     """
     n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, _most_sweeps(options)
     w = _layout(p.d, n_contacts, p.disk.size, world, p.begin.size - 1, work)
-    s = State(p.disk, w.R, iwork, w.B, w.S, r, w.r_before)
+    ids, alike = view(iwork, 0, 2 * p.disk.size), view(iwork, 2 * p.disk.size, n_contacts)
+    s = State(p.disk, w.R, ids, w.B, w.S, r, w.r_before, w.L, alike)
     # 1. the guess, or none where impacts have spoilt it; a fair one is kept: errors between neighbours go in a few sweeps, and it carries
     #    the weight of columns, which sweeps take hundreds to find
     unit, scale, without = _begin(p, s, w, u, info)
@@ -566,6 +601,8 @@ def _begin(p, s, w, u, info):
         s.ids[2 * n_contacts + i] = p.panel_body[i] if p.panel_body[i] >= 0 else world
     _build_panels(p.d, p.panel_body, p.H, p.diagonal, p.inverse, w.G, w.W)
     _start(p.v_free, p.inverse, s.B)
+    if p.d == 3:
+        _pack_all(p.begin, s)
     for g in range(w.change.size):
         w.change[g] = 0.0  # groups of a phase without contacts are not swept
     for i in range(r.size):
@@ -656,7 +693,7 @@ def _bind(suffix, decorate, names):
 
 nsgs_rigid = _bind("serial", kernel, {})
 nsgs_rigid_parallel = _bind("parallel", threaded, {
-    "_build_all": _build_parallel, "_extrapolate_all": _extrapolate_parallel, "_residuals_3": _residuals_3_each,
-    "_residuals_5": _residuals_5_each, "_apply_3": _apply_3_each, "_apply_5": _apply_5_each, "_sweep_3": _sweep_3_each,
-    "_sweep_blocks_3": _sweep_blocks_3_each, "_sweep_5": _sweep_5_each,
+    "_build_all": _build_parallel, "_pack_all": _pack_parallel, "_extrapolate_all": _extrapolate_parallel,
+    "_residuals_3": _residuals_3_each, "_residuals_5": _residuals_5_each, "_apply_3": _apply_3_each, "_apply_5": _apply_5_each,
+    "_sweep_3": _sweep_3_each, "_sweep_blocks_3": _sweep_blocks_3_each, "_sweep_5": _sweep_5_each,
 })  # fmt: skip

@@ -19,7 +19,7 @@ BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular itera
 # A contact's record: frame (9), levers (6), b (d), mu, mu_r, and its block of W: d² entries by rows, or, with d = 3,
 #   W_NN, 1 / W_NN, p = W_NT / W_NN (2), S = W_TT - p W_NN p^T (11, 12, 22), 1 / det S (0: to be solved the slow way).
 # With d = 5 the axes of its moments (6) lie behind them.
-LEVER, B_AT, AXES = 9, 15, 47
+LEVER, B_AT, SOLVED_AT, AXES = 9, 15, 27, 47
 SCRATCH = 45 + local.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
 _STEPS = 4
 _STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
@@ -39,6 +39,8 @@ class State(NamedTuple):
     S: NDArray  # (n,): slip, where it is frozen
     r: NDArray  # (n d,)
     r_before: NDArray  # (n d,): r before the last sweep
+    L: NDArray  # records of contacts side by side, see `lanes`,
+    alike: NDArray  # (n,): 1 for the first of some of these
 
 
 @tiny

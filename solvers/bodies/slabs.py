@@ -7,7 +7,7 @@ for all odd s (phase 2). The world, and bodies that cannot be moved, belong to n
 
 import math
 
-from nsds._jit import kernel, stack, tiny
+from nsds._jit import kernel, stack, tiny, view
 
 PHASES = 4
 NONE = -1
@@ -16,6 +16,7 @@ _BUCKETS = 4096
 COUNTS = _BUCKETS + 1  # integers of scratch of `cut`
 GROUPS = 2 * _MOST + 1  # of begin, at most
 SCRATCH = _BUCKETS + 1  # integers that `cut` needs
+SETS = 3  # integers of scratch of `set_apart`, for each contact
 
 
 @tiny
@@ -124,3 +125,49 @@ def order(n_slabs, body, slab, place, begin):
 def _group_of(c, n_slabs, body, slab):
     a, b = body[2 * c], body[2 * c + 1]
     return group(n_slabs, slab[a] if a >= 0 else NONE, slab[b] if b >= 0 else NONE)
+
+
+@kernel
+def set_apart(width, body, inverse, begin, place, free, scratch):
+    """Reorders the contacts of each group, so that most sets of ``width`` in a row share no body that can be moved. In/out: place.
+
+    Each contact enters the first set that is not full and behind those of its bodies; sets that stay incomplete come last.
+    Work: free (n_bodies,), scratch (SETS n,).
+    """
+    n = place.size
+    chosen, size, sorted_place = view(scratch, 0, n), view(scratch, n, n), view(scratch, 2 * n, n)
+    for g in range(begin.size - 1):
+        first, last, lowest = begin[g], begin[g + 1], 0
+        # 1. nothing is in any set
+        for i in range(first, last):
+            size[i] = 0
+            for side in range(2):
+                if body[2 * place[i] + side] >= 0:
+                    free[body[2 * place[i] + side]] = 0
+        # 2. set of each contact
+        for i in range(first, last):
+            at, a, b = lowest, body[2 * place[i]], body[2 * place[i] + 1]
+            at = max(at, free[a] if a >= 0 else 0, free[b] if b >= 0 else 0)
+            while size[first + at] == width:
+                at += 1
+            chosen[i] = at
+            size[first + at] += 1
+            for side in range(2):
+                j = a if side == 0 else b
+                if j >= 0 and _movable(j, inverse):
+                    free[j] = at + 1
+            while first + lowest < last and size[first + lowest] == width:
+                lowest += 1
+        # 3. where each begins, of complete sets first
+        end = first
+        for is_complete in (True, False):
+            for at in range(first, last):
+                if size[at] >= 0 and (size[at] == width) == is_complete:
+                    end, size[at] = end + size[at], -end - 1
+        # 4. the new order
+        for i in range(first, last):
+            at = first + chosen[i]
+            sorted_place[-size[at] - 1] = place[i]
+            size[at] -= 1
+        for i in range(first, last):
+            place[i] = sorted_place[i]

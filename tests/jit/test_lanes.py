@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from nsds._jit import absolute, bits_of, chosen, kernel, larger, load, plain, put, spread
+from nsds._jit import absolute, apart, bits_of, chosen, gather, kernel, larger, load, places, plain, put, root, scatter, spread
 
 WIDTH = 8
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 0.1, 3.0]
@@ -61,3 +61,23 @@ def test_plain_lanes_are_copies():
     assert (x[8:] == 1.0).all()
     assert (plain.larger(a, plain.spread(9.5, WIDTH))[:3] == [9.5, 9.5, 10.0]).all()
     assert plain.bits_of(a > 14.0) == 0b10000000
+
+
+@kernel
+def carry(x, numbers, out):
+    """Three numbers of each of some members with roots, to where they came from in another array, backwards."""
+    at, back = places(numbers, 1, 2, 3, WIDTH), apart(3 * (WIDTH - 1), -3, WIDTH)
+    for k in range(3):
+        scatter(out, back, k, root(gather(x, at, k)))
+
+
+def test_scattered_members_are_gathered():
+    rng = np.random.default_rng(1)
+    x, numbers, out = rng.uniform(size=300), rng.integers(0, 100, 2 * WIDTH), np.zeros(3 * WIDTH)
+    carry(x, numbers, out)
+    assert (out.reshape(-1, 3)[::-1] == np.sqrt(x.reshape(-1, 3)[numbers[1::2]])).all()
+    again = np.zeros(3 * WIDTH)
+    at, back = plain.places(numbers, 1, 2, 3, WIDTH), plain.apart(3 * (WIDTH - 1), -3, WIDTH)
+    for k in range(3):
+        plain.scatter(again, back, k, plain.root(plain.gather(x, at, k)))
+    assert (out == again).all()

@@ -14,7 +14,7 @@ from nsds.solvers.bodies import rigid, rigid_contact
 from nsds.solvers.contact.signature import Cone
 from tests import reference_contact as ref
 from tests.paths import ROOT
-from tests.solvers.bodies.test_contact_rigid import Rigid, draw, flat, residual, solve, unit_of_impulses, unphased
+from tests.solvers.bodies.test_contact_rigid import Rigid, draw, flat, one_by_one, residual, solve, unit_of_impulses, unphased
 from tests.strategies import examples, generators
 
 FILES = sorted((ROOT / "tests" / "problems").glob("pile_*.npz"))
@@ -152,7 +152,7 @@ def test_a_frozen_sweep_is_its_definition(d, sides):
         B[:-1, :6] = p.v_free + (M_inverse @ H.T @ y).reshape(-1, 6)
         B[:-1, 6:] = p.inverse
         new, sweep = r.copy(), rigid._sweep_blocks_3 if d == 3 else rigid._sweep_5
-        sweep(unphased(n), beta, gain, rigid.State(p.disk, R, ids, B.ravel(), S, new, before.copy()), np.zeros(2), np.zeros(1000))
+        sweep(unphased(n), beta, gain, one_by_one(p.disk, R, ids, B.ravel(), S, new, before.copy()), np.zeros(2), np.zeros(1000))
         for c, (at, _, _, mu, mu_r, disk) in enumerate(q.contacts()):
             W = q.W[at, at]
             q_c = q.velocity(y)[at] - W @ y[at] + slip[c] * np.eye(d)[0]
