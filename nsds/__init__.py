@@ -70,7 +70,8 @@ _LATER |= {"view": "nsds.pictures.viewing"} | dict.fromkeys(analysis.__all__, "n
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module 'nsds' has no attribute {name!r}{_checks.meant(name, __all__)}", name=name)
+        near = "" if name.startswith("_") else _checks.meant(name, __all__)  # tools ask for many names of Python's own, and want no answer
+        raise AttributeError(f"module 'nsds' has no attribute {name!r}{near}", name=name)
     module = importlib.import_module(_LATER[name])
     value = globals()[name] = module if module.__name__ == f"nsds.{name}" else getattr(module, name)
     return value
