@@ -76,10 +76,16 @@ class Parameter:
 
 
 def named_parameters(owner, system, paths):
-    """`Parameter`s of a list of paths."""
+    """`Parameter`s of a list of paths, none of which is a state: what a run starts from, or overwrites in each step."""
     if isinstance(paths, str) or not isinstance(paths, (list, tuple)):
         raise TypeError(f"{owner}: parameters must be a list of texts, got {_checks.shortened(paths)}")
-    return [Parameter(owner, "parameters", system, path) for path in paths]
+    named, states = [Parameter(owner, "parameters", system, path) for path in paths], dict(state_fields(system))
+    for each in named:
+        if each.field == "p" or each.field in states[each.part]:
+            is_own = each.field in ("q", "v", "x")
+            hint = "derivatives by the initial state are computed without naming it" if is_own else "each step overwrites it"
+            raise ValueError(f"{owner}: parameters: {each.path!r} is a state and no parameter: {hint}")
+    return named
 
 
 def label_of(names):

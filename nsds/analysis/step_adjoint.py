@@ -289,8 +289,6 @@ class Adjoint:
             change = (self._force(part, e, high) - self._force(part, e, low)) / (2.0 * delta)
             return float((mu[:, first : first + n] * (h * (theta * change[1:] + (1.0 - theta) * change[:-1]))).sum())
         # 3. matrices: a row, and what it multiplies
-        if field not in ("M", "C", "K"):
-            raise ValueError(f"{self.owner}: parameters: {parameter.path!r} is a state: the gradient begins with those by the initial ones")
         i, j = divmod(entry, n) if part[field + "_kind"] == DENSE else (entry, entry)
         i, j = first + i, first + j
         change = v_new[:, j] - v[:, j]

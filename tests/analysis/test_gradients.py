@@ -1,5 +1,6 @@
 """Sensitivities of random models against differences of their runs, and a record from which parameters are identified."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -209,6 +210,25 @@ def test_bad_gradients():
     ):
         with pytest.raises(error, match=words):
             nsds.gradient(**{"system": system, "t_end": 1.0, "objective": lambda x: x[0], **options})
+
+
+STATES = {  # path, and what the refusal says
+    "ball.q[0]": "initial state",
+    "ball.v": "initial state",
+    "ball.p": "overwrites",
+    "floor.lambda": "overwrites",
+    "floor.y": "overwrites",
+}
+
+
+@pytest.mark.parametrize("path", STATES)
+@pytest.mark.parametrize("h", [None, 1e-2])
+def test_states_are_no_parameters(path, h):
+    settings = {"t_end": 1.0, "h": h, "objective": lambda x: x[0], "parameters": ["floor.e", path]}
+    for derivatives in (nsds.sensitivity, nsds.gradient):
+        words = f"{derivatives.__name__}: parameters: '{re.escape(path)}' is a state and no parameter.*{STATES[path]}"
+        with pytest.raises(ValueError, match=words):
+            derivatives(ball(1.0, 9.81, 1.0, 0.0, 0.8), **settings)
 
 
 def test_restitution_and_gravity_are_identified_from_a_noisy_record():

@@ -129,8 +129,3 @@ def test_rates_by_functions_of_time_have_maps_of_parts():
     ahead, back = nsds.sensitivity(system, **settings), nsds.gradient(system, rows=4, **settings)
     np.testing.assert_allclose(back["gradient"], ahead["gradient"], rtol=1e-7, atol=1e-9)
     assert abs(back["gradient"][4]) > 1e-2
-
-
-def test_states_are_no_parameters():
-    with pytest.raises(ValueError, match=r"gradient: parameters: 'ball.q\[0\]' is a state"):
-        nsds.gradient(MODELS["ball"][0], t_end=1.0, h=1e-2, objective=objective, rows=4, parameters=["ball.q[0]"])

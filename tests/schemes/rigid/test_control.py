@@ -64,7 +64,7 @@ def test_gravity_has_a_potential_and_is_told():
     system = nsds.system(gravity=G, box=body(**thrown()))
     ledger = nsds.energy(system, run(system, 0.5, 0.01, nsds.rattle()))
     total = ledger["kinetic"] + ledger["potential"]
-    np.testing.assert_allclose(total, total[0], rtol=1e-12)
+    np.testing.assert_allclose(total, total[0], rtol=1e-11)  # 50 steps, each of which ends Newton's iteration at 1e-12
     assert ledger["potential"][0] == pytest.approx(2.0 * 9.81)
     assert not ledger["forces"].any()
     assert nsds.describe(system).title.endswith("gravity [0.3 -0.2 -9.81] m/s²")
