@@ -80,7 +80,8 @@ def jobs():
         yield f"example {name}", functools.partial(_steps, example)
         yield f"consistent {name}", lambda example=example: nsds.consistent(example.build())
     for module in found:
-        yield f"docstrings of {module.__name__}", functools.partial(doctest.testmod, module, report=False)
+        if ">>>" in Path(module.__file__).read_text(encoding="utf-8"):
+            yield f"docstrings of {module.__name__}", functools.partial(doctest.testmod, module, report=False)
     for compute in (_solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch):
         yield compute.__name__, compute
 
