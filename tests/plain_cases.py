@@ -42,7 +42,7 @@ _PART = {"heavy top": 0.05, "block on an incline in space": 0.1, "two masses, dr
 # Of each family of `nsds.analysis`, with parameters, impacts and friction.
 TANGENTS = {
     "relay": lambda: nsds.floquet(nsds.examples.relay_oscillator(), period=7.0),
-    "converter": lambda: nsds.sensitivity(models.buck(15.0, 11.9, 0.56), t_end=models.PERIOD, parameters=["plant.A[0]"], rows=4),
+    "converter": lambda: nsds.sensitivity(models.buck(15.0, 11.9, 0.56), t_end=models.PERIOD, parameters=["plant.A[0][0]"], rows=4),
     "steps": lambda: nsds.lyapunov(models.friction_oscillator(0.3, 0.8, 0.7, 0.1, 0.2), period=0.3, h=0.05, n_periods=4, transient=1),
     "stick": lambda: nsds.sensitivity(nsds.examples.impacting_stick(), t_end=0.5, rows=4),
     "impacts": lambda: nsds.sweep(
