@@ -187,16 +187,21 @@ def larger(typing_context, this, other):
     return kind(kind, kind), generate
 
 
-@intrinsic
-def absolute(typing_context, lanes):
-    """``abs`` of all members."""
+def _of_each(lanes, operation):
+    """(signature, generator) of an operation of LLVM on all members."""
 
     def generate(context, builder, signature, values):
-        name = f"llvm.fabs.v{lanes.width}f64"
+        name = f"llvm.{operation}.v{lanes.width}f64"
         kind = context.get_value_type(lanes)
         return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name), values)
 
     return lanes(lanes), generate
+
+
+@intrinsic
+def absolute(typing_context, lanes):
+    """``abs`` of all members."""
+    return _of_each(lanes, "fabs")
 
 
 @intrinsic
@@ -212,13 +217,7 @@ def bits_of(typing_context, mask):
 @intrinsic
 def root(typing_context, lanes):
     """``sqrt`` of all members."""
-
-    def generate(context, builder, signature, values):
-        name = f"llvm.sqrt.v{lanes.width}f64"
-        kind = context.get_value_type(lanes)
-        return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name), values)
-
-    return lanes(lanes), generate
+    return _of_each(lanes, "sqrt")
 
 
 def _entry(context, builder, kind, array, index):

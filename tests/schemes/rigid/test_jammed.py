@@ -7,16 +7,9 @@ import pytest
 
 import nsds
 from nsds import shapes
+from tests.schemes.rigid.test_passing import SCHEMES as BY_STEPS
 
-SCHEMES = {
-    "moreau_jean": nsds.moreau_jean,
-    "combined": nsds.moreau_jean_combined_projection,
-    "direct": nsds.moreau_jean_direct_projection,
-    "rattle": nsds.rattle,
-    "generalised_alpha": nsds.generalised_alpha,
-    "d1_minus_linear": nsds.d1_minus_linear,
-    "event_driven": nsds.event_driven,
-}
+SCHEMES = BY_STEPS | {"d1_minus_linear": nsds.d1_minus_linear, "event_driven": nsds.event_driven}
 
 
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
