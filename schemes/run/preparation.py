@@ -90,29 +90,28 @@ class Admission(NamedTuple):
 
 def _admission_of(records):
     """`Admission` of records like these."""
-    model, free = records["model"][0], ()
+    model, sources = records["model"][0], ()
     if any(kind == NAMES for _, kind, *_ in lines_of(model)):
-        from nsds.circuits.waveforms import places_of_pieces  # which few programs need
+        from nsds.circuits.waveforms import AFTER, BEFORE, places_of_pieces  # which few programs need
 
         parts = [name for name in records.dtype.names if "z" in (records.dtype[name].names or ())]
-        free = tuple((name, tuple(sorted(set.intersection(*(set(places_of_pieces(z)) for z in records[name]["z"]))))) for name in parts)
-    return _admission(records.dtype, model, free)
+        free = [tuple(sorted(set.intersection(*map(set, map(places_of_pieces, records[name]["z"]))))) for name in parts]
+        sources = tuple((name, (places, (BEFORE, AFTER))) for name, places in zip(parts, free, strict=True))
+    return _admission(records.dtype, model, sources)
 
 
 @lru_cache(maxsize=64)
-def _admission(dtype, model, free):
+def _admission(dtype, model, sources):
     """`Admission` of records: their clock, state and inputs may change, all else has been used in the preparation.
 
-    free: of circuits, (part, places in its z that may change); other numbers of sources are in matrices of event-driven schemes.
+    sources: of circuits, (part, (places in its z that may change, those that schemes set)); others are in matrices of event-driven schemes.
     """
     # 1. all entries must be the same, but the residual
     low, high = np.zeros(dtype.itemsize // 8), np.zeros(dtype.itemsize // 8)
     whole_low, whole_high, kind = low.view(np.int64), high.view(np.int64), np.full(low.size, SAME)
     kind[RESIDUAL], whole_low[RESIDUAL], whole_high[RESIDUAL] = WHOLE, np.iinfo(np.int64).min, np.iinfo(np.int64).max  # of any bits
     # 2. fields that may change, with their bounds; of rates of sources in a circuit, windows of the scheme
-    from nsds.circuits.waveforms import AFTER, BEFORE  # which few programs need
-
-    changing, free = _changing(dtype, model), dict(free)
+    changing, sources = _changing(dtype, model), dict(sources)
     for name, (start, count, stride, fields) in bounds_of_words(dtype, model).items():
         for each in fields:
             if name and each.field not in changing.get(name, ()):
@@ -121,9 +120,10 @@ def _admission(dtype, model, free):
             kind[words] = NUMBERS if each.kind == "f" else WHOLE
             for bounds, bound in ((low, each.low), (high, each.high)):
                 (bounds if each.kind == "f" else bounds.view(np.int64))[words] = bound
-            if name in free and each.field == "z":
-                kind[np.delete(words, free[name], axis=1)] = SAME
-                kind[words[:, [BEFORE, AFTER]]] = SET
+            if name in sources and each.field == "z":
+                free, windows = sources[name]
+                kind[np.delete(words, free, axis=1)] = SAME
+                kind[words[:, windows]] = SET
     # 3. consecutive entries of one kind are one range
     ends = np.append(np.flatnonzero(np.diff(kind)) + 1, kind.size)
     stretches = np.zeros(ends.size, STRETCH)
