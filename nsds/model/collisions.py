@@ -90,7 +90,8 @@ def collisions(
         A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
         all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
         first, of the step that ends at t, with spinning friction the moment about the normal last; in the plane the second is along
-        z × n, and with rolling friction the last is the moment about z, the others 0. The rest of the arrays is 0. And enabled and
+        z × n, and with rolling friction the last is the moment about z, the others 0. What a contact carried that is gone at t, since
+        other features of its shapes touch, is in the nearest contact of the two. The rest of the arrays is 0. And enabled and
         material (n_shapes,), surface_velocity (n_shapes, 6), and z, where they were given.
 
     Raises

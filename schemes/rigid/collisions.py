@@ -151,11 +151,11 @@ def ask_user(names, c, memory, contact):
 def inherit(with_last, c, n, memory):
     """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam.
 
-    with_last: those of the last step, too, and which contacts of the record persist. Out: new_last, known.
+    with_last: those of the last step, too. Out: new_last; known, which contacts of the record persist.
     """
     mem, imem, work, iwork = memory.mem, memory.imem, memory.work, memory.iwork
     m, frame, old, k = imem[c.n], stack(9), stack(9), 0
-    for j in range(m if with_last else 0):
+    for j in range(m):
         work[c.known + j] = 0.0
     for i in range(n):
         # 1. the same (a, b, feature): both lists are sorted, so that one pass over either is enough
@@ -169,8 +169,7 @@ def inherit(with_last, c, n, memory):
                 work[c.new_last + c.each * i + l] = work[c.last + c.each * k + l] if is_known else 0.0
         if not is_known:
             continue
-        if with_last:
-            work[c.known + k] = 1.0
+        work[c.known + k] = 1.0
         # 2. tangential components by the old frame, into the new one, if the normal has turned
         normal, new_normal = view(mem, c.normal + 3 * k, 3), view(work, c.new_normal + 3 * i, 3)
         if c.each > 1 and norm(normal) > 0.0 and _has_turned(normal, new_normal):

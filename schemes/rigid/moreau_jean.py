@@ -135,10 +135,11 @@ def find_contacts(options, parallel, collisions, q, v, memory):
 
 @kernel
 def take_contacts(collisions, memory):
-    """The contacts found into the record, with the impulses of those that persist."""
+    """The contacts found into the record, with the impulses of those that persist and of those that they replace."""
     for k in range(collisions.size):
         c = collisions[k]
         contacts.inherit(False, c, memory.iwork[c.found], memory)
+        contacts.pass_on(c, memory.iwork[c.found], memory)
         contacts.take_over(c, memory.iwork[c.found], memory)
 
 
