@@ -281,7 +281,7 @@ def _of_triangles(search, first, second, count):
     if is_far or dot(normal, looks) > _ACROSS:
         return count
     # 2. direction of separation
-    gap, way = _leave(search, first, second, n, point)
+    gap, way, is_near = _leave(search, first, second, n, point)
     if gap > margin:
         return count
     # 3. which triangle is the face: one whose normal that is, or else an edge or vertex of a convex part of the surface
@@ -314,18 +314,20 @@ def _of_triangles(search, first, second, count):
         count = clipped_by_first(of_a, of_b, base, margin, small, listed, count) if is_before else count
     else:
         count = patch(one, other, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
-        for k in range(begin, count):
-            if listed[FIELDS * k] < 0.0:  # the closest points: each pair of edges has its own
-                listed[FIELDS * k] = -1.0 - base
+        last = FIELDS * (count - 1)
+        if count > begin and listed[last] < 0.0:  # the closest points: each pair of edges has its own, if it has any
+            listed[last] = -1.0 - base
+            count -= 0 if is_near else 1
     # 5. two plates that overlap by more than half of both thicknesses are nearer to the other side
     return _shallow(listed, begin, count, min(_DEEP * small, half + half_b))
 
 
 @kernel
 def _leave(search, first, second, n, point):
-    """(Signed distance of two triangles, triangle along whose normal they separate): the least overlap, or that of a neighbour.
+    """(Signed distance of two triangles, triangle along whose normal they separate, whether they have closest points).
 
-    Out: n (3,), point (3,) of the first.
+    The distance is the least overlap, or that of a neighbour. Of triangles that are apart, one within the other mesh, it is that of their
+    planes, and they have no closest points: beside each other they do not touch. Out: n (3,), point (3,) of the first.
     """
     (a, s, one), (b, t, other) = first, second
     geometry, margin, small, _, _, _ = search
@@ -334,7 +336,7 @@ def _leave(search, first, second, n, point):
     gap = closest(one, other, geometry, view(other, NORMAL, 3), True, margin, small, n, point)
     is_behind = dot(n, view(other, NORMAL, 3)) < -_ACROSS or dot(n, view(one, NORMAL, 3)) > _ACROSS
     if gap > margin or (gap >= 0.0 and not is_behind):
-        return gap, way
+        return gap, way, True
     # 2. overlap: normals of both triangles, then of their neighbours
     for k in range(4):
         mesh, triangle, placed, sense = (b, t, other, 1.0) if k % 2 == 0 else (a, s, one, -1.0)
@@ -347,11 +349,10 @@ def _leave(search, first, second, n, point):
                 m[i] = x[i]
     # 3. closest points along the chosen direction; a separated pair with a normal from behind has none
     if gap < 0.0:
-        return closest(one, other, geometry, m, True, margin, small, n, point), way
+        return closest(one, other, geometry, m, True, margin, small, n, point), way, True
     for i in range(3):
         n[i] = m[i]
-    lowest(one, geometry, n, point)
-    return best if best < 0.0 else math.inf, way  # of two that are apart there are others nearer to each other
+    return best if best < 0.0 else math.inf, way, False  # of two that are apart there are others nearer to each other
 
 
 @tiny

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 from nsds.collision import GENERAL, NAMES, geometry, gjk, solids, support
 from nsds.collision.frames import FIELDS, MOST
@@ -51,6 +52,13 @@ class Pair:
         n, point, b = np.zeros(3), np.zeros(3), self.words[1] if triangle is None else triangle
         gap = solids.closest(self.words[0], b, self.geometry, towards, triangle is not None, margin, small, n, point)
         return gap, n, point
+
+
+def box_of_triangles(half):
+    """A closed mesh of twelve triangles about the origin."""
+    corners = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    return shapes.mesh(corners, [t for s in sides for t in ([s[0], s[1], s[2]], [s[0], s[2], s[3]])])
 
 
 def beside(pair, rng, gap):
@@ -173,6 +181,25 @@ def test_a_box_of_triangles_stands_on_flat_tiles_at_its_underside_alone(rng):
     assert upright.sum() >= 3
     np.testing.assert_allclose(found.normal[upright, 2], 1, atol=1e-9)
     np.testing.assert_allclose(found.gap[upright], 0, atol=1e-9)
+
+
+@examples(15)
+@given(rng=generators, order=st.sampled_from([1, -1]))
+def test_contacts_of_boxes_of_triangles_lie_on_both_of_them(rng, order):
+    """A corner of one pressed a little into a face of the other: triangles beside each other, far from it, do not touch."""
+    half, depth = 0.5 * rng.uniform(0.7, 1.0, size=(2, 3)), 2e-3
+    turn = Rotation.random(random_state=rng.integers(2**31))
+    corner = turn.apply(half[1] * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]))
+    lowest = corner[corner[:, 2].argmin()]
+    place = np.array([*rng.uniform(-0.3, 0.3, size=2), half[0, 2] - depth]) - lowest
+    turned = np.r_[turn.as_quat()[3], turn.as_quat()[:3]]
+    boxes = [box_of_triangles(half[0]), box_of_triangles(half[1]) | {"pose": np.concatenate([place, turned])}]
+    found = Found(boxes[::order], 0.5)
+    assert found.gap.min() == pytest.approx(-depth, abs=1e-9)
+    for gap, normal, point in zip(found.gap, found.normal.reshape(-1, 3), found.point.reshape(-1, 3), strict=True):
+        on = (point, point - gap * normal)[::order]
+        assert (abs(on[0]) < half[0] + 1.01 * depth).all()
+        assert (abs(turn.inv().apply(on[1] - place)) < half[1] + 1.01 * depth).all()
 
 
 @examples(50)
