@@ -21,16 +21,20 @@ import traceback
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+from scipy.sparse import diags_array, eye_array
 
 import nsds
 from nsds import schemes, solvers
 from nsds._jit import cache, calls, shipped
 from nsds.model.records import model_of
 from nsds.model.system_kinds import family
+from nsds.schemes.lagrangian import mixed
 from nsds.schemes.run import tiles
+from nsds.schemes.run.simulation import name_of
 from nsds.schemes.table import SCHEMES, is_event_driven
 from nsds.solvers import table
 from nsds.solvers.box import forms
@@ -183,8 +187,36 @@ def _switch():
         nsds.simulate(circuit, t_end=2e-4, h=1e-5, scheme=scheme)
 
 
+def _stretch_a_chain():
+    """Linear systems with more rows than a matrix of all is made for, without and with friction, and their tangent maps."""
+    n = mixed.FEW + 20
+    for d, law in ((1, nsds.newton_impact(e=0.5)), (2, nsds.newton_impact_friction(e_n=0.5, mu=0.5, dimension=2))):
+        K = diags_array([np.full(n, 2.0), np.full(n - d, -1.0), np.full(n - d, -1.0)], offsets=[0, d, -d])
+        chain = nsds.lagrangian_linear(M=eye_array(n), K=K, q=np.zeros(n), v=-np.ones(n))
+        floor = nsds.interaction(nsds.lagrangian_linear_relation(H=eye_array(n)), law, on="chain")
+        system = nsds.system(chain=chain, floor=floor)
+        with mock.patch.object(mixed, "MANY_PAIRS", 0):
+            nsds.simulate(system, t_end=_STEPS * 1e-3, h=1e-3, progress=False)
+            nsds.lyapunov(system, period=_STEPS * 1e-3, n_periods=2, transient=0, n_exponents=1, blocks=2, h=1e-3)
+
+
+def _drive(t, z, out):
+    out[0] = z[0] * t
+
+
+def _differentiate_by_a_drive():
+    """The gradient by parameters of a force that is a user's function."""
+    mass = nsds.lagrangian_linear(M=[1.0], fext=_drive, z=[1.0], q=[0.1], v=[0.0])
+    stop = nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(e=0.5), on="mass")
+    system = nsds.system(mass=mass, stop=stop)
+    nsds.gradient(system, t_end=_STEPS * 1e-3, objective=np.sum, parameters=["mass.z[0]"], rows=1, h=1e-3)
+
+
 # What no model, method or docstring asks for.
-OTHERS = _solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch
+OTHERS = (
+    _solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch, _stretch_a_chain,
+    _differentiate_by_a_drive,
+)  # fmt: skip
 
 
 def _steps(example, scheme=None, **options):
@@ -225,9 +257,11 @@ def _known_jobs():
 
 
 def lacking(files):
-    """Names of kernels of the package that have no code among these files, and whose callers do not contain them."""
+    """Names of kernels and time loops that have no code among these files, and whose callers do not contain them."""
     have = {name.partition("-")[0] for name in files}
     own = {f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in kernels() if not _is_copied(one)}
+    steppers = [one for one in modules() if one.__name__.startswith("nsds.schemes.") and {"start", "step"} <= vars(one).keys()]
+    own |= {f"nsds.schemes.run.simulation._march_template_{name_of(one)}" for one in steppers}
     return sorted(own - have - {name.removesuffix("_at") for name in have})
 
 
