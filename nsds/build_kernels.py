@@ -17,19 +17,24 @@ import pkgutil
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+from scipy.sparse import diags_array, eye_array
 
 import nsds
 from nsds import schemes, solvers
 from nsds._jit import cache, calls, shipped
 from nsds.model.records import model_of
 from nsds.model.system_kinds import family
+from nsds.schemes.lagrangian import mixed
 from nsds.schemes.run import tiles
+from nsds.schemes.run.simulation import name_of
 from nsds.schemes.table import SCHEMES, is_event_driven
 from nsds.solvers import table
 from nsds.solvers.box import forms
@@ -82,7 +87,7 @@ def jobs():
     for module in found:
         if ">>>" in Path(module.__file__).read_text(encoding="utf-8"):
             yield f"docstrings of {module.__name__}", functools.partial(doctest.testmod, module, report=False)
-    for compute in (_solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch):
+    for compute in OTHERS:
         yield compute.__name__, compute
 
 
@@ -123,7 +128,7 @@ def _solve_extremes():
         nsds.solvers.solve_lcp(size * np.eye(2), -size * np.ones(2), on_failure="continue")
     nsds.solvers.solve_fc3d(1e-200 * np.eye(3), [-1e-200, 0.0, 0.0], 0.5, on_failure="continue")
     row, column, data, _ = forms.compressed_rows(np.eye(2))
-    forms.meets(1e-10, of_rows.Problem(row, column, data, -np.ones(2), *forms.bounds("", 2, 0.0, np.inf)), np.ones(2))
+    forms.missing(1e-10, of_rows.Problem(row, column, data, -np.ones(2), *forms.bounds("", 2, 0.0, np.inf)), np.ones(2))
 
 
 def _own_cone(rho, mu, mu_r, r, u, out):
@@ -182,6 +187,38 @@ def _switch():
         nsds.simulate(circuit, t_end=2e-4, h=1e-5, scheme=scheme)
 
 
+def _stretch_a_chain():
+    """Linear systems with more rows than a matrix of all is made for, without and with friction, and their tangent maps."""
+    n = mixed.FEW + 20
+    for d, law in ((1, nsds.newton_impact(e=0.5)), (2, nsds.newton_impact_friction(e_n=0.5, mu=0.5, dimension=2))):
+        K = diags_array([np.full(n, 2.0), np.full(n - d, -1.0), np.full(n - d, -1.0)], offsets=[0, d, -d])
+        chain = nsds.lagrangian_linear(M=eye_array(n), K=K, q=np.zeros(n), v=-np.ones(n))
+        floor = nsds.interaction(nsds.lagrangian_linear_relation(H=eye_array(n)), law, on="chain")
+        system = nsds.system(chain=chain, floor=floor)
+        with mock.patch.object(mixed, "MANY_PAIRS", 0):
+            nsds.simulate(system, t_end=_STEPS * 1e-3, h=1e-3, progress=False)
+            nsds.lyapunov(system, period=_STEPS * 1e-3, n_periods=2, transient=0, n_exponents=1, blocks=2, h=1e-3)
+
+
+def _drive(t, z, out):
+    out[0] = z[0] * t
+
+
+def _differentiate_by_a_drive():
+    """The gradient by parameters of a force that is a user's function."""
+    mass = nsds.lagrangian_linear(M=[1.0], fext=_drive, z=[1.0], q=[0.1], v=[0.0])
+    stop = nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(e=0.5), on="mass")
+    system = nsds.system(mass=mass, stop=stop)
+    nsds.gradient(system, t_end=_STEPS * 1e-3, objective=np.sum, parameters=["mass.z[0]"], rows=1, h=1e-3)
+
+
+# What no model, method or docstring asks for.
+OTHERS = (
+    _solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch, _stretch_a_chain,
+    _differentiate_by_a_drive,
+)  # fmt: skip
+
+
 def _steps(example, scheme=None, **options):
     """A few steps of an example, of eight members too, and of its tangent map."""
     system, run = example.build(), dict(example.run)
@@ -199,16 +236,18 @@ def _steps(example, scheme=None, **options):
 
 
 def _compile(number):
-    """Do the job of this number; returns its name, its processor time (s), and what was refused."""
+    """Do the job of this number; returns its name, its processor time (s), what was refused, and what is wrong with the job."""
     name, compute = _known_jobs()[number]
-    began, refused = time.process_time(), ""
+    began, refused, wrong = time.process_time(), "", ""
     with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         warnings.simplefilter("ignore")
         try:
             compute()
         except (ValueError, TypeError, nsds.SimulationError) as error:  # a scheme that is not for this example
             refused = f"{type(error).__name__}: {error}"
-    return name, time.process_time() - began, refused
+        except Exception:  # all others are done nevertheless
+            wrong = traceback.format_exc(limit=-3)
+    return name, time.process_time() - began, refused, wrong
 
 
 @functools.cache
@@ -218,9 +257,11 @@ def _known_jobs():
 
 
 def lacking(files):
-    """Names of kernels of the package that have no code among these files, and whose callers do not contain them."""
+    """Names of kernels and time loops that have no code among these files, and whose callers do not contain them."""
     have = {name.partition("-")[0] for name in files}
     own = {f"{one.py_func.__module__}.{one.py_func.__qualname__}" for one in kernels() if not _is_copied(one)}
+    steppers = [one for one in modules() if one.__name__.startswith("nsds.schemes.") and {"start", "step"} <= vars(one).keys()]
+    own |= {f"nsds.schemes.run.simulation._march_template_{name_of(one)}" for one in steppers}
     return sorted(own - have - {name.removesuffix("_at") for name in have})
 
 
@@ -248,27 +289,28 @@ def main(argv=None):
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder
-        _build(Path(folder), arguments.processes, arguments.verbose)
-    return 0
+        return int(_build(Path(folder), arguments.processes, arguments.verbose))
 
 
 def _build(folder, processes, verbose):
-    """Compile all in processes that keep their code in a folder, which is empty now, and write the archive."""
-    began = time.perf_counter()
+    """Compile all in processes that keep their code in a folder, which is empty now, and write the archive; whether it lacks something."""
+    began, failed = time.perf_counter(), []
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         numbers = range(len(list(jobs())))
         running = [pool.submit(_compile, number) for number in numbers]
         for done in as_completed(running):
-            if done.exception() is not None:
-                pool.shutdown(wait=False, cancel_futures=True)
-            name, spent, refused = done.result()
+            name, spent, refused, wrong = done.result()
+            if wrong:
+                failed.append(name)
+                print(f"{name}:\n{wrong}", file=sys.stderr, flush=True)
             if verbose:
                 print(f"{time.perf_counter() - began:6.0f} s  {name}: {spent:.1f} s of processor time {refused[:150]}", flush=True)
     files = {path.name: path.read_bytes() for path in folder.rglob("*.nbc")}
     size = shipped.write(cache.CONFIGURATION.digest(), files)
     print(f"{shipped.path()}: {len(files)} kernels, {size / 1e6:.1f} MB, in {time.perf_counter() - began:.0f} s")
-    for name in lacking(files):
-        print(f"not among them: {name}")
+    not_there = lacking(files)
+    print("".join([f"failed: {name}\n" for name in failed] + [f"not among them: {name}\n" for name in not_there]), end="")
+    return bool(failed or not_there)
 
 
 if __name__ == "__main__":

@@ -4,20 +4,20 @@ First steps of all examples, the programs of the pages, the notebooks. Only func
 """
 
 import argparse
+import json
 import os
 import sys
 import tempfile
 import traceback
 import warnings
+from pathlib import Path
 
 os.environ |= {"MPLBACKEND": "Agg"}
-
-import nbformat
 
 import nsds
 from nsds._jit import cache
 from tests.paths import ROOT
-from tests.test_docs import pages_with_programs, programs
+from tests.test_docs import PROGRAMS, programs
 
 
 def forbid():
@@ -40,16 +40,23 @@ def all_programs():
     """(name, text or function) of all that is to run."""
     for name, example in nsds.examples.EXAMPLES.items():
         yield f"example {name}", lambda example=example: _first_steps(example)
-    for one in pages_with_programs():
+    for one in PROGRAMS:
         yield f"page {one.id}", "\n".join(programs(one.values[0]))
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        cells = nbformat.read(path, as_version=4).cells
-        yield f"notebook {path.stem}", "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        yield f"notebook {path.stem}", "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
 def _first_steps(example):
     system, run = example.build(), dict(example.run)
     nsds.simulate(system, **run | {"t_end": float(system["t"].max()) + 3 * run["h"], "progress": False})
+
+
+def _run(text):
+    """Run a program of a file, as that is where messages find the lines of users' functions."""
+    source = Path("program.py")
+    source.write_text(text, encoding="utf-8")
+    exec(compile(text, str(source.resolve()), "exec"), {"__name__": "__main__"})
 
 
 def main():
@@ -67,7 +74,7 @@ def main():
                 continue
             n += 1
             try:
-                program() if callable(program) else exec(compile(program, name, "exec"), {"__name__": "__main__"})
+                program() if callable(program) else _run(program)
             except ModuleNotFoundError as error:
                 lacking.append(f"{name}: {error}")
             except Exception:

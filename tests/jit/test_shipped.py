@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nsds import build_kernels
 from nsds._jit import cache, shipped
 from tests.paths import ROOT
 
@@ -223,3 +224,20 @@ def test_two_environments_with_one_cache(package, tmp_path):
     assert set(of_first) < set(of_both)
     assert run(package, home, USERS) == run(other, home, USERS) == first
     assert kept(home) == of_both
+
+
+@pytest.mark.parametrize("job", build_kernels.OTHERS, ids=lambda job: job.__name__)
+def test_jobs_that_are_stated_by_hand_are_those_of_the_package(job):
+    """They name what is in it now: nobody builds all kernels after each change."""
+    job()
+
+
+def test_a_job_that_fails_keeps_no_other_from_being_done(monkeypatch):
+    def broken():
+        raise AttributeError("no such kernel")
+
+    monkeypatch.setattr(build_kernels, "_known_jobs", lambda: [("whole", dict), ("broken", broken), ("not for this", lambda: int("a"))])
+    (*_, refused, wrong), (*_, wrong_of_broken), (*_, said, nothing) = map(build_kernels._compile, range(3))
+    assert refused == wrong == nothing == ""
+    assert "AttributeError: no such kernel" in wrong_of_broken
+    assert said.startswith("ValueError")
