@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsds
+from nsds.schemes.problem import mixed
 from nsds.solvers import solver
 from nsds.status import CONVERGED
 
@@ -243,3 +244,20 @@ def test_a_function_of_many_states_is_refused_by_the_size_of_its_matrix():
     for scheme in (nsds.euler_moreau(), nsds.event_driven()):
         with pytest.raises(ValueError, match=r"part 'plant': the iteration matrix would be dense, 9\.6 GB; nsds\.first_order_linear keeps"):
             nsds.simulate(record, t_end=2e-3, h=1e-3, scheme=scheme)
+
+
+@settings(max_examples=40)
+@given(seeds, st.booleans())
+def test_matrices_that_are_told_by_their_form_have_no_negative_diagonal(seed, spoil):
+    """diag(C A^-1 B + D) of dominant A and inputs through C^T with weights; what breaks the form is not told by it."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 9)), int(rng.integers(1, 6))
+    A, C, B, D = matrices(rng, n, m, 1.5)
+    A = (abs(A) + abs(A.T)).sum(axis=1).max() * np.eye(n) + A
+    C = rng.uniform(0.0, 2.0, (m, 1)) * C
+    if spoil:
+        C[0], D[0, 0] = -C[0] - 0.1, 0.0
+    told = mixed._is_positive(*map(sp.csr_array, (A, B, C, D)))
+    diagonal = np.diag(C @ np.linalg.solve(A, B) + D)
+    assert told == (not spoil)
+    assert not told or (diagonal >= 0.0).all()
