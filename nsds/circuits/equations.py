@@ -240,6 +240,7 @@ def _inductors(elements, voltage, starts):
     """
     # 1. groups of coupled inductors
     inductors = {e.name: e for e in elements if e.kind == "L"}
+    place = {name: k for k, name in enumerate(inductors)}
     group, rows = {name: {name} for name in inductors}, []
     coupling = {}
     for e in elements:
@@ -253,7 +254,8 @@ def _inductors(elements, voltage, starts):
                 for each in joint:
                     group[each] = joint
     # 2. matrix of inductances of each group, and a regular block of its rank
-    for names in {id(members): [name for name in inductors if name in members] for members in group.values()}.values():
+    for members in {id(members): members for members in group.values()}.values():
+        names = sorted(members, key=place.get)
         first = inductors[names[0]].value
         turns = {name: _root(inductors[name].value / first) for name in names}
         L = [[first * turns[a] * turns[b] * (1 if a == b else coupling.get((a, b), 0)) for b in names] for a in names]

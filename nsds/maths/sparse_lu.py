@@ -133,10 +133,10 @@ def _pattern_of(matrix):
 
 def _partners(A, alone):
     """For each unknown of ``alone``, a neighbour that is not, each the partner of one unknown only; else -1."""
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
     partner = np.full(alone.size, -1)
     if alone.any():
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
         others = np.flatnonzero(~alone)
         both = A.multiply(A.T).tocsr()[alone][:, others]
         found = maximum_bipartite_matching(both, perm_type="column") if both.nnz else np.full(both.shape[0], -1)
@@ -168,9 +168,9 @@ def _best_order(graph, partner, late):
     first, vertex = np.unique(vertex, return_inverse=True)
     members = np.argsort(2 * vertex + (partner >= 0), kind="stable")  # an unknown behind its partner
     small = graph if first.size == n else _joined(graph, vertex, first.size)
-    # 2. minimum degree; nested dissection, too, where that fills in much
+    # 2. the order as it is, where a full band has no room for fill; minimum degree; nested dissection, too, where that fills in much
     best = None
-    for method in (_minimum_degree, _dissected):
+    for method in (_as_it_is,) if _is_full_band(small) else (_minimum_degree, _dissected):
         place = np.empty(first.size, np.int64)
         place[method(small)] = np.arange(first.size)
         order = _behind(graph, members[np.argsort(place[vertex[members]], kind="stable")], late)
@@ -181,6 +181,18 @@ def _best_order(graph, partner, late):
         if best[2][0].sum() <= _PLAIN_FILL * n:
             break
     return best
+
+
+def _is_full_band(graph):
+    """Whether all entries of a symmetric pattern between its outermost diagonals are stored, as of a chain in its order."""
+    n = graph.shape[0]
+    width = int(abs(np.repeat(np.arange(n), np.diff(graph.indptr)) - graph.indices).max(initial=0))
+    entries = (graph.nnz - np.count_nonzero(graph.diagonal())) // 2
+    return entries == width * n - width * (width + 1) // 2
+
+
+def _as_it_is(graph):
+    return np.arange(graph.shape[0])
 
 
 def _joined(graph, vertex, n):

@@ -42,15 +42,12 @@ def lagrangian_linear_relation(H, b=None, D=None):
     """
     owner = "lagrangian_linear_relation"
     # 1. H by compressed rows, or dense
-    if is_sparse(H):
-        jacobian, m = compressed_rows(owner, "H", H), H.shape[0]
-    else:
-        jacobian = _checks.array(owner, "H", H, at_least=2)
-        if jacobian.ndim != 2 or jacobian.size == 0:
-            raise ValueError(f"{owner}: H must have shape (m, n), got {jacobian.shape}")
-        m = jacobian.shape[0]
+    jacobian = H if is_sparse(H) else _checks.array(owner, "H", H, at_least=2)
+    if jacobian.ndim != 2 or 0 in jacobian.shape:
+        raise ValueError(f"{owner}: H must have shape (m, n), got {jacobian.shape}")
+    m, n = jacobian.shape
     # 2. constant gap and compliance
-    relation = {"relation": owner, "m": m, "n": H.shape[1] if is_sparse(H) else jacobian.shape[1], "H": jacobian}
+    relation = {"relation": owner, "m": m, "n": n, "H": compressed_rows(owner, "H", H) if is_sparse(H) else jacobian}
     if b is not None:
         relation["b"] = _checks.array(owner, "b", b, shape=(m,), at_least=1)
     if is_sparse(D):

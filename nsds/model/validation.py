@@ -101,11 +101,11 @@ NAMES_FIELDS = {
     # of large circuits by compressed rows of the transpose
     "voltages": (floats("n_nodes", "n_known", required=True), sparse("n_known", "n_nodes", "nonzeros of voltages")),
     "currents": (floats("n_elements", "n_known", required=True), sparse("n_known", "n_elements", "nonzeros of currents")),
-    "by_switch": Leaf("i", ("n_elements", 2), -1, 10000, True),
+    "by_switch": Leaf("i", ("n_elements", 2), -1, _WHOLE.max, True),
     "terminals": Leaf("i", ("n_elements", 2), 0, "n_nodes-1", True),
     "stores": Leaf("i", ("n_stores", 2), 0, "n_elements-1", True),
     "stored": floats("n_stores", required=True),
-    "devices": Leaf("i", ("n_devices", 3), 0, 10000, True),
+    "devices": Leaf("i", ("n_devices", 3), 0, _WHOLE.max, True),
     "z": floats("n_z", required=True),
     "t_end": floats(high=np.inf, required=True),
 } | dict.fromkeys(("node_names", "element_names", "state_names", "device_names", "row_names", "integral_names", "source_names"), _NAMED)

@@ -4,12 +4,13 @@ If the same unknowns stay between their bounds, the solution is ``z = s + S q`` 
 accepted only if every sign is right; S depends only on the multipliers of the last step, so that a restarted run has the same bits.
 """
 
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.schemes.linear_algebra import invert_in_place
 from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
 from nsds.solvers.box.signature import UNDERFLOW
 
 LARGEST = 16  # unknowns; above, preparing S at each switch costs more than it saves
+_HIDDEN = 1e12  # terms of a row for its q: more of them are left to a solver, which tells rounding from a solution
 NO_BASIS = -1  # in place of the state of the first unknown: no basis is known
 
 
@@ -43,6 +44,21 @@ def try_last_basis(n, p, W_row, W_column, memory):
         elif work[lower + i] < work[upper + i]:
             right &= w_i >= 0.0 if side_i == LOWER else w_i <= 0.0
     return right, merit
+
+
+@tiny
+def _hides_q(n, W_row, W_column, p, memory):
+    """Whether the terms of a row that carries its own q are so much larger that rounding hides it, as of a basis that is nearly singular.
+
+    ``|W| |S|`` on its diagonal has no unit (Skeel, J. ACM 26, 1979).
+    """
+    work, most = memory.work, 0.0
+    for i in range(n):
+        terms = 0.0
+        for k in range(W_row[i], W_row[i + 1]):
+            terms += abs(work[p.W + k] * work[p.S + W_column[k] * n + i])
+        most = max(most, terms)
+    return not most <= _HIDDEN
 
 
 @kernel
@@ -93,6 +109,9 @@ def keep_basis(n, plan, W_row, W_column, memory):
         for b in range(n_basic):
             j = iwork[p.member + b]
             work[S + i * n + j] = -work[inverse + a * n_basic + b]
+    if _hides_q(n, W_row, W_column, p, memory):
+        iwork[side] = NO_BASIS
+        return
     # 4. s: bounds, and their effect on basic unknowns
     for a in range(n_basic):
         i = iwork[p.member + a]

@@ -74,8 +74,19 @@ def equations(A, B, C, D):
         size = np.where(size > 0.0, size, abs(a).max(axis=1).toarray().reshape(-1))
         about = abs(d.diagonal()) + abs(c).multiply(abs(b).T).multiply(1.0 / np.where(size > 0.0, size, 1.0)).sum(axis=1)
         unit.append(np.where(about > 0.0, about, 1.0))
-        several |= bool((_diagonal(a, b, c, d) < -ROUNDING * unit[-1]).any())
+        several |= not _is_positive(a, b, c, d) and bool((_diagonal(a, b, c, d) < -ROUNDING * unit[-1]).any())
     return Equations(N, plan, np.array(values), np.array(unit), several)
+
+
+def _is_positive(A, B, C, D):
+    """Whether W is ``S B^T A^-1 B + D`` with S not negative and A dominant, so that its diagonal is at least that of D, not negative."""
+    symmetric, transposed = A + A.T, B.T.tocsr()
+    diagonal, others = symmetric.diagonal(), abs(symmetric).sum(axis=1)
+    squares = transposed.multiply(transposed).sum(axis=1)
+    factor = C.multiply(transposed).sum(axis=1) / np.where(squares > 0.0, squares, 1.0)
+    is_dominant = (diagonal > 0.0).all() and (2.0 * diagonal >= others).all()
+    rest = abs(C - transposed.multiply(factor[:, None]))
+    return is_dominant and (factor >= 0.0).all() and rest.max() <= ROUNDING * abs(C).max() and (D.diagonal() >= 0.0).all()
 
 
 def _diagonal(A, B, C, D):

@@ -92,7 +92,7 @@ def warn_of_edges(records, h, t_end):
     worst, t, unseen = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0]), np.inf
     numbers = [records["names"]["z"], *(records[part]["z"] for part in ("circuit", "devices") if "z" in records[part].dtype.names)]
     ends = np.cumsum([each.shape[1] for each in numbers])[:-1]
-    for z, *rows in (np.split(each, ends) for each in np.unique(np.hstack(numbers), axis=0)):
+    for z, *rows in (np.split(each, ends) for each in {each.tobytes(): each for each in np.hstack(numbers)}.values()):
         for source, edges in edges_of(z, t, t_end, h, _MOST_EDGES):
             pulses = np.diff(edges)
             taken = np.diff(np.floor((edges - t) / h + _ON_A_STEP)) * h  # a step has what is at its end

@@ -7,7 +7,8 @@ Here, floor and peer take turns within a workload; medians are shown, and the ra
 in the python that NSDS_PEER_PYTHON names, else in /usr/bin/python3. Forces of users are Python functions on both sides: compiled here,
 called by the peer's interpreter. A history gets one entry a run; "x last" is the ratio of the minima to the last run of the same machine.
 Bytes are those of a row; "% memory" is the time in which this machine writes them, into memory of the size of all rows, as a share of the
-step's; operations are counted in the hand-written loop. Ensembles follow with fresh and with reused output.
+step's; operations are counted in the hand-written loop. Ensembles follow with fresh and with reused output; then calls,
+first results, and models of 10^3 and more in size, each in a process of its own.
 """
 
 import os
@@ -31,6 +32,7 @@ import nsds
 from nsds.schemes.run import tiles
 from tests.benchmarks import ensembles, floors, history, machine
 from tests.benchmarks.first_results import first_result, show_first_results
+from tests.benchmarks.sizes import large_models
 from tests.benchmarks.workloads import (
     WORKLOADS,
     calls,
@@ -156,7 +158,7 @@ def main():
     members, processes = [], {}
     if not arguments.only:
         members = list(ensembles.show(ensembles.rows_of()))
-        processes = calls() | threads() | failed_steps() | one_off_solves() | first_result(sys.executable, 3)
+        processes = calls() | threads() | failed_steps() | one_off_solves() | first_result(sys.executable, 3) | large_models()
     _print(processes)
     if arguments.history and rows:
         history.append(arguments.history, entries, history.entry(versions, rows))

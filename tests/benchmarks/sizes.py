@@ -107,6 +107,12 @@ _SIZES = 100, 300, 1000, 3000, 10000
 _LARGEST = {"plate": 1000}  # of these sizes
 SCENES = {"sandpile": sandpile, "ladder": ladder, "chain": chain, "membrane": membrane, "plate": plate}
 SCENES |= {name + BY_EVENTS: SCENES[name] for name in ("ladder", "chain")}
+# seconds of a whole run
+_GOALS = (
+    ("ladder", 1000, 0.2), ("ladder", 10000, 2.5), ("ladder-events", 1000, 1.0), ("sandpile", 1000, 0.03), ("sandpile", 10000, 0.3),
+    ("membrane", 900, 0.1), ("membrane", 10000, 2.0), ("chain", 1000, 0.03), ("chain", 10000, 0.3), ("chain-events", 1000, 0.3),
+    ("chain-events", 10000, 4.0),
+)  # fmt: skip
 
 
 def measure(name, n):
@@ -125,6 +131,24 @@ def measure(name, n):
         "stated": stated, "one step": first, "whole run": first + whole - again, "us a step": 1e6 * (whole - again) / (steps - 1),
         "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
     }  # fmt: skip
+
+
+def figures_of(name, n):
+    """`measure` in a process of its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.sizes", name, "--one", "--sizes", str(n)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+
+
+def large_models():
+    """{what: (figure, most that it should be)}: seconds to state and run models of 10^3 and 10^4 in size, and what a plate takes."""
+    result = {}
+    for name, n, goal in _GOALS:
+        figures = figures_of(name, n)
+        result[f"{name} {n} (s)"] = figures["stated"] + figures["whole run"], goal
+    figures = figures_of("plate", 1000)
+    result["plate, 10^5 states, 10^3 contacts (ms/step)"] = figures["us a step"] / 1e3, 100.0
+    result["the same, peak of memory (GB)"] = figures["peak MB"] / 1e3, 1.0
+    return result
 
 
 def _time(system, h, count, scheme):
@@ -159,8 +183,7 @@ def main():
     for name in scenes:
         last, first = None, None
         for n in arguments.sizes or [n for n in _SIZES if n <= _LARGEST.get(name, n)]:
-            command = [sys.executable, "-m", "tests.benchmarks.sizes", name, "--one", "--sizes", str(n)]
-            figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+            figures = figures_of(name, n)
             shown = [f"{key} {value:.3g}" for key, value in figures.items()]
             powers = ["", "", ""]
             if last is not None:

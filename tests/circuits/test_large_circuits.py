@@ -226,3 +226,14 @@ def test_edited_maps_of_a_large_circuit_are_checked():
     circuit["names"]["voltages"]["indices"][3] = 10**6
     with pytest.raises(ValueError, match=r"names\.voltages\.indices must be a whole number"):
         nsds.simulate(circuit, t_end=1e-5, h=5e-6, progress=False)
+
+
+def test_lines_of_inductors_and_more_than_ten_thousand_diodes_are_ordinary():
+    """Each diode clamps its node: with all of them closed no voltage is above the supply."""
+    n, lines = 5001, ["line", ".model dx D", "V1 n0 0 5", "VP vp 0 3.3"]
+    for k in range(n):
+        lines += [f"L{k} n{k} n{k + 1} 2.5n IC=0.1", f"C{k} n{k + 1} 0 1p IC=3.3", f"DU{k} n{k + 1} vp dx", f"DL{k} 0 n{k + 1} dx"]
+    system = nsds.circuit("\n".join([*lines, f"RL n{n} 0 33"]))
+    rows = nsds.simulate(system, t_end=2e-11, h=1e-11, progress=False)
+    assert (rows["status"] == CONVERGED).all()
+    assert nsds.circuits.voltage(system, rows, f"n{n // 2}").max() <= 3.3 + 1e-12

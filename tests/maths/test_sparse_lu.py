@@ -199,3 +199,15 @@ def test_factors_of_changed_rows_are_those_from_scratch_to_the_bit(seed):
     # nothing has changed
     sparse_lu.factorise(0, plan.nnz, 0, work, iwork)
     assert sparse_lu.effort(0, iwork) == plan.fill + n
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_full_band_is_eliminated_in_its_order_and_fills_in_nothing(width):
+    n = 40
+    band = sp.diags_array([np.ones(n - abs(k)) for k in range(-width, width + 1)], offsets=range(-width, width + 1))
+    plan = sparse_lu.plan(band + 9.0 * sp.eye_array(n))
+    assert plan.fill == band.nnz - n
+    np.testing.assert_array_equal(plan.column, sp.csr_array(band).indices)
+    x, error, _, _ = solved(band + 9.0 * sp.eye_array(n), np.ones(n), plan)
+    assert error <= 1e-15
+    assert (x > 0.0).all()

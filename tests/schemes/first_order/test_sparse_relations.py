@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsds
+from nsds.schemes.problem import mixed
 from nsds.solvers import solver
-from nsds.status import CONVERGED
+from nsds.status import CONVERGED, has_failed
 
 seeds = st.integers(0, 2**32 - 1)
 FORMS = ("csr", "csc", "coo", "lil", "dok")
@@ -243,3 +244,32 @@ def test_a_function_of_many_states_is_refused_by_the_size_of_its_matrix():
     for scheme in (nsds.euler_moreau(), nsds.event_driven()):
         with pytest.raises(ValueError, match=r"part 'plant': the iteration matrix would be dense, 9\.6 GB; nsds\.first_order_linear keeps"):
             nsds.simulate(record, t_end=2e-3, h=1e-3, scheme=scheme)
+
+
+@settings(max_examples=40)
+@given(seeds, st.booleans())
+def test_matrices_that_are_told_by_their_form_have_no_negative_diagonal(seed, spoil):
+    """diag(C A^-1 B + D) of dominant A and inputs through C^T with weights; what breaks the form is not told by it."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 9)), int(rng.integers(1, 6))
+    A, C, B, D = matrices(rng, n, m, 1.5)
+    A = (abs(A) + abs(A.T)).sum(axis=1).max() * np.eye(n) + A
+    C = rng.uniform(0.0, 2.0, (m, 1)) * C
+    if spoil:
+        C[0], D[0, 0] = -C[0] - 0.1, 0.0
+    told = mixed._is_positive(*map(sp.csr_array, (A, B, C, D)))
+    diagonal = np.diag(C @ np.linalg.solve(A, B) + D)
+    assert told == (not spoil)
+    assert not told or (diagonal >= 0.0).all()
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_more_equations_than_states_are_told_where_rounding_hides_that(stored):
+    """W is singular, but its computed inverse is finite: multipliers of 3e18 leave a relative residual of rounding, and y = 1."""
+    C = [[-1.58, 0.0, 0.0, 0.85], [0.0, 1.01, 0.0, 0.11], [0.0, 0.0, 1.15, 0.0], [-0.39, 0.0, 0.0, 0.21], [0.91, 0.0, -1.24, 0.36]]
+    A = [[-4.7, 0.7, 0.0, 0.0], [-1.7, -4.2, 0.0, 0.0], [0.0, 0.0, -4.3, 1.5], [0.0, 0.0, -0.3, -4.3]]
+    relation = nsds.first_order_linear_relation(C=stored(C), B=stored(np.transpose(C)), e=np.ones(5))
+    plant = nsds.first_order_linear(stored(A), x=np.zeros(4))
+    system = nsds.system(plant=plant, law=nsds.interaction(relation, nsds.equality(), on="plant"))
+    rows = nsds.simulate(system, t_end=0.02, h=5e-3, on_failure="continue", progress=False)
+    assert has_failed(rows["status"][1:]).all()
