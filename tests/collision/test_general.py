@@ -116,7 +116,7 @@ def test_contacts_with_a_mesh_are_those_of_all_its_triangles(kind, rng, gap):
                     distance, n, point = pair.closest(ways[np.argmax(gaps)], margin, small, words)
             ridge = surface.ridge(pose, n, t) if face.normal @ n < twin.FLAT else None
             if ridge is not None:
-                contacts = twin.patch(one, ridge, n, (distance, point), margin, small)
+                contacts = twin.patch(one, ridge, n, (distance, point), margin, small) + twin.beyond_edge(one, face, n, margin, small)
             elif face.normal @ (one.middle - face.points[0]) > 0 and not (is_beside and is_strict):
                 contacts = twin.patch(one, face, face.normal, None, margin, small)
             else:
@@ -283,9 +283,12 @@ def test_what_lies_on_very_many_triangles_has_contacts_on_all_sides():
 @pytest.mark.parametrize("turned_round", [False, True])
 @pytest.mark.parametrize("lean", [-0.03, 0.03])
 @pytest.mark.parametrize("kind", ["cylinder", "cone"])
-def test_what_leans_over_the_edge_of_a_face_by_its_side_touches_at_the_edge_and_at_its_end(kind, lean, turned_round):
+@pytest.mark.parametrize("below", ["hull", "mesh"])
+def test_what_leans_over_the_edge_of_a_face_by_its_side_touches_at_the_edge_and_at_its_end(below, kind, lean, turned_round):
     """With one of them alone a cone that rocks on a box sank into it by its other end, step by step."""
     block = shapes.convex(np.array([[x, y, z] for x in (0.0, 1.0) for y in (-0.5, 0.5) for z in (-0.2, 0.0)]))
+    if below == "mesh":
+        block = shapes.mesh(block["vertices"], block["triangles"])
     # 1. a line of the side in the plane y = 0, a third of it beyond the edge x = 0 of the face z = 0, and tilted
     angle = math.pi / 2 + lean + (math.atan2(0.1, 0.4) if kind == "cone" else 0.0)
     shape = getattr(shapes, kind)(0.1, 0.4, orientation=[math.cos(angle / 2), 0, math.sin(angle / 2), 0])
