@@ -118,9 +118,9 @@ def rate_of(relation, t, q, step=1e-6):
 
 
 def frame_of(normal):
-    """Normal and tangents by rows, which vary smoothly with it but at one point (Duff et al. 2017)."""
+    """Normal and tangents by rows, which vary smoothly with it but where z is -1e-6 (Duff et al. 2017)."""
     x, y, z = normal
-    sign = np.copysign(1.0, z)
+    sign = np.copysign(1.0, z + 1e-6)
     a = 1.0 / (sign + z)
     return np.array([[x, y, z], [1 - sign * x * x * a, -sign * x * y * a, -sign * x], [-x * y * a, sign - y * y * a, -y]])
 

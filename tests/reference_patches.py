@@ -243,9 +243,7 @@ def patch(a, b, n, closest, margin, small):
         for point, height, name in _clipped(of_b.points, face, small):
             found.append((_SECOND + base + name, height, -face.normal, point - height * face.normal))
     elif _are_tilted(of_a, of_b, n) or _leans_on(of_b, of_a, n):
-        face = b.facing(n, _ROUND)
-        for point, height, name in _clipped(of_a.points, face, small):
-            found.append((base + name, height * (face.normal @ n), n, point))
+        found = _clipped_along(of_a, b.facing(n, _ROUND), base, n, small)
     elif _leans_on(of_a, of_b, -n):
         face = a.facing(-n, _ROUND)
         for point, height, name in _clipped(of_b.points, face, small):
@@ -257,6 +255,19 @@ def patch(a, b, n, closest, margin, small):
     if closest is not None and closest[0] <= margin and not any(gap <= closest[0] + _LOWER * small for _, gap, *_ in found):
         found.append((-1 - of_b.number, closest[0], n, closest[1]))
     return found
+
+
+def beyond_edge(a, face, n, margin, small):
+    """Contacts of a shape with a triangle over whose edge it leans, with the normal n there."""
+    of_a = a.facing(-n, 8)
+    base = (of_a.number % _KEPT * _KEPT + face.number % _KEPT) << 2 * _NAMES
+    is_tilted = _are_tilted(of_a, face, n) or _leans_on(face, of_a, n)
+    return [one for one in _clipped_along(of_a, face, base, n, small) if one[1] <= margin] if is_tilted else []
+
+
+def _clipped_along(of_a, face, base, n, small):
+    """What of a part is above a face, with gaps along n."""
+    return [(base + name, height * (face.normal @ n), n, point) for point, height, name in _clipped(of_a.points, face, small)]
 
 
 def _stands_on(face, other, n, gap, small):

@@ -10,6 +10,7 @@ WORLD = -1  # number of the body that fixed shapes are on
 MOST = 16  # upper bound of the contacts of two shapes
 TINY = 1e-100  # lengths below this define no direction: their squares underflow
 FIELDS = 8  # entries of a contact: feature, gap, normal (3), point (3)
+_JUMP = -1e-6  # z of the normals at which their frames change
 
 
 @tiny
@@ -86,9 +87,12 @@ def place(body, local, q, pose):
 
 @tiny
 def frame_of(normal, frame):
-    """``frame = (n, t1, t2)`` by rows, right-handed, depending smoothly on n but at one point (Duff et al. 2017)."""
+    """``frame = (n, t1, t2)`` by rows, right-handed, depending smoothly on n but where ``n_z`` is `_JUMP` (Duff et al. 2017).
+
+    That is not 0: the normals of an upright wall differ by rounding, and its tangents must not.
+    """
     n0, n1, n2 = normal[0], normal[1], normal[2]
-    sign = math.copysign(1.0, n2)
+    sign = math.copysign(1.0, n2 - _JUMP)
     a = -1.0 / (sign + n2)
     b = n0 * n1 * a
     frame[0], frame[1], frame[2] = n0, n1, n2

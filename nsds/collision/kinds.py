@@ -57,6 +57,7 @@ class Shape(NamedTuple):
     is_endless: bool = False  # the last of the lengths may be infinite
     is_of_world: bool = False  # it cannot be on a body
     is_planar: bool = False  # it lies in the plane z = 0
+    meridian: Callable | None = None  # kernel of size: radii and heights of both ends of the line whose turns about z span the core
 
     @property
     def is_polyhedron(self):
@@ -122,6 +123,26 @@ def _shortest(size):
 @tiny
 def _centre(size, x, y, z):
     return 0.0, 0.0, 0.0
+
+
+@tiny
+def _point(size):
+    return 0.0, 0.0, 0.0, 0.0
+
+
+@tiny
+def _axis(size):
+    return 0.0, -0.5 * size[1], 0.0, 0.5 * size[1]
+
+
+@tiny
+def _side(size):
+    return size[0], -0.5 * size[1], size[0], 0.5 * size[1]
+
+
+@tiny
+def _rim_to_tip(size):
+    return size[0], -0.25 * size[1], 0.0, 0.75 * size[1]
 
 
 @tiny
@@ -225,18 +246,18 @@ SHAPES = {
     "sphere": Shape(
         _of_ball, 1, lines.of_ball, lines.normal_of_ball, _diameter, _centre, True, parts.of_ball, symmetry=BALL,
         surface=lambda size, extent: _half_circle(size[0], 0.0), volume=_ball_volume,
-        moments=lambda size, mass: np.full(3, 0.4 * mass * size[0] ** 2),
+        moments=lambda size, mass: np.full(3, 0.4 * mass * size[0] ** 2), meridian=_point,
     ),
     "capsule": Shape(
         _of_capsule, 2, lines.of_capsule, lines.normal_of_capsule, _diameter, _on_axis, True, parts.of_capsule, symmetry=AXIS,
         surface=lambda size, extent: _half_circle(size[0], size[1] / 2),
-        volume=lambda size: _rod_volume(size) + _ball_volume(size), moments=_capsule_moments,
+        volume=lambda size: _rod_volume(size) + _ball_volume(size), moments=_capsule_moments, meridian=_axis,
     ),
     "cylinder": Shape(
         _of_cylinder, 2, lines.of_cylinder, lines.normal_of_cylinder, _between_ends, _of_ends, False, parts.of_cylinder,
         (lines.LOW_Z, lines.HIGH_Z), AXIS,
         lambda size, extent: turned_round(size[0] * np.array([0, 1, 1, 0]), size[1] / 2 * np.array([-1, -1, 1, 1])),
-        _rod_volume, lambda size, mass: _capsule_moments(size, mass, ball=0.0),
+        _rod_volume, lambda size, mass: _capsule_moments(size, mass, ball=0.0), meridian=_side,
     ),
     "box": Shape(
         _of_box, 3, lines.of_box, None, _shortest, _corner, faces=tuple(range(6)), surface=lambda size, extent: box_surface(size),
@@ -268,7 +289,7 @@ SHAPES = {
     "cone": Shape(
         _of_cone, 2, lines.of_cone, lines.normal_of_cone, _between_ends, _tip_or_rim, False, parts.of_cone, (lines.LOW_Z,), AXIS,
         lambda size, extent: turned_round(size[0] * np.array([0, 1, 0]), size[1] / 4 * np.array([-1, -1, 3])),
-        lambda size: _rod_volume(size) / 3, _cone_moments,
+        lambda size: _rod_volume(size) / 3, _cone_moments, meridian=_rim_to_tip,
     ),
 }  # fmt: skip
 NAMES = tuple(SHAPES)
@@ -287,6 +308,8 @@ POLYHEDRAL, ROUNDED = kinds_with(lambda shape: shape.is_polyhedron), kinds_with(
 BALLS, TURNED_ROUND = kinds_with(lambda shape: shape.symmetry == BALL), kinds_with(lambda shape: shape.symmetry == AXIS)
 ENDLESS = kinds_with(lambda shape: shape.is_of_world or shape.is_endless)
 SMOOTH = kinds_with(lambda shape: not shape.faces and not shape.is_polyhedron) & ~ENDLESS
+SPANNED = kinds_with(lambda shape: shape.meridian is not None)
+RIMMED = kinds_with(lambda shape: shape.meridian is not None and shape.faces)
 WITH_FACE = tuple(kinds_with(lambda shape, face=face: face in shape.faces) for face in range(6))
 
 
@@ -308,7 +331,7 @@ def _by_kind(column):
 
 
 bound_of, least_extent, farthest_point = _by_kind("bound"), _by_kind("least"), _by_kind("farthest")
-span_of, curved_normal, round_part = _by_kind("span"), _by_kind("normal"), _by_kind("part")
+span_of, curved_normal, round_part, meridian = _by_kind("span"), _by_kind("normal"), _by_kind("part"), _by_kind("meridian")
 
 
 @tiny

@@ -14,7 +14,7 @@ from nsds.collision.features import FLAT, edge_of, facing, ridge
 from nsds.collision.frames import FIELDS
 from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, HALF, NODE, NODES, ORDER, TRIANGLE, VERTICES
 from nsds.collision.parts import AXES, BLOCK, CENTRE, CORNERS, NORMAL, PART, PLACED
-from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
+from nsds.collision.patches import LISTED, MOST_OF_PATCH, ROOM, base_of, beyond_edge, clipped, clipped_by_first, patch, thinned
 from nsds.collision.solids import closest
 from nsds.collision.support import lowest, middle_of, place_triangle, separation, smallest_of
 from nsds.maths.vectors import dot, times
@@ -152,12 +152,14 @@ def _of_triangle(search, a, one, middle, count):
     is_beside = gap < 0.0 and _is_left_beside(a, face, mesh, geometry, t, 1.0, gap, d)
     if is_beside:
         gap = closest(a, face, geometry, d, True, margin, small, n, point)
-    # 3. contact across a convex edge or vertex: patch of both supporting parts
+    # 3. contact across a convex edge or vertex: patch of both supporting parts, and on the triangle, of what leans over the edge
     if dot(normal, n) < FLAT and ridge(mesh, geometry, n, t, of_b):
         for i in range(3):
             turned[i] = -n[i]
         facing(a, geometry, turned, 8, of_a)
         count = patch(a, face, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
+        facing(face, geometry, normal, 8, of_b)
+        count = beyond_edge(of_a, of_b, base_of(of_a, of_b), n, margin, small, listed, count)
     # 4. left to the neighbouring triangle, which is met on its own
     elif is_beside and is_strict:
         skipped[0] = 1.0

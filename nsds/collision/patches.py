@@ -63,7 +63,7 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
     elif _stands_on(of_a, b, geometry, turned, gap, small):
         facing(a, geometry, turned, _ROUND, of_a)
         count = clipped_by_first(of_a, of_b, base, margin, small, found, count)
-    elif _are_tilted(of_a, of_b, n) or _leans_on(of_b, of_a, n):
+    elif _lies_tilted(of_a, of_b, n):
         facing(b, geometry, n, _ROUND, of_b)
         count = _clipped_along(of_a, of_b, base, n, margin, small, found, count)
     elif _leans_on(of_a, of_b, turned):
@@ -104,6 +104,18 @@ def _are_tilted(of_a, of_b, n):
     normal, other = view(of_a, PART_NORMAL, 3), view(of_b, PART_NORMAL, 3)
     are_faces = of_a[IS_FACE] != 0.0 and of_b[IS_FACE] != 0.0
     return are_faces and dot(normal, other) < -_TILTED and dot(normal, n) < -_TILTED and dot(other, n) > _TILTED
+
+
+@tiny
+def _lies_tilted(of_a, of_b, n):
+    """Whether a face or line lies on a face but for a small angle."""
+    return _are_tilted(of_a, of_b, n) or _leans_on(of_b, of_a, n)
+
+
+@kernel
+def beyond_edge(of_a, face, base, n, margin, small, found, count):
+    """Adds the contacts on a face of a part that leans over its edge, where n is the normal; returns the number of contacts."""
+    return _clipped_along(of_a, face, base, n, margin, small, found, count) if _lies_tilted(of_a, face, n) else count
 
 
 @tiny

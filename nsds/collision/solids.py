@@ -17,6 +17,7 @@ from nsds.collision.geometry import FACE, FACES, N_FACES, VERTICES
 from nsds.collision.gjk import SIMPLEX, WITHIN, apart, least_overlap
 from nsds.collision.parts import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, PART, PLACED
 from nsds.collision.patches import LISTED, patch, thinned
+from nsds.collision.rims import polished
 from nsds.collision.support import farthest, middle_of, radius, separation, smallest_of
 from nsds.maths.vectors import norm, times
 
@@ -173,6 +174,7 @@ def of_solids(a, b, geometry, margin, found):
     gap = closest(a, b, geometry, towards, False, margin, small, n, point)
     if gap > margin:
         return 0
+    gap = polished(a, b, geometry, gap, n, point)
     is_edge_on = does_touch(gap, 0.5 * small) and _edge_on(a, b, geometry, gap, point, small, n)
     # 3. facing parts, reduced to edges or vertices where shapes touch edge on edge
     for i in range(3):

@@ -12,6 +12,7 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.compliance import choose, is_compliant
 from nsds.schemes.event_driven.flows import correct, put_on_constraints
 from nsds.schemes.event_driven.forces import (
+    carries,
     evaluate_rows,
     factorise,
     factorise_independent,
@@ -23,6 +24,7 @@ from nsds.schemes.event_driven.forces import (
     slip_of,
     speed_of_rest,
 )
+from nsds.schemes.event_driven.friction_sharing import spread
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.tables import LEANS
 from nsds.schemes.lagrangian.contact_forces import push_apart
@@ -171,16 +173,90 @@ def find_touching(s, memory):
 @kernel
 def _choose_modes(s, calls, options, memory):
     """Modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
-    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    status, many = CONVERGED, 0
+    iwork, f, status = memory.iwork, s.flow[0], CONVERGED
     # 1. if events repeat at one time, every other one trusts the guards alone; after `_TURNS` the order is reversed, to break cycles
-    trusts = (memory.iwork[f.n_still] + memory.iwork[f.n_still] // _TURNS) % 2 == 1
+    trusts = (iwork[f.n_still] + iwork[f.n_still] // _TURNS) % 2 == 1
     n = _list_candidates(trusts, s, memory)
     _settle(s, memory)
-    # 2. guess by the solver
-    if n > 0 and not trusts:
-        status = _guess(s, calls, memory)
-    # 3. active set: solve the equations of the modes, revise modes that the solution contradicts, of so many rows, not of all that may come
+    if n == 0 or trusts:
+        return _find_modes(status, s, memory)
+    # 2. guess by the solver, and modes without forces of redundant contacts
+    iwork[f.carries] = 0
+    status = _guess(s, calls, memory)
+    _note_guess(s, memory)
+    found = _find_modes(status, s, memory)
+    # 3. if these let go what the guess holds, redundant contacts carry their part of it, provided that they then stay
+    if is_solved(status) and _is_let_go(s, memory):
+        iwork[f.carries] = 1
+        _begin_from_guess(s, memory)
+        if factorise_independent(s, memory):
+            spread(s, memory)
+        found = _find_modes(status, s, memory)
+        if found != CONVERGED or _is_moved(s, memory):
+            iwork[f.carries] = 0
+            _begin_from_guess(s, memory)
+            found = _find_modes(status, s, memory)
+    return found
+
+
+@kernel
+def _note_guess(s, memory):
+    """Modes by the problem of forces, and the forces of contacts that stay. Out: guessed, kept."""
+    work, iwork = memory.work, memory.iwork
+    form, f, p, stays = s.newton, s.flow[0], s.newton.plan[0], False
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        iwork[f.guessed + i] = iwork[f.mode + i]
+        if c.bilateral != 0 or c.lower != ABSENT:
+            continue
+        if c.component == 0:
+            stays = iwork[f.mode + i] == HELD
+            for k in range(i + 1, i + rows_of(c)):
+                stays &= iwork[f.mode + k] != SLIP
+        work[f.kept + i] = work[p.z + iwork[p.local + i]] if stays and iwork[p.local + i] != ABSENT else 0.0
+
+
+@kernel
+def _begin_from_guess(s, memory):
+    """The modes of the guess."""
+    for i in range(s.newton.constraints.size):
+        memory.iwork[s.flow[0].mode + i], memory.iwork[s.flow[0].spared + i] = memory.iwork[s.flow[0].guessed + i], 0
+
+
+@tiny
+def _is_let_go(s, memory):
+    """Whether contacts that the guess holds open, slip or move along, beside redundant ones."""
+    iwork, f, some, others = memory.iwork, s.flow[0], False, False
+    for i in range(s.newton.constraints.size):
+        c = s.newton.constraints[i]
+        if c.bilateral == 0 and c.lower == ABSENT and c.always == 0 and iwork[f.guessed + i] == HELD:
+            others |= c.component == 0 and iwork[f.mode + i] == REDUNDANT
+            some |= iwork[f.mode + i] in (FREE, SLIP) or _moves_along(i, c, s, memory)
+    return some and others
+
+
+@tiny
+def _is_moved(s, memory):
+    """Whether redundant contacts that carry friction begin to move along."""
+    moved = False
+    for i in range(s.newton.constraints.size):
+        is_given = carries(i, s, memory.iwork) and memory.iwork[s.flow[0].mode + i] == REDUNDANT
+        moved |= is_given and memory.work[s.flow[0].kept + i] != 0.0 and _moves_along(i, s.newton.constraints[i], s, memory)
+    return moved
+
+
+@tiny
+def _moves_along(i, c, s, memory):
+    """Whether a row is a tangent with an acceleration."""
+    f, (a, _) = s.flow[0], acceleration(c, s.newton.plan[0].acc, s.newton.entries, memory.work)
+    return c.component > 0 and abs(a) > _DOUBT * _FORCE * memory.work[f.pull + i]
+
+
+@kernel
+def _find_modes(status, s, memory):
+    """Modes whose equations confirm them, from those at hand: an active-set method. Returns a status; status: of the guess."""
+    form, f, p, many = s.newton, s.flow[0], s.newton.plan[0], 0
+    # 1. solve the equations of the modes, revise modes that the solution contradicts, of so many rows, not of all that may come
     for i in range(form.constraints.size):
         many += 1 if memory.iwork[f.keep + i] != 0 else 0
     for k in range(4 * many + 20):
@@ -195,7 +271,7 @@ def _choose_modes(s, calls, options, memory):
             return PAINLEVE
         # all contradicted modes at once, later one at a time, which does not cycle
         one_by_one = k > many + 5
-        # 4. direction of beginning slip in space, once the modes are settled
+        # 2. direction of beginning slip in space, once the modes are settled
         if not _revise(one_by_one, s, memory):
             if not _align(s, memory):
                 return SINGULAR_STEP

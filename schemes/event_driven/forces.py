@@ -139,7 +139,7 @@ def factorise(s, memory):
 
 @kernel
 def mark_redundant(s, memory):
-    """Contacts whose motion is determined by others become REDUNDANT, with their friction: those whose pivot is rounding.
+    """Contacts whose motion is determined by others become REDUNDANT, with their friction unless they carry: those whose pivot is rounding.
 
     Of linearly dependent rows those that lean are dropped first, then those of rolling and of bounded forces, then those that are spared;
     equations never.
@@ -161,7 +161,8 @@ def mark_redundant(s, memory):
             if is_equation:
                 continue
             iwork[f.mode + i] = REDUNDANT
-            for k in range(i + 1, i + rows_of(constraints[i]) if constraints[i].component == 0 else i + 1):
+            stays = iwork[f.carries] != 0 and work[f.kept + i] > 0.0
+            for k in range(i + 1, i + rows_of(constraints[i]) if constraints[i].component == 0 and not stays else i + 1):
                 iwork[f.mode + k] = REDUNDANT
             continue
         # eliminate; finished rows are not visited again
@@ -212,14 +213,26 @@ def bound_of(c, direction, work):
 
 
 @tiny
-def given_force(i, s, memory):
-    """The force of a bounded row that is not solved for: its bound where it slips, that of before where others hold it; else 0.
+def carries(i, s, iwork):
+    """Whether the force of a row is that by which the problem of forces holds a redundant contact, or friction of slip by it."""
+    f, c = s.flow[0], s.newton.constraints[i]
+    if iwork[f.carries] == 0 or c.lower != ABSENT or c.bilateral != 0:
+        return False
+    return iwork[f.mode + i] == REDUNDANT or (iwork[f.mode + i] == SLIP and iwork[f.mode + i - c.component] == REDUNDANT)
 
-    Where others move it, its bound, too.
+
+@tiny
+def given_force(i, s, memory):
+    """The force of a row that is not solved for. Of a bounded one: its bound where it slips, that of before where others hold it.
+
+    Where others move it, its bound, too. Of a redundant contact: what it carries.
     """
     work = memory.work
     f, c = s.flow[0], s.newton.constraints[i]
     if c.lower == ABSENT:
+        if carries(i, s, memory.iwork):
+            slips = memory.iwork[f.mode + i] == SLIP
+            return -work[c.mu] * work[f.direction + i] * work[f.kept + i - c.component] if slips else work[f.kept + i]
         return 0.0
     if memory.iwork[f.mode + i] == REDUNDANT:
         u, _ = velocity(c, s.newton.entries, memory)
@@ -297,7 +310,7 @@ def hold(out, is_whole, s, memory):
     # 3. given forces, and accelerations by all
     for a in range(n if is_whole else 0):
         i = iwork[p.active + a]
-        if form.constraints[i].lower != ABSENT and iwork[f.mode + i] != HELD:
+        if (form.constraints[i].lower != ABSENT and iwork[f.mode + i] != HELD) or carries(i, s, iwork):
             work[p.z + a] = given_force(i, s, memory)
     push(out, s, memory)
 

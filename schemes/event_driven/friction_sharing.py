@@ -6,9 +6,11 @@ cone only when the others cannot relieve it, and its force is opposite to the sl
 shifts the maximum need not be the least.
 """
 
+import math
+
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.mechanics.tables import HELD, REDUNDANT
+from nsds.schemes.mechanics.tables import HELD, REDUNDANT, SLIP
 from nsds.schemes.problem.disks import begins_disk, unit_of
 
 _SWEEPS, _SAME = 400, 1e-14  # over the shifts at most, until none changes more than that part of the largest force
@@ -17,6 +19,7 @@ _NOTHING = 1e-20  # relative to the squares of the changes by a shift
 _UNLOADED = 1e-18  # square of the part of its capacity below which the friction of a contact is rounding
 _HALVINGS = 56  # bisections between the optima of two contacts
 _CARRIES = 1e-6  # of the largest force: contacts that carry less get nearly no share of friction
+_INSIDE = 1.0 - 1e-6  # of its capacity: friction that is clearly less
 _LEAST = 1e-200  # force, if there is none at all
 
 
@@ -26,23 +29,98 @@ def find_shifts(s, memory):
 
         -A^-1 W_k   of the HELD rows
 
-    Out: the tangents' places in the list in iwork[shifted:], the rest in work[shift:].
+    None where redundant contacts carry given forces. Out: the tangents' places in the list in iwork[shifted:], the rest in work[shift:].
+    """
+    iwork, f, p, n = memory.iwork, s.flow[0], s.newton.plan[0], 0
+    for b in range(iwork[f.count] if iwork[f.carries] == 0 else 0):
+        if iwork[f.mode + iwork[p.active + b]] == REDUNDANT and _sticks(b, s, iwork):
+            _find_shift(n, b, s, memory)
+            n += 1
+    iwork[f.n_shifts] = n
+
+
+@kernel
+def _find_shift(n, b, s, memory):
+    """The n-th shift: by the row at place b of the list. Out: its part of shifted and shift."""
+    work, iwork = memory.work, memory.iwork
+    f, p, m = s.flow[0], s.newton.plan[0], iwork[s.flow[0].n_equations]
+    iwork[f.shifted + n], to = b, f.shift + n * m
+    for e in range(m):
+        work[to + e] = 0.0
+    for e in range(m):
+        a = iwork[f.row + e]
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            for r in range(m if iwork[p.sub_column + k] == b else 0):
+                work[to + r] -= work[f.matrix + r * m + e] * work[p.W + k]
+
+
+@kernel
+def spread(s, memory):
+    """Replace the forces of contacts at rest by those of least norm with the same effect, if these are within all cones.
+
+    After `factorise`. In/out: kept. Not where a contact slips, or has a force at the edge.
     """
     work, iwork = memory.work, memory.iwork
-    f, p, m, n = s.flow[0], s.newton.plan[0], iwork[s.flow[0].n_equations], 0
-    for b in range(iwork[f.count]):
-        if iwork[f.mode + iwork[p.active + b]] != REDUNDANT or not _sticks(b, s, iwork):
-            continue
-        iwork[f.shifted + n], to = b, f.shift + n * m
-        for e in range(m):
-            work[to + e] = 0.0
-        for e in range(m):
-            a = iwork[f.row + e]
-            for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
-                for r in range(m if iwork[p.sub_column + k] == b else 0):
-                    work[to + r] -= work[f.matrix + r * m + e] * work[p.W + k]
-        n += 1
-    iwork[f.n_shifts] = n
+    f, p, n = s.flow[0], s.newton.plan[0], 0
+    # 1. shifts by all redundant rows, and the forces at hand
+    for a in range(iwork[f.count]):
+        i = iwork[p.active + a]
+        if s.newton.constraints[i].component > 0 and iwork[f.mode + i] == SLIP:
+            return
+        work[p.z + a] = work[f.kept + i] if _is_of_contact(i, s) else 0.0
+        if iwork[f.mode + i] == REDUNDANT and _is_of_contact(i, s):
+            _find_shift(n, a, s, memory)
+            n += 1
+    # 2. one shift at a time
+    for _ in range(_SWEEPS):
+        largest, moved = _largest(s, memory), 0.0
+        for k in range(n):
+            way = _to_least_norm(k, s, memory)
+            _shift(way, k, s, memory)
+            moved = max(moved, abs(way))
+        if moved <= _SAME * largest:
+            break
+    # 3. forces within all cones
+    if _are_within_cones(s, memory):
+        for a in range(iwork[f.count]):
+            if _is_of_contact(iwork[p.active + a], s):
+                work[f.kept + iwork[p.active + a]] = work[p.z + a]
+
+
+@tiny
+def _is_of_contact(i, s):
+    """Whether a row is of a contact."""
+    c = s.newton.constraints[i]
+    return c.lower == ABSENT and c.bilateral == 0
+
+
+@kernel
+def _to_least_norm(k, s, memory):
+    """Distance along a shift at which the sum of the squares of the forces of contacts is least."""
+    f, p, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0
+    for a in range(memory.iwork[f.count]):
+        i = memory.iwork[p.active + a]
+        if _is_of_contact(i, s):
+            S = _of_shift(k, a, f, memory) / unit_of(s.newton.constraints[i], memory.work)
+            slope += S * memory.work[p.z + a] / unit_of(s.newton.constraints[i], memory.work)
+            bend += S * S
+    return -slope / bend
+
+
+@kernel
+def _are_within_cones(s, memory):
+    """Whether the listed forces of contacts press, and their friction is less than they allow."""
+    work, iwork = memory.work, memory.iwork
+    f, p, are = s.flow[0], s.newton.plan[0], True
+    for a in range(iwork[f.count]):
+        i = iwork[p.active + a]
+        c = s.newton.constraints[i]
+        if _is_of_contact(i, s) and c.component == 0:
+            are &= work[p.z + a] >= 0.0
+        elif _is_of_contact(i, s) and begins_disk(c):
+            other = work[p.z + a + 1] if c.tangents == 2 else 0.0
+            are &= math.hypot(work[p.z + a], other) <= _INSIDE * work[c.mu] * work[p.z + iwork[p.local + i - c.component]]
+    return are
 
 
 @tiny

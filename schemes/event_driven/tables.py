@@ -43,7 +43,7 @@ _ROWS = (
     "run_start", "run_middle", "run_first", "run_second", "carried",
     # compliant rows. margin: value of the guard; opening, bend: its derivatives; soft: scratch
     "margin", "bend", "soft",
-    # kept: force of a bounded row before the event
+    # kept: force of a bounded row before the event; of a contact at rest by the problem of forces
     "kept",
 )  # fmt: skip
 # Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, shifts of forces, and the matrix of a
@@ -74,8 +74,8 @@ _WHOLE_ROWS = (
     # changes: its gap is that of different contacts of two shapes within the step
     "turned", "left_out", "block", "changes",
     # component: equations that may be linearly dependent, by number; stuck: places of sticking tangents in the list of rows; disks: of the
-    # first tangent of each sticking disk
-    "component", "stuck", "disks",
+    # first tangent of each sticking disk; guessed: mode by the problem of forces
+    "component", "stuck", "disks", "guessed",
 )  # fmt: skip
 # Integers.
 _WHOLE = (
@@ -86,8 +86,8 @@ _WHOLE = (
     # culprit: row that an event is due to; n_jumps: times in jumped_at; foretold: the one that recurs next; force_degree: of force_poly
     "culprit", "n_jumps", "foretold", "force_degree",
     # depends: number of linearly dependent equations at the last factorisation, ABSENT before; swept: first slot of the shapes that meet at
-    # the end of the step, ABSENT if a guard of a row ends it
-    "depends", "swept",
+    # the end of the step, ABSENT if a guard of a row ends it; carries: redundant contacts at rest carry as in the problem of forces
+    "depends", "swept", "carries",
 )  # fmt: skip
 # Scratch of `nsds.schemes.event_driven.radau5`, and x' at the start of a step.
 _STIFF = ("jac", "newton", "filter", "z", "g", "sizes", "first", "stage_pivots")

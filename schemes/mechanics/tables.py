@@ -11,7 +11,7 @@ from nsds.schemes.rigid.tables import BODY, COLLISIONS, INTERACTION
 # Modes of the rows of problems of forces. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
 # and its tangents are, if it sticks, or SLIP, with ``lambda_t = -mu lambda_n direction``; a bounded force is HELD if it keeps the
 # velocity 0, else SLIP, at the bound given by its direction. A contact whose motion others determine is REDUNDANT: its force is 0, or a
-# share of friction; of dry friction the former one.
+# share of friction, or what the problem of forces gives it; of dry friction the former one.
 FREE, HELD, SLIP, REDUNDANT = range(4)
 # Of an interaction of rigid bodies, or of a slot for a contact of two shapes that may meet.
 RIGID_ROWS = table(

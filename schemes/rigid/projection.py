@@ -36,6 +36,7 @@ from nsds.schemes.rigid.tables import EQUALITY, tables
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 
+_FAR = 100.0  # times the largest gap: no lever makes a body move that far
 _SHARE = 0.1  # of the tolerance: residual allowed in the solver
 _ROUNDING = 2.0**-48  # of the lengths that cancel in a gap, in any units: less is no violation
 _OF_SLACK = 1e10 * _ROUNDING  # the same of the slack of a shape, which is 1e-10 of them
@@ -338,9 +339,9 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
                 )
                 break
             solved = solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory)
-            if solved == CONVERGED:
+            if solved == CONVERGED and not _is_far(worst, s, memory):
                 break
-            press = False  # no position closes all pressing contacts at once: at least none of them is to be violated
+            press = False  # no position near closes all pressing contacts at once: at least none of them is to be violated
         if solved != CONVERGED and not problem.can_go_on(solved):
             status = solved
             break
@@ -349,6 +350,22 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
         blocks.multiply_inverse(m, p.stride, inverse, impulse, moved)
         turn_all(p, q, moved, work)
     return status
+
+
+@kernel
+def _is_far(worst, s, memory):
+    """Whether a body would move by much more than the largest gap, or angle, that is closed: contacts nearly contradict each other.
+
+    Work: w_free.
+    """
+    work, p, farthest = memory.work, s.positions.plan[0], 0.0
+    moved = view(work, p.w_free, 6 * p.n_bodies)
+    blocks.multiply_inverse(p.n_bodies, p.stride, view(work, p.inverse, p.stride * p.n_bodies), view(work, p.p, 6 * p.n_bodies), moved)
+    for i in range(p.n_bodies):
+        body = s.motion.bodies[i]
+        lever = max(1.0, plain.radius_of_gyration(body, memory.mem)) if not body.fixed else 1.0
+        farthest = max(farthest, norm(view(moved, 6 * i, 3)) / lever)
+    return farthest > _FAR * worst
 
 
 @tiny

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from nsds.collision import GENERAL, NAMES, geometry, gjk, solids, support
+from nsds.collision import GENERAL, NAMES, geometry, gjk, rims, solids, support
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.kinds import BOX, CONVEX, MESH
 from nsds.collision.parts import PLACED
@@ -51,6 +51,8 @@ class Pair:
     def closest(self, towards, margin, small, triangle=None):
         n, point, b = np.zeros(3), np.zeros(3), self.words[1] if triangle is None else triangle
         gap = solids.closest(self.words[0], b, self.geometry, towards, triangle is not None, margin, small, n, point)
+        if triangle is None and gap <= margin:
+            gap = rims.polished(self.words[0], b, self.geometry, gap, n, point)
         return gap, n, point
 
 
@@ -122,7 +124,7 @@ def test_contacts_with_a_mesh_are_those_of_all_its_triangles(kind, rng, gap):
                     distance, n, point = pair.closest(ways[np.argmax(gaps)], margin, small, words)
             ridge = surface.ridge(pose, n, t) if face.normal @ n < twin.FLAT else None
             if ridge is not None:
-                contacts = twin.patch(one, ridge, n, (distance, point), margin, small)
+                contacts = twin.patch(one, ridge, n, (distance, point), margin, small) + twin.beyond_edge(one, face, n, margin, small)
             elif face.normal @ (one.middle - face.points[0]) > 0 and not (is_beside and is_strict):
                 contacts = twin.patch(one, face, face.normal, None, margin, small)
             else:
@@ -308,9 +310,12 @@ def test_what_lies_on_very_many_triangles_has_contacts_on_all_sides():
 @pytest.mark.parametrize("turned_round", [False, True])
 @pytest.mark.parametrize("lean", [-0.03, 0.03])
 @pytest.mark.parametrize("kind", ["cylinder", "cone"])
-def test_what_leans_over_the_edge_of_a_face_by_its_side_touches_at_the_edge_and_at_its_end(kind, lean, turned_round):
+@pytest.mark.parametrize("below", ["hull", "mesh"])
+def test_what_leans_over_the_edge_of_a_face_by_its_side_touches_at_the_edge_and_at_its_end(below, kind, lean, turned_round):
     """With one of them alone a cone that rocks on a box sank into it by its other end, step by step."""
     block = shapes.convex(np.array([[x, y, z] for x in (0.0, 1.0) for y in (-0.5, 0.5) for z in (-0.2, 0.0)]))
+    if below == "mesh":
+        block = shapes.mesh(block["vertices"], block["triangles"])
     # 1. a line of the side in the plane y = 0, a third of it beyond the edge x = 0 of the face z = 0, and tilted
     angle = math.pi / 2 + lean + (math.atan2(0.1, 0.4) if kind == "cone" else 0.0)
     shape = getattr(shapes, kind)(0.1, 0.4, orientation=[math.cos(angle / 2), 0, math.sin(angle / 2), 0])
@@ -323,3 +328,24 @@ def test_what_leans_over_the_edge_of_a_face_by_its_side_touches_at_the_edge_and_
     rise, cosine = abs(end - edge)[2], math.cos(lean) if end[2] > edge[2] else 1.0
     np.testing.assert_allclose(np.sort(found.gap), [0.0, rise * cosine], atol=1e-6)
     np.testing.assert_allclose(np.sort(found.point[:, 0]), [0.0, (end - edge)[0]], atol=1e-3)
+
+
+TURNED = [pair for pair in CONVEX_PAIRS if all(NAMES[k] in ("sphere", "capsule", "cylinder", "cone") for k in pair)]
+
+
+@pytest.mark.parametrize("pair", TURNED, ids=lambda pair: "-".join(NAMES[k] for k in pair))
+@examples(40)
+@given(rng=generators, gap=st.sampled_from([0.1, 1e-3, 1e-6, -1e-3]))
+def test_rims_and_sides_have_their_distance_to_rounding(pair, rng, gap):
+    """The separation along the normal is the distance, and less along all others nearby: 1e-7 off the normal costs 1e-14 at most."""
+    a, b, _ = apart(tuple(NAMES[k] for k in pair), rng, gap)
+    shapes_as_words = Pair(a, b)
+    one, other = shapes_as_words.words
+    towards = shapes_as_words.towards()
+    small = min(support.smallest_of(one, shapes_as_words.geometry), support.smallest_of(other, shapes_as_words.geometry))
+    distance, n, _ = shapes_as_words.closest(towards, 1.0, small)
+    best = support.separation(one, other, shapes_as_words.geometry, n)
+    np.testing.assert_allclose(distance, best, atol=1e-11)
+    for _ in range(20):
+        near = n + 10 ** rng.uniform(-7, -2) * rng.normal(size=3)
+        assert support.separation(one, other, shapes_as_words.geometry, near / np.linalg.norm(near)) <= best + 1e-12

@@ -14,6 +14,7 @@ from nsds.status import EVENT, FRICTION, JUMP, VIOLATED
 from tests.benchmarks.fuzz_events import fault_of, random_system
 from tests.benchmarks.fuzz_events import gain_of as gain_of_points
 from tests.random_bodies import gain_of, random_bodies
+from tests.scenes.mechanisms import gripper
 from tests.schemes.event_driven.test_event_driven import G, happened, run
 
 LAW = nsds.newton_impact_friction(e_n=0.0, mu=0.4, dimension=3)
@@ -177,3 +178,18 @@ def test_feet_on_a_line_are_loaded_as_evenly_as_can_be(along, across, turning, l
         assert abs(rows["bar"]["v"][-1]).max() < 1e-12
     elif best.fun > 1.001:
         assert abs(rows["bar"]["v"][-1]).max() > 0
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-4, 1e4])
+def test_fingers_on_both_sides_of_a_box_press_at_all_corners_and_hold_it(size):
+    """Of eight normal forces five are redundant, without which friction would hold the box at one corner of each finger, where it turns."""
+    system, _ = gripper(size=size)
+    second = math.sqrt(size)
+    rows = nsds.simulate(system, t_end=0.05 * second, h=1e-3 * second, scheme=nsds.event_driven())
+    part, hand = rows["part"], rows["hand"]
+    np.testing.assert_allclose(part["q"][:, 2], hand["q"][:, 2] - hand["q"][0, 2], rtol=0, atol=1e-12 * size)
+    np.testing.assert_allclose(part["v"][:, 3:], 0.0, rtol=0, atol=1e-9 / second)
+    force = rows["contacts"]["lambda"][:, :8]
+    np.testing.assert_allclose(force[:, :4, 0].sum(axis=1), 50.0, rtol=1e-9)
+    np.testing.assert_allclose(force[0, :, 0], 12.5, rtol=1e-9)  # of least norm
+    assert (np.hypot(force[..., 1], force[..., 2]) <= 0.5 * force[..., 0] * (1 + 1e-9)).all()
