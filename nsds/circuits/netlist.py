@@ -30,7 +30,10 @@ _TABLE = re.compile(
     r"(\S+)\s+(\S+)\s+(\S+)\s+TABLE\s*\{?\s*V\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)\s*\}?\s*=?\s*(.*)", re.IGNORECASE
 )
 _PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
-_OUTPUT = (".print", ".plot", ".probe", ".save", ".backanno", ".title")  # lines about output only
+# lines about output, and about the methods of other programs
+_WITHOUT_EFFECT = (
+    ".print", ".plot", ".probe", ".save", ".backanno", ".title", ".meas", ".measure", ".four", ".option", ".options", ".temp",
+)  # fmt: skip
 _MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh"), "CSW": ("ron", "roff", "it", "ih")}
 _MODEL_OF = {"D": "D", "S": "SW", "W": "CSW"}
 _WAVES = ("DC", "SIN", "PULSE", "PWL")
@@ -88,13 +91,26 @@ class Netlist(NamedTuple):
 
 
 class _Scope(NamedTuple):
-    """Names that a line may use. prefix: of the names of a subcircuit; ports: outer nodes of its own ones."""
+    """Names that a line may use. given: parameters that no .param changes; prefix: of the names of a subcircuit; ports: outer nodes of its
+    own ones.
+    """
 
     models: dict
     subcircuits: dict
     parameters: dict
+    given: frozenset
     prefix: str = ""
     ports: dict = {}  # noqa: RUF012 (never changed)
+
+
+class _Subcircuit(NamedTuple):
+    """Names of its nodes; the line at which it begins, with its parameters; its models and parameters; its elements."""
+
+    nodes: tuple
+    header: tuple
+    parameters: list
+    names: list
+    elements: list
 
 
 def read(netlist, parameters):
@@ -102,7 +118,8 @@ def read(netlist, parameters):
     # 1. lines, without spaces inside braces, so that expressions are one word
     title, lines = _lines(netlist)
     lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), text) if "{" in text else text) for number, text in lines]
-    scope = _Scope({}, {}, {name.lower(): exact(value) for name, value in parameters.items()})
+    given = {name.lower(): exact(value) for name, value in parameters.items()}
+    scope = _Scope({}, {}, given, frozenset(given))
     _require_used(parameters, lines)
     # 2. models, parameters and subcircuits, wherever they stand
     starts, t_end, elements = {}, None, []
@@ -206,34 +223,64 @@ def _require_used(parameters, lines):
 
 def _defined(lines, scope):
     """The lines other than models, parameters and subcircuits, which are entered in the scope."""
-    given, left, body = set(scope.parameters), [], None
+    # 1. bodies of subcircuits are kept for their uses, which enter their models and parameters
+    left, names, body = [], [], None
     for number, text in lines:
-        words = text.split()
-        word = words[0].lower()
-        # lines of a subcircuit are kept for its uses; models and parameters inside are global
+        word = text.split(None, 1)[0].lower()
         if word == ".subckt":
-            if body is not None or len(words) < 3:
-                raise _wrong(number, text, "expected a name and nodes, outside of other subcircuits")
-            if any("=" in each or ":" in each for each in words):
-                raise _wrong(number, text, "parameters of subcircuits are not supported")
-            body = scope.subcircuits[words[1].lower()] = (tuple(each.lower() for each in words[2:]), [])
+            if body is not None:
+                raise _wrong(number, text, "expected it outside of other subcircuits")
+            words, parameters = _called(number, text)
+            if len(words) < 3:
+                raise _wrong(number, text, "expected a name and nodes")
+            body = _Subcircuit(tuple(each.lower() for each in words[2:]), (number, text), parameters, [], [])
+            scope.subcircuits[words[1].lower()] = body
         elif word == ".ends":
             if body is None:
                 raise _wrong(number, text, "there is no subcircuit that it ends")
             body = None
-        elif word == ".model":
-            _note_model(number, text, scope)
-        elif word == ".param":
-            for name, value in _pairs(text.split(None, 1)[1] if len(words) > 1 else "", number, text):
-                if name not in given:
-                    scope.parameters[name] = _number(value, number, text, scope)
+        elif word in (".model", ".param"):
+            (names if body is None else body.names).append((number, text))
         elif body is not None:
-            body[1].append((number, text))
-        elif word not in _OUTPUT:
+            body.elements.append((number, text))
+        elif word not in _WITHOUT_EFFECT:
             left.append((number, text))
     if body is not None:
         raise ValueError(f"{_OWNER}: a .subckt has no .ends")
+    # 2. models and parameters of the netlist itself
+    _enter(names, scope)
     return left
+
+
+def _called(number, text):
+    """(words before the parameters, [(name, value), ...]) of a line of .subckt or X."""
+    words = re.sub(r"\s*=\s*", "=", text).split()
+    n_words = next((k for k, word in enumerate(words) if "=" in word or word.lower() == "params:"), len(words))
+    parameters = " ".join(word for word in words[n_words:] if word.lower() != "params:")
+    return words[:n_words], _pairs(parameters, number, text)
+
+
+def _enter(lines, scope):
+    """Enters .param, each parameter after those that it names, and then .model, which may name all of them."""
+    pending = {}
+    for number, text in lines:
+        word, *rest = text.split(None, 1)
+        if word.lower() == ".param":
+            pairs = _pairs(rest[0] if rest else "", number, text)
+            pending |= {name: (value, number, text) for name, value in pairs if name not in scope.given}
+
+    def enter(name):
+        value, number, text = pending.pop(name)
+        for other in re.findall(r"\b[a-z_]\w*", value.lower()):
+            if other in pending:
+                enter(other)
+        scope.parameters[name] = _number(value, number, text, scope)
+
+    while pending:
+        enter(next(iter(pending)))
+    for number, text in lines:
+        if text.split(None, 1)[0].lower() == ".model":
+            _note_model(number, text, scope)
 
 
 def _pairs(text, number, line):
@@ -358,12 +405,12 @@ def _made(number, text, scope):
     kind, name = words[0][0].upper(), scope.prefix + words[0]
     # 1. subcircuits, and elements that are refused
     if kind == "X":
-        return _unfolded(number, text, words, scope)
+        return _unfolded(number, text, scope)
     if kind in _REFUSED:
         raise _wrong(number, text, f"{_REFUSED[kind]} are not supported")
     if kind not in _N_NODES:
         raise _wrong(number, text, "it is no element that is known")
-    if kind == "E" and "table" in text.lower():
+    if kind == "E" and len(words) > 3 and re.match(r"table(\W|$)", words[3], re.IGNORECASE):
         return [_amplifier(number, text, name, scope)]
     # 2. nodes
     n_nodes = _N_NODES[kind]
@@ -409,18 +456,31 @@ def _model_of(number, text, rest, kind, scope):
     return numbers if kind == "D" else numbers | {"on": Fraction(start == "on")}
 
 
-def _unfolded(number, text, words, scope):
+def _unfolded(number, text, scope):
     """Elements of a subcircuit, their names prefixed with its own."""
-    ports, body = scope.subcircuits.get(words[-1].lower(), (None, None))
-    if ports is None:
+    # 1. the subcircuit, and its nodes
+    words, passed = _called(number, text)
+    found = scope.subcircuits.get(words[-1].lower())
+    if found is None:
         raise _wrong(number, text, f"there is no .subckt {words[-1]}")
-    if len(words) - 2 != len(ports):
-        raise _wrong(number, text, f"the subcircuit has {len(ports)} nodes, got {len(words) - 2}")
+    if len(words) - 2 != len(found.nodes):
+        raise _wrong(number, text, f"the subcircuit has {len(found.nodes)} nodes, got {len(words) - 2}")
     prefix = f"{scope.prefix}{words[0]}."
     if prefix.count(".") > 20:
         raise _wrong(number, text, "the subcircuit contains itself")
-    inner = scope._replace(prefix=prefix, ports={port: _node(node, scope) for port, node in zip(ports, words[1:-1], strict=True)})
-    return [element for line in body for element in _made(*line, inner)]
+    ports = {port: _node(node, scope) for port, node in zip(found.nodes, words[1:-1], strict=True)}
+    inner = scope._replace(prefix=prefix, ports=ports)
+    # 2. its parameters, those of the line in place of its own, and its models, which are seen from inside only
+    unknown = {name for name, _ in passed} - {name for name, _ in found.parameters}
+    if unknown:
+        names = ", ".join(name for name, _ in found.parameters) or "none"
+        raise _wrong(number, text, f"the subcircuit has no parameter '{min(unknown)}', these are: {names}")
+    if found.parameters or found.names:
+        own = {name: _number(value, *found.header, scope) for name, value in found.parameters}
+        own |= {name: _number(value, number, text, scope) for name, value in passed}
+        inner = inner._replace(models=dict(scope.models), parameters=scope.parameters | own)
+        _enter(found.names, inner)
+    return [element for line in found.elements for element in _made(*line, inner)]
 
 
 def _amplifier(number, text, name, scope):
@@ -439,7 +499,7 @@ def _amplifier(number, text, name, scope):
 def _wave(number, text, words, scope):
     """Wave of DC, SIN, PULSE or PWL."""
     # 1. kind and numbers; a number alone is DC
-    words = re.findall(r"\{[^}]*\}|[^\s(),]+", words)
+    words = _of_time(re.findall(r"\{[^}]*\}|[^\s(),]+", words))
     kind, numbers = words[0].upper(), [_number(word, number, text, scope) for word in words[1:]] if words else []
     if kind not in _WAVES:
         if len(words) != 1:
@@ -459,6 +519,19 @@ def _wave(number, text, words, scope):
             raise _wrong(number, text, "the times of PWL must not fall")
         return Wave("PIECES", (0.0, math.inf, *map(float, numbers)))
     return _pulse(number, text, numbers)
+
+
+def _of_time(words):
+    """Words of a source without what other analyses use: AC with magnitude and phase, and a value for DC before a wave."""
+    names = [word.upper() for word in words]
+    if "AC" in names:
+        start = names.index("AC")
+        end = next((k for k in range(start + 1, len(names)) if names[k] in _WAVES), len(names))
+        if end - start <= 3:
+            words = words[:start] + words[end:] or ["0"]
+            names = [word.upper() for word in words]
+    start = next((k for k, name in enumerate(names) if name in _WAVES and name != "DC"), 0)
+    return words[start:] if start == 1 + (names[0] == "DC") else words
 
 
 def _pulse(number, text, numbers):
@@ -499,12 +572,20 @@ def _started(elements, starts):
     for what, name in starts:
         if name not in (nodes if what == "V" else inductors):
             raise ValueError(f"{_OWNER}: .ic names {what}({name}), which is no {'node' if what == 'V' else 'inductor'}")
+    # nodes that .ic does not name are at 0, but not beside sources: other programs differ there
     voltages = {"0": 0} | {node: value for (what, node), value in starts.items() if what == "V"}
+    sourced = {node for element in elements if element.kind in ("V", "E", "H", "OP") for node in element.nodes[:2]}
     for element in elements:
         if element.start is None and element.kind == "L":
             yield element._replace(start=starts.get(("I", element.name.lower())))
-        elif element.start is None and element.kind == "C" and all(node in voltages for node in element.nodes):
-            a, b = element.nodes
-            yield element._replace(start=voltages[a] - voltages[b] if starts else None)
+        elif element.start is None and element.kind == "C" and any(node in voltages for node in element.nodes if node != "0"):
+            unknown = next((node for node in element.nodes if node not in voltages and node in sourced), None)
+            if unknown:
+                raise ValueError(
+                    f"{_OWNER}: .ic names one node of '{element.name}', and not V({unknown}), where a source is: give it, too, or IC= of "
+                    f"'{element.name}'"
+                )
+            a, b = (voltages.get(node, 0) for node in element.nodes)
+            yield element._replace(start=a - b)
         else:
             yield element

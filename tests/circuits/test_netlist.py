@@ -65,6 +65,54 @@ def test_a_netlist_with_comments_continued_lines_and_subcircuits():
     assert found[2].start == 2
 
 
+CELL = (
+    ".subckt CELL p q params: r=1k v = {2*base}\nR1 p m {r}\nD1 m q DI\n.model DI D(Vfwd={half})\n.param half={v/2}\n.ends\n.param base=4\n"
+)
+
+
+def test_parameters_of_a_subcircuit_are_those_of_its_line():
+    first, second = (elements(f"{CELL}X1 a 0 CELL\nX2 a 0 CELL r = {{3*base}} v=1")[k : k + 2] for k in (0, 2))
+    assert [first[0].value, first[1].value["vfwd"]] == [1000, 4]
+    assert [second[0].value, second[1].value["vfwd"]] == [12, Fraction(1, 2)]
+    assert elements(f"{CELL}X1 a 0 CELL", base=10.0)[1].value["vfwd"] == 10
+
+
+def test_names_inside_a_subcircuit_are_its_own():
+    text = "".join(f".subckt C{k} p\n.param r={k}\n.model DI D(Vfwd={k})\nR1 p m {{r}}\nD1 m 0 DI\n.ends\n" for k in (1, 2))
+    found = elements(f"{text}.param r=3\n.model DI D(Vfwd=3)\nX1 a C1\nX2 a C2\nR1 a m {{r}}\nD1 m 0 DI")
+    assert [e.value if e.kind == "R" else e.value["vfwd"] for e in found] == [1, 1, 2, 2, 3, 3]
+
+
+def test_parameters_stand_in_any_order():
+    assert elements("R1 a 0 {b}\nD1 a 0 DI\n.model DI D(Vfwd={b})\n.param b={2*c}\n.param c=1k5")[0].value == 3000
+
+
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [("DC 0 AC 1 SIN(0 1 50)", "SIN(0 1 50)"), ("5 PULSE(0 1 0 0 0 1 2)", "PULSE(0 1 0 0 0 1 2)"), ("SIN(0 1 50) AC 1 90", "SIN(0 1 50)"),
+     ("DC 5 AC 1", "5"), ("5 AC 1 0", "5"), ("AC 1", "0")],
+)  # fmt: skip
+def test_what_a_source_is_for_other_analyses_is_not_read(line, plain):
+    assert elements(f"V1 a 0 {line}") == elements(f"V1 a 0 {plain}")
+
+
+def test_a_node_may_be_named_like_a_table():
+    assert elements("E1 stable 0 a 0 2")[0].kind == "E"
+
+
+def test_nodes_without_ic_are_at_zero():
+    """C1 goes on from 5 V through 2 kOhm, also where .ic names one of its nodes."""
+    circuit = nsds.circuit("title\n.ic V(a)=5\nC1 b a 1u\nR1 b 0 1k\nR2 a 0 1k\n")
+    rows = nsds.simulate(circuit, t_end=2e-3, h=1e-4, scheme=nsds.event_driven())
+    across = nsds.circuits.voltage(circuit, rows, "a", "b")
+    np.testing.assert_allclose(across, 5 * np.exp(-rows["t"] / 2e-3), rtol=1e-12)
+
+
+def test_lines_of_other_programs_change_nothing():
+    rest = "V1 a 0 1\nR1 a 0 1\n"
+    assert elements(f".options reltol=1e-4\n{rest}.meas tran x MAX V(a)\n.temp 27") == elements(rest)
+
+
 def test_lines_and_tuples_are_a_netlist_too():
     text = nsds.circuit("title\nV1 a 0 5\nR1 a b 1k\nC1 b 0 1u IC=1\n")
     assert nsds.circuit([("V1", "a", 0, 5), ("R1", "a", "b", 1e3), "C1 b 0 1u IC=1"]).tobytes() == text.tobytes()
@@ -101,6 +149,9 @@ BAD = {
     ".include other.cir": ".include is not supported",
     ".tran 1u 1m": "UIC must end it",
     ".ic V(q)=3": ".ic names V(q), which is no node",
+    ".ic V(b)=3\nV1 a 0 1\nC1 a b 1u\nR1 b 0 1": ".ic names one node of 'C1', and not V(a), where a source is",
+    ".param a={b} b={a}": "'a' is no number and no parameter",
+    ".subckt CELL p r=1\nR1 p 0 {r}\n.ends\nX1 a CELL q=2": "the subcircuit has no parameter 'q', these are: r",
     ".model DI D(IS=1e-14)": "parameter 'is' of a model D is not supported",
     ".model NM NMOS": "models are of kind D or SW",
     ".subckt A p": ".subckt has no .ends",
