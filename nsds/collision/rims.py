@@ -15,6 +15,7 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.kinds import RIMMED, SPANNED, meridian
 from nsds.collision.parts import AXES, CENTRE, FLAT_KIND, KIND, SIZE
 from nsds.collision.support import radius, separation
+from nsds.maths.dense import invert_6
 from nsds.maths.vectors import dot
 
 _ROUNDS, _SAME, _NEAR = 12, 1e-12, 0.99  # iterations; of the sizes: distances that are equal; cosine to the first normal, at least
@@ -51,33 +52,9 @@ def _points_of(shape, sense, n, out):
 
 
 @kernel
-def _solve(m, A, x):
-    """Solution of ``A x = b`` by elimination with pivots, b in x; false if A (m, _N) is singular. A is overwritten."""
-    for k in range(m):
-        best = k
-        for i in range(k + 1, m):
-            best = i if abs(A[_N * i + k]) > abs(A[_N * best + k]) else best
-        if not abs(A[_N * best + k]) > 0.0:
-            return False
-        for j in range(m):
-            A[_N * k + j], A[_N * best + j] = A[_N * best + j], A[_N * k + j]
-        x[k], x[best] = x[best], x[k]
-        for i in range(k + 1, m):
-            factor = A[_N * i + k] / A[_N * k + k]
-            for j in range(k, m):
-                A[_N * i + j] -= factor * A[_N * k + j]
-            x[i] -= factor * x[k]
-    for k in range(m - 1, -1, -1):
-        for j in range(k + 1, m):
-            x[k] -= A[_N * k + j] * x[j]
-        x[k] /= A[_N * k + k]
-    return True
-
-
-@kernel
 def _iterate(a, b, first_a, first_b, many_a, many_b, n, shares):
     """Newton's method from n. In/out: n; out: shares (2,), s and t. Returns the distance of the points, NaN without a solution."""
-    p, q, A, x, distance = stack(_PAIR), stack(_PAIR), stack(_SQUARE), stack(_N), 0.0
+    p, q, A, inverse, x, distance = stack(_PAIR), stack(_PAIR), stack(_SQUARE), stack(_SQUARE), stack(_N), 0.0
     shares[0] = shares[1] = 0.5
     m = 4 + (1 if many_a == 2 else 0) + (1 if many_b == 2 else 0)
     for turn in range(_ROUNDS):
@@ -86,7 +63,7 @@ def _iterate(a, b, first_a, first_b, many_a, many_b, n, shares):
         for i in range(3 if turn == 0 else 0):
             distance += n[i] * (p[_POINT * first_a + i] - q[_POINT * first_b + i])
         for i in range(_N * _N):
-            A[i] = 0.0
+            A[i] = 1.0 if i % (_N + 1) == 0 and i >= m * _N else 0.0
         for i in range(3):
             x[i] = -distance * n[i]
             A[_N * i + 3] = -n[i]
@@ -116,15 +93,16 @@ def _iterate(a, b, first_a, first_b, many_a, many_b, n, shares):
             error = max(error, abs(x[i]))
         if turn > 0 and error <= _SAME * size:
             return distance
-        if not _solve(m, A, x):
+        if not invert_6(A, inverse):
             return math.nan
-        for i in range(3):
-            n[i] -= x[i]
-        distance -= x[3]
-        if many_a == 2:
-            shares[0] -= x[4]
-        if many_b == 2:
-            shares[1] -= x[m - 1]
+        for k in range(m):
+            for i in range(3):
+                n[i] -= inverse[_N * i + k] * x[k]
+            distance -= inverse[_N * 3 + k] * x[k]
+            if many_a == 2:
+                shares[0] -= inverse[_N * 4 + k] * x[k]
+            if many_b == 2:
+                shares[1] -= inverse[_N * (m - 1) + k] * x[k]
     return math.nan
 
 
