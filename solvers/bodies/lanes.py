@@ -7,7 +7,7 @@ solved that do not fit: without friction, of bodies that turn about some axes mo
 
 import math
 
-from nsds._jit import apart, bits_of, chosen, gather, kernel, load, places, put, root, scatter, spread, tiny, view
+from nsds._jit import apart, bits_of, chosen, gather, kernel, larger, load, places, put, root, scatter, spread, tiny, view
 from nsds.solvers.bodies.rigid_contact import _STEPS, _STRAIGHT, BODY, LEVER, SOLVED_AT, _solve_slowly
 
 WIDTH = 8
@@ -115,19 +115,49 @@ def _solve_others(left, c, s, scratch, kept):
 
 
 @tiny
+def _velocities(R, i, j, B):
+    """(u, and v_a, omega_a, v_b, omega_b) of contacts between the bodies at i and j."""
+    n, t, o = _three(R, 0), _three(R, 3), _three(R, 6)
+    lever_a, lever_b, b = _three(R, LEVER), _three(R, LEVER + 3), _three(R, 15)
+    v_a, w_a, v_b, w_b = _gather_three(B, i, 0), _gather_three(B, i, 3), _gather_three(B, j, 0), _gather_three(B, j, 3)
+    x, y = _cross(w_a, lever_a), _cross(w_b, lever_b)
+    x_0, x_1, x_2 = (x[0] + v_a[0]) - (y[0] + v_b[0]), (x[1] + v_a[1]) - (y[1] + v_b[1]), (x[2] + v_a[2]) - (y[2] + v_b[2])
+    u = (
+        (n[0] * x_0 + n[1] * x_1 + n[2] * x_2) + b[0],
+        (t[0] * x_0 + t[1] * x_1 + t[2] * x_2) + b[1],
+        (o[0] * x_0 + o[1] * x_1 + o[2] * x_2) + b[2],
+    )
+    return u, (v_a, w_a, v_b, w_b)
+
+
+@tiny
+def residual_lanes(c, unit, s, u):
+    """Squares of res_q of contacts from c on, in lanes, as `signature.natural_map` has them times unit^2; unit 0: none. Out: u."""
+    R, at, zero = view(s.L, ENTRIES * c, ENTRIES * WIDTH), apart(3 * c, 3, WIDTH), spread(0.0, WIDTH)
+    i, j = places(s.ids, 2 * c, 2, BODY, WIDTH), places(s.ids, 2 * c + 1, 2, BODY, WIDTH)
+    (u_0, u_1, u_2), _ = _velocities(R, i, j, s.B)
+    _scatter_three(u, at, 0, (u_0, u_1, u_2))
+    if unit == 0.0:
+        return zero
+    # 1. r - rho uhat
+    mu, rho, (r_0, r_1, r_2) = load(R, 18, WIDTH), 1.0 / unit, _gather_three(s.r, at, 0)
+    v_0, v_1, v_2 = rho * (u_0 + mu * root(u_1 * u_1 + u_2 * u_2)), rho * u_1, rho * u_2
+    x_0, x_1, x_2 = r_0 - v_0, r_1 - v_1, r_2 - v_2
+    # 2. what its projection onto the cone leaves
+    size = root(x_1 * x_1 + x_2 * x_2)
+    n = larger(zero, chosen(size > mu * x_0, (x_0 + mu * size) / (1.0 + mu * mu), x_0))
+    scale = chosen(size > mu * n, (mu * n) / size, spread(1.0, WIDTH))
+    e_0, e_1, e_2 = v_0 + (x_0 - n), v_1 + (x_1 - scale * x_1), v_2 + (x_2 - scale * x_2)
+    return (e_0 * e_0 + e_1 * e_1 + e_2 * e_2) * (unit * unit)
+
+
+@tiny
 def relax_lanes(c, beta, s, scratch, kept):
     """As `rigid_contact.relax_3`, of contacts from c on side by side; (squares of changes, their products with the way), in lanes."""
     R, B, r, r_before = view(s.L, ENTRIES * c, ENTRIES * WIDTH), s.B, s.r, s.r_before
     i, j, at = places(s.ids, 2 * c, 2, BODY, WIDTH), places(s.ids, 2 * c + 1, 2, BODY, WIDTH), apart(3 * c, 3, WIDTH)
-    n, t, o = _three(R, 0), _three(R, 3), _three(R, 6)
-    lever_a, lever_b, b = _three(R, LEVER), _three(R, LEVER + 3), _three(R, 15)
     # 1. velocities at the contacts
-    v_a, w_a, v_b, w_b = _gather_three(B, i, 0), _gather_three(B, i, 3), _gather_three(B, j, 0), _gather_three(B, j, 3)
-    x, y = _cross(w_a, lever_a), _cross(w_b, lever_b)
-    x_0, x_1, x_2 = (x[0] + v_a[0]) - (y[0] + v_b[0]), (x[1] + v_a[1]) - (y[1] + v_b[1]), (x[2] + v_a[2]) - (y[2] + v_b[2])
-    u_0 = (n[0] * x_0 + n[1] * x_1 + n[2] * x_2) + b[0]
-    u_1 = (t[0] * x_0 + t[1] * x_1 + t[2] * x_2) + b[1]
-    u_2 = (o[0] * x_0 + o[1] * x_1 + o[2] * x_2) + b[2]
+    (u_0, u_1, u_2), (v_a, w_a, v_b, w_b) = _velocities(R, i, j, B)
     # 2. impulses from which the sweep begins
     begun, before = _gather_three(r, at, 0), _gather_three(r_before, at, 0)
     _scatter_three(r_before, at, 0, begun)
@@ -174,6 +204,7 @@ def relax_lanes(c, beta, s, scratch, kept):
     _scatter_three(r, at, 0, (n_0, n_1, n_2))
     b_0, b_1, b_2 = n_0 - begun[0], n_1 - begun[1], n_2 - begun[2]
     n_0, n_1, n_2 = n_0 - r_0, n_1 - r_1, n_2 - r_2
+    n, t, o, lever_a, lever_b = _three(R, 0), _three(R, 3), _three(R, 6), _three(R, LEVER), _three(R, LEVER + 3)
     P = n[0] * n_0 + t[0] * n_1 + o[0] * n_2, n[1] * n_0 + t[1] * n_1 + o[1] * n_2, n[2] * n_0 + t[2] * n_1 + o[2] * n_2
     m_a, m_b, I_a, I_b = load(R, 27, WIDTH), load(R, 28, WIDTH), load(R, 29, WIDTH), load(R, 30, WIDTH)
     x, y = _cross(lever_a, P), _cross(lever_b, P)

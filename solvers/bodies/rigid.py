@@ -17,10 +17,10 @@ from typing import NamedTuple
 from numba import float64, int64, types
 from numpy.typing import NDArray
 
-from nsds._jit import caller, each, kernel, parallel, put, specialised, spread, stack, threaded, tiny, view
+from nsds._jit import caller, each, kernel, load, parallel, put, specialised, spread, stack, threaded, tiny, view
 from nsds.maths.vectors import times
 from nsds.solvers.bodies import slabs
-from nsds.solvers.bodies.lanes import ENTRIES, SLOW, WIDTH, pack, relax_lanes
+from nsds.solvers.bodies.lanes import ENTRIES, SLOW, WIDTH, pack, relax_lanes, residual_lanes
 from nsds.solvers.bodies.rigid_contact import (  # fmt: skip
     B_AT,
     BODY,
@@ -293,11 +293,11 @@ def _extrapolate(beta, B, before):
     n = B.size // BODY
     for chunk in _each(_CHUNKS):
         for i in range(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS):
-            for x in range(6):
-                v = B[i * BODY + x]
-                if beta > 0.0:
-                    B[i * BODY + x] = v + beta * (v - before[6 * i + x])
-                before[6 * i + x] = v
+            now, kept = view(B, i * BODY, 6), view(before, 6 * i, 6)
+            v = load(now, 0, 6)
+            if beta > 0.0:
+                put(now, 0, 6, v + beta * (v - load(kept, 0, 6)))
+            put(kept, 0, 6, v)
 
 
 def _residuals(unit, mu, s, u, sums):
@@ -309,27 +309,49 @@ def _residuals(unit, mu, s, u, sums):
 
 def _residuals_of_some(first, last, unit, mu, s, u):
     """Contacts from first to last of `_residuals`; returns the sum of squares."""
-    size, R, disk, x, squares = record_size(_D), s.R, s.disk, stack(5), 0.0
+    squares = 0.0
     for c in range(first, last):
-        k = c * size
-        u_0, u_1, u_2, u_3, u_4 = _velocity(k, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, R, s.B)
-        u[_D * c], u[_D * c + 1], u[_D * c + 2] = u_0 + R[k + B_AT], u_1 + R[k + B_AT + 1], u_2 + R[k + B_AT + 2]
-        if _D == 5:
-            u[_D * c + 3], u[_D * c + 4] = u_3 + R[k + B_AT + 3], u_4 + R[k + B_AT + 4]
-        if unit > 0.0:
-            squares += natural_map(1.0 / unit, cone_of(c, int64(_D), disk, mu), c * _D, s.r, u, x) * unit**2
+        squares += _residual(c, unit, mu, s, u)
     return squares
+
+
+@kernel
+def _residuals_lanes(first, last, unit, mu, s, u):
+    """As `_residuals_of_some`, of contacts in space without moments, side by side where they can be."""
+    squares, each_squares, kept, c = 0.0, spread(0.0, WIDTH), stack(WIDTH), first
+    while c < last:
+        if s.alike[c] != 0 and c + WIDTH <= last:
+            each_squares, c = each_squares + residual_lanes(c, unit, s, u), c + WIDTH
+        else:
+            squares, c = squares + _residual_3(c, unit, mu, s, u), c + 1
+    put(kept, 0, WIDTH, each_squares)
+    for l in range(WIDTH):
+        squares += kept[l]
+    return squares
+
+
+def _residual(c, unit, mu, s, u):
+    """Square of res_q of contact c, 0 where unit is. Out: u of it."""
+    k, x = c * record_size(_D), stack(5)
+    u_0, u_1, u_2, u_3, u_4 = _velocity(k, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, s.R, s.B)
+    u[_D * c], u[_D * c + 1], u[_D * c + 2] = u_0 + s.R[k + B_AT], u_1 + s.R[k + B_AT + 1], u_2 + s.R[k + B_AT + 2]
+    if _D == 5:
+        u[_D * c + 3], u[_D * c + 4] = u_3 + s.R[k + B_AT + 3], u_4 + s.R[k + B_AT + 4]
+    return natural_map(1.0 / unit, cone_of(c, int64(_D), s.disk, mu), c * _D, s.r, u, x) * unit**2 if unit > 0.0 else 0.0
+
+
+_residual_3, _residual_5 = (tiny(specialised(_residual, str(d), _D=d, _velocity=v)) for d, v in ((3, velocity_3), (5, velocity_5)))
 
 
 def _of_some(d):
     """(sweep by the law, sweep that may hold the slip, apply, residuals) of contacts of d components in a row, for any number of cores."""
-    velocity, act, block = (velocity_3, act_3, relax_block_3) if d == 3 else (velocity_5, act_5, relax_block_5)
+    act, block = (act_3, relax_block_3) if d == 3 else (act_5, relax_block_5)
     sweep = kernel(specialised(_sweep_some, f"blocks_{d}", _relax=block))
     return [
         _sweep_lanes if d == 3 else sweep,
         sweep,
         kernel(specialised(_apply_some, str(d), _D=d, _act=act)),
-        kernel(specialised(_residuals_of_some, str(d), _D=d, _velocity=velocity)),
+        _residuals_lanes if d == 3 else kernel(specialised(_residuals_of_some, "5", _residual=_residual_5)),
     ]
 
 

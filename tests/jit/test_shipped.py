@@ -241,3 +241,9 @@ def test_a_job_that_fails_keeps_no_other_from_being_done(monkeypatch):
     assert refused == wrong == nothing == ""
     assert "AttributeError: no such kernel" in wrong_of_broken
     assert said.startswith("ValueError")
+
+
+def test_time_loops_are_looked_for_though_they_are_made_when_asked_for():
+    loops = {f"nsds.schemes.run.simulation._march_template_{name}" for name in ("lagrangian_mixed", "rigid_rattle", "event_driven_linear")}
+    assert loops <= set(build_kernels.lacking({}))
+    assert not loops & set(build_kernels.lacking({f"{name}-1-2.nbc": b"" for name in loops}))

@@ -455,12 +455,22 @@ def test_contacts_side_by_side_have_the_bits_of_one_after_the_other(rng, beta, s
         state = one_by_one(p.disk, R, ids, B.ravel(), np.zeros(n), r.copy(), before.copy())
         if are_packed:
             rigid._pack_serial(unphased(n), state)
-            assert state.alike.sum() > (4 if share_of_others == 0.0 else 0)
-        change = np.zeros(4)
+            assert state.alike.sum() > 4 or share_of_others > 0.0  # of others there may be one in each set
+        change, (u, again), sums = np.zeros(4), np.zeros((2, 3 * n)), np.zeros(16)
         rigid._sweep_3(unphased(n), beta, -1.0, state, change, np.zeros(10_000))
-        results.append((state.r, state.r_before, state.B, change))
+        results.append((state.r, state.r_before, state.B, u, change, sums))
+        # residuals at impulses some of which are in no cone; without a unit velocities alone
+        at = state._replace(r=before)
+        rigid._residuals_3(0.0, p.mu.ravel(), at, again, sums)
+        assert (sums == 0.0).all()
+        rigid._residuals_3(0.25, p.mu.ravel(), at, u, sums)
+        assert (u == again).all()
     for one, other in zip(*results, strict=True):
-        assert np.allclose(one, other, rtol=1e-14, atol=0.0) if len(one) == 4 else (one == other).all()
+        assert np.allclose(one, other, rtol=1e-14, atol=0.0) if len(one) in (4, 16) else (one == other).all()
+    squares = np.zeros(n)
+    for c, (x, velocity, (mu, _), disk) in enumerate(zip(before.reshape(n, 3), u.reshape(n, 3), p.mu, p.disk, strict=True)):
+        squares[c] = np.sum((x - ref.onto_cone(x - 4.0 * ref.hat(velocity, mu, 0.0, disk), mu, 0.0, disk)) ** 2) / 16
+    assert np.allclose(sums, [squares[n * k // 16 : n * (k + 1) // 16].sum() for k in range(16)], rtol=1e-12, atol=1e-25)
 
 
 @given(generators, st.integers(2, 30))
