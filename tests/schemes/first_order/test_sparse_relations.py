@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
 from nsds.solvers import solver
 from nsds.status import CONVERGED
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 FORMS = ("csr", "csc", "coo", "lil", "dok")
@@ -77,7 +78,7 @@ def require_the_law(rows, lower, upper, tol):
 
 @pytest.mark.parametrize("scheme", [nsds.euler_moreau(), nsds.euler_moreau(theta=0.5, gamma=0.5, gamma_for_relation=True),
                                     nsds.zero_order_hold(), nsds.event_driven()], ids=["euler", "midpoint", "hold", "events"])  # fmt: skip
-@settings(max_examples=15)
+@examples(15)
 @given(seeds)
 def test_sparse_and_dense_statements_are_one_model(scheme, seed):
     rows = []
@@ -91,7 +92,7 @@ def test_sparse_and_dense_statements_are_one_model(scheme, seed):
         np.testing.assert_allclose(rows[1][part][field], rows[0][part][field], rtol=0, atol=1e-12 * unit)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seeds)
 def test_steps_without_a_matrix_obey_equation_and_law(seed):
     """By the definition of the scheme (9.5): each state from the one before, and the law at each row; the same as with a matrix."""
