@@ -1,4 +1,5 @@
-"""hypothesis profiles: no deadlines (compilation), the same examples every time in CI. Figures are closed after each test.
+"""hypothesis profiles: no deadlines (compilation), the same examples every time in CI, three times as many where all is tried thoroughly.
+Figures are closed after each test.
 
 Python looks for garbage rarely, and never among the tests themselves: 17,000 of them are more than what a test makes.
 
@@ -17,8 +18,9 @@ from numba.core import event
 
 from nsds._jit import cache
 
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=33)
+settings.register_profile("ci", deadline=None, max_examples=33, derandomize=True)
+settings.register_profile("thorough", deadline=None, max_examples=100)  # what `tests.strategies.many` counts by
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

@@ -1,5 +1,6 @@
 """Contact problems in plain NumPy, dense and contact by contact: the law, problems to test it on, and slow twins of what the kernels do."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,19 +37,25 @@ class Drawn(NamedTuple):
 
 def hat(u, mu, mu_r, disk):
     """``u + (mu ||u_T|| + mu_r ||u_R||) e_N`` of one contact."""
-    return u + (mu * np.linalg.norm(u[1 : 1 + disk]) + mu_r * np.linalg.norm(u[1 + disk :])) * np.eye(len(u))[0]
+    result = np.array(u)
+    result[0] += mu * _size(u[1 : 1 + disk]) + mu_r * _size(u[1 + disk :])
+    return result
+
+
+def _size(x):
+    return math.sqrt(x @ x)
 
 
 def onto_disk(x, radius):
-    size = np.sqrt(np.sum(x * x))
+    size = _size(x)
     return x if size <= radius else x * (radius / size)
 
 
 def onto_cone(x, mu, mu_r, disk):
     """Normal component: the zero of an increasing function, linear in four pieces, which propose one each; at least 0."""
-    x_t, x_r = np.linalg.norm(x[1 : 1 + disk]), np.linalg.norm(x[1 + disk :])
-    proposals = [(x[0] + i * mu * x_t + j * mu_r * x_r) / (1 + i * mu**2 + j * mu_r**2) for i in (0, 1) for j in (0, 1)]
-    t = min(proposals, key=lambda t: abs(t - x[0] - mu * max(x_t - mu * t, 0.0) - mu_r * max(x_r - mu_r * t, 0.0)))
+    x_n, x_t, x_r = float(x[0]), _size(x[1 : 1 + disk]), _size(x[1 + disk :])
+    proposals = [(x_n + i * mu * x_t + j * mu_r * x_r) / (1 + i * mu**2 + j * mu_r**2) for i in (0, 1) for j in (0, 1)]
+    t = min(proposals, key=lambda t: abs(t - x_n - mu * max(x_t - mu * t, 0.0) - mu_r * max(x_r - mu_r * t, 0.0)))
     t = max(t, 0.0)
     return np.concatenate([[t], onto_disk(x[1 : 1 + disk], mu * t), onto_disk(x[1 + disk :], mu_r * t)])
 

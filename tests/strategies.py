@@ -31,9 +31,14 @@ _PLAIN = 2  # examples of a test that runs without a compiler
 KINDS = ("lcp", "mlcp", "relay", "mixed")
 
 
+def many(number):
+    """How many random cases there are of so many: all of them with ``--hypothesis-profile=thorough``, else a third, of few as many as 5."""
+    return max(min(number, 5), number * settings.default.max_examples // 100)
+
+
 def examples(number):
-    """The same examples in every run, without a deadline (the first call compiles); without a compiler a few of them."""
-    return settings(max_examples=min(number, _PLAIN) if config.DISABLE_JIT else number, deadline=None, derandomize=True)
+    """The same examples in every run, without a deadline (the first call compiles), `many`; without a compiler a few of them."""
+    return settings(max_examples=min(number, _PLAIN) if config.DISABLE_JIT else many(number), deadline=None, derandomize=True)
 
 
 def draw_problem(family, n, seed, kind="lcp"):

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 import nsds
 from nsds import joints, shapes
 from nsds.status import ACCELERATING, CONVERGED, MAX_ITER
+from tests.strategies import examples
 
 G = 9.81
 _TOL = 1e-8  # of positions and forces, relative to their size, for the default tolerance of 1e-9
@@ -272,7 +273,7 @@ def test_what_is_squeezed_without_weight_bears_the_force_that_squeezes_it():
     assert found["n_iter"] == 1
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**31))
 @example(6, 5, 8576515)  # long steps closed a contact that is open in balance, and did not come back
 def test_linear_equilibrium_is_the_solution_of_a_complementarity_problem(n, m, seed):

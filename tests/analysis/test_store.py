@@ -254,7 +254,8 @@ from tests.analysis.test_store import diagram
 
 if __name__ == "__main__":
     n_workers = int(sys.argv[3])
-    with LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    size = {"n_workers": n_workers, "threads_per_worker": 1, "processes": n_workers > 1}
+    with LocalCluster(**size, dashboard_address=None) as cluster, Client(cluster) as client:
         rows = diagram(store=sys.argv[1], client=client)
     rows.tofile(sys.argv[2])
 """

@@ -101,15 +101,25 @@ def _g_x_by_x(t, x, lam, z, out):
     _put_on_diagonal(0.0, out)
 
 
+def _sides(G, g):
+    """(corners, sides, their lengths squared) of the triangle ``G x >= g``."""
+    corners = np.array([np.linalg.solve(G[[i, j]], g[[i, j]]) for i, j in ((0, 1), (1, 2), (2, 0))])
+    sides = np.roll(corners, -1, axis=0) - corners
+    return corners, sides, (sides**2).sum(axis=1)
+
+
+_SIDES = _sides(*_CONE)
+
+
 def _corners(x):
     """The point of the triangle that is nearest to x."""
     G, g = _CONE
     if (G @ x >= g).all():
         return x
-    corners = [np.linalg.solve(G[[i, j]], g[[i, j]]) for i, j in ((0, 1), (1, 2), (2, 0))]
-    sides = zip(corners, np.roll(corners, -1, axis=0), strict=True)
-    points = [a + np.clip((x - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1) * (b - a) for a, b in sides]
-    return min(points, key=lambda point: np.linalg.norm(point - x))
+    a, side, squared = _SIDES
+    along = np.clip(((x - a) * side).sum(axis=1) / squared, 0.0, 1.0)
+    points = a + along[:, None] * side
+    return points[np.argmin(((points - x) ** 2).sum(axis=1))]
 
 
 # name -> (law, the point of the set of multipliers that is nearest to x)

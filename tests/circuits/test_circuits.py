@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
@@ -13,6 +13,7 @@ from nsds.circuits.netlist import read
 from tests.benchmarks.peer_ngspice import compare
 from tests.circuits.netlists import BOOST, BRIDGE, EXAMPLES, MODELS, OSCILLATOR, RECTIFIER, random_converter
 from tests.paths import CIRCUITS
+from tests.strategies import examples, many
 
 # name, step, strong columns, their largest error in the limit of that step (case.md), from exact event-driven solutions
 STEPPED = {
@@ -230,7 +231,7 @@ def test_a_diode_across_a_source_is_named():
         nsds.simulate(nsds.circuit(["V1 a 0 5", "D1 a 0 DI", ".model DI D"]), t_end=1e-3, h=1e-4, scheme=EVENTS)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(
         st.tuples(st.sampled_from("RRRCCLDDD"), st.integers(0, 4), st.integers(0, 4), st.sampled_from([0.5, 1.0, 2.0, 3.0])),
@@ -251,7 +252,7 @@ def test_random_networks_obey_their_laws(drawn):
 @pytest.mark.parametrize("seed", range(0, 400, 100))
 def test_random_converters_obey_their_laws_event_by_event(seed):
     """Modes that only terms of high order tell apart, states at rest whose guards are rounding, currents that decay by 16 digits."""
-    for k in range(seed, seed + 100):
+    for k in range(seed, seed + many(100)):
         netlist = random_converter(np.random.default_rng(k))
         circuit = nsds.circuit(netlist)
         rows = nsds.simulate(circuit, t_end=5e-3, h=1e-4, scheme=EVENTS)[1:]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, diags_array, eye_array
 
@@ -14,6 +14,7 @@ from nsds.schemes.first_order import linear
 from nsds.schemes.run import preparation
 from nsds.status import CONVERGED
 from tests.random_netlists import random_netlist
+from tests.strategies import examples
 
 
 def ladder(n):
@@ -102,7 +103,7 @@ def test_a_ladder_of_a_thousand_sections_obeys_kirchhoff():
     assert np.minimum(y, lam).max() <= 1e-12
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 10**6))
 def test_steps_with_and_without_a_matrix_of_the_devices_agree(seed):
     """Ideal diodes and switches in loops and cut sets, also such as contradict each other: as many steps succeed, with the same results."""
@@ -174,7 +175,7 @@ def sparse_line(n, rng):
     return diags_array([rng.normal(size=n - 1), rng.normal(size=n - 1)], offsets=[-1, 1])
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(st.integers(0, 10**6))
 def test_events_by_components_are_those_of_all_rows_at_once(seed):
     """Random models: those whose rows fall into components, and the same with one component and dense operators at set-up."""

@@ -353,6 +353,9 @@ def assert_honest(rows, tol=TOL):
     assert residual[status == INEXACT].max(initial=0.0) <= 0.1
 
 
+FEW = 8  # steps of those with many contacts, or threads for a few: each of them wants a statement from every method
+LARGE = {"sandpile": FEW, "sheared_block": FEW, "membrane_obstacle": FEW, "suspended_car": FEW}
+DENSE = {("hertz_roller", "hold")}  # the exponential of a matrix of a thousand rows is all that it computes, for seconds
 SLOW = {("planetary_gear", "d1")}  # joints that depend on each other, as impacts: sweeps come to what is enough for contacts
 
 
@@ -363,7 +366,8 @@ def test_no_row_is_called_solved_whose_residual_is_above_its_tolerance(name):
     rows = short_run(name, 150, scheme=own)
     assert ((rows["status"] == CONVERGED) | is_event(rows["status"])).all()
     assert_honest(rows)
-    taken = {key: rows for key, scheme in ALL_SCHEMES.items() if (rows := short_run(name, 40, scheme=scheme)) is not None}
+    schemes = {key: scheme for key, scheme in ALL_SCHEMES.items() if (name, key) not in DENSE}
+    taken = {key: rows for key, scheme in schemes.items() if (rows := short_run(name, 40, scheme=scheme)) is not None}
     assert taken
     for key, rows in taken.items():
         assert_honest(rows, ENOUGH if (name, key) in SLOW else TOL)
@@ -374,7 +378,7 @@ def test_methods_say_solved_only_where_they_have(name):
     kind = kind_of(EXAMPLES[name].build())
     methods, tol = (solvers.methods("mlcp"), TOL) if kind == "relay" else (solvers.methods(kind), ENOUGH)
     for method in methods:
-        assert_honest(short_run(name, 25, scheme=EXAMPLES[name].run.get("scheme"), solver=method), tol)
+        assert_honest(short_run(name, LARGE.get(name, 25), scheme=EXAMPLES[name].run.get("scheme"), solver=method), tol)
 
 
 def beads(n=20):

@@ -52,11 +52,11 @@ def digests():
     result = {}
     for name, h in STEPS.items():
         system = getattr(nsds.examples, name)()
-        traj = nsds.simulate(system, t_end=float(system["t"]) + 12 * h, h=h)
+        traj = nsds.simulate(system, t_end=float(system["t"]) + 6 * h, h=h)
         result[name] = hashlib.sha256(traj.tobytes()).hexdigest()
     for (scheme, _), (name, h) in WITH_SCHEMES.items():
         system = getattr(nsds.examples, name)()
-        traj = nsds.simulate(system, t_end=float(system["t"]) + 15 * h, h=h, scheme=getattr(nsds, scheme)())
+        traj = nsds.simulate(system, t_end=float(system["t"]) + 10 * h, h=h, scheme=getattr(nsds, scheme)())
         result[scheme, name] = hashlib.sha256(traj.tobytes()).hexdigest()
     rng = np.random.default_rng(7)
     A = rng.normal(size=(6, 6))

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds.maths import cholesky
 from nsds.maths.dissection import dissect
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -38,7 +39,7 @@ def factors(A, last):
     return planned, data, cholesky.factorise(sp.csr_array(A), planned, data)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds)
 def test_solutions_are_those_of_dense_algebra(seed):
     A, last, rng = random_matrix(seed)
@@ -51,7 +52,7 @@ def test_solutions_are_those_of_dense_algebra(seed):
     np.testing.assert_array_equal(work[at : at + n], b)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seeds)
 def test_the_inverse_of_the_last_unknowns_is_kept(seed):
     A, last, rng = random_matrix(seed)
@@ -68,7 +69,7 @@ def test_the_inverse_of_the_last_unknowns_is_kept(seed):
     assert not work[data.size :].any()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seeds)
 def test_fronts_hold_the_whole_factor(seed):
     """Each unknown is in one front; what elimination fills in lies in the rows below; halves meet only in what separates them."""

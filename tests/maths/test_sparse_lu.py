@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import splu
 
 from nsds.maths import sparse_lu
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -53,7 +54,7 @@ def saddle(rng, n, m):
     return M, H
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds)
 def test_solutions_are_those_of_superlu(seed):
     rng = np.random.default_rng(seed)
@@ -66,7 +67,7 @@ def test_solutions_are_those_of_superlu(seed):
     np.testing.assert_allclose(x / unit, splu(A).solve(b) / unit, rtol=0, atol=1e-8)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds)
 def test_rows_are_permuted_until_the_diagonal_is_full(seed):
     rng = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def test_rows_are_permuted_until_the_diagonal_is_full(seed):
     assert error <= 1e-13
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds)
 def test_saddle_points_have_pivots_whatever_is_active(seed):
     """Rows of inactive constraints are those of the identity; one plan serves all active sets."""
@@ -175,7 +176,7 @@ def test_no_unknowns():
     assert (plan.nnz, plan.fill) == (0, 0)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seeds)
 def test_factors_of_changed_rows_are_those_from_scratch_to_the_bit(seed):
     rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """Layout tables against the offsets that NumPy reports, and the pattern of the one-step problem against a dense product."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
@@ -13,6 +13,7 @@ from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.tables import linked_pairs
 from nsds.solvers import table
 from nsds.solvers.box.forms import narrow_order
+from tests.strategies import examples
 
 relation = nsds.lagrangian_linear_relation
 
@@ -95,7 +96,7 @@ def test_zeros_of_the_jacobian_cost_nothing():
     assert layout(balls).entries.size == 2
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**32 - 1))
 def test_delassus_matrix_is_the_dense_product(seed):
     """``W = H M^-1 H^T + D`` ([Notes], eqs 1.39-1.42) on the pattern, and zero off it."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
@@ -22,6 +22,7 @@ from nsds.results import transaction
 from nsds.schemes.lagrangian import linear as moreau_jean_linear
 from nsds.schemes.run import interrupts, recording, simulation
 from nsds.schemes.run.recording import Recorder
+from tests.strategies import examples
 
 h5py = pytest.importorskip("h5py")
 ball = nsds.examples.bouncing_ball
@@ -76,7 +77,7 @@ def block(request, monkeypatch):
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
 @pytest.mark.parametrize("save_every", [1, 7, 1000])
 def test_a_file_holds_the_bits_of_the_trajectory_in_memory(tmp_path, block, make, save_every):
-    arguments = {"t_end": 1.0, "h": 0.01, "save_every": save_every}
+    arguments = {"t_end": 0.6, "h": 0.01, "save_every": save_every}
     system = make()
     final = nsds.stream(system, tmp_path / "run.h5", **arguments)
     whole = nsds.simulate(system, **arguments)
@@ -161,10 +162,10 @@ def test_models_of_any_length_are_stored(tmp_path):
 @pytest.mark.parametrize("solver", [None, "auto", nsds.solvers.solver("auto", tol=1e-6)], ids=["default", "name", "record"])
 def test_resumed_runs_have_the_bits_of_an_uninterrupted_one(tmp_path, block, make, solver):
     arguments = {"h": 0.01, "save_every": 2, "scheme": nsds.moreau_jean(theta=0.7), "solver": solver}
-    nsds.stream(make(), tmp_path / "run.h5", t_end=0.4, **arguments)
-    nsds.resume(tmp_path / "run.h5", t_end=0.6)
-    final = nsds.resume(tmp_path / "run.h5", t_end=1.0)
-    whole = nsds.simulate(make(), t_end=1.0, **arguments)
+    nsds.stream(make(), tmp_path / "run.h5", t_end=0.2, **arguments)
+    nsds.resume(tmp_path / "run.h5", t_end=0.3)
+    final = nsds.resume(tmp_path / "run.h5", t_end=0.6)
+    whole = nsds.simulate(make(), t_end=0.6, **arguments)
     assert_same_bits(nsds.read_trajectory(tmp_path / "run.h5"), whole)
     assert_is_at(final, whole[..., -1])
     with pytest.raises(ValueError, match=r"resume: t_end must be after"):
@@ -401,7 +402,7 @@ def widened_twin(source, dtype):
 
 
 @given(st.data(), SHAPES, SHAPES, st.tuples(*[st.integers(1, 3)] * 3), st.sampled_from([(), (3,), (2, 2)]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_widened_copies_the_overlap_of_every_field(data, x, k, sizes, shape):
     larger = [tuple(n + data.draw(st.integers(0, 3)) for n in field) for field in (x, k)]
     more = [n + data.draw(st.integers(0, 2)) for n in sizes]
@@ -488,7 +489,7 @@ FIELDS = ["ball", "ball.z", "floor"]
 @pytest.mark.parametrize("n", [None, 5])
 @pytest.mark.parametrize("save_every", [1, 7])
 def test_records_grow_when_a_step_wants_more_room(crowds, tmp_path, block, n, save_every, on_failure):
-    arguments = {"t_end": 2.0, "h": 0.01, "save_every": save_every, "fields": FIELDS, "on_failure": on_failure}
+    arguments = {"t_end": 1.0, "h": 0.01, "save_every": save_every, "fields": FIELDS, "on_failure": on_failure}
     rows = nsds.simulate(thrown(n), **arguments)
     room = rows.dtype["ball"]["z"].shape[0]
     assert len(crowds) == room - 1 > 2

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds.model.layout import DENSE, DIAGONAL, SPARSE
 from nsds.schemes.linear_algebra import FRONTS, SingularMatrixError, apply_inverse, inverse_of, invert, invert_in_place, subtract_product
 from tests.memories import memory_with
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -62,7 +63,7 @@ def solve(A, b, kind):
     return work[at + n : at + 2 * n]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.sampled_from([DIAGONAL, DENSE, SPARSE]))
 def test_inverse_is_applied(seed, kind):
     A, rng = random_matrix(seed, kind)
@@ -70,7 +71,7 @@ def test_inverse_is_applied(seed, kind):
     np.testing.assert_allclose(solve(A, b, kind), np.linalg.solve(A, b), rtol=1e-9, atol=1e-11)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.sampled_from([DIAGONAL, DENSE, SPARSE]), st.floats(-3, 3))
 def test_product_is_subtracted(seed, kind, factor):
     A, rng = random_matrix(seed, kind, dominant=False)
@@ -116,7 +117,7 @@ def test_nearly_singular_matrices_are_refused():
         invert(DENSE, np.array([[[[1.0, 1.0], [1.0, 1.0 + 1e-16]]]]))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
 def test_inverse_in_place_is_that_of_numpy(seed, n):
     """Rows of very different sizes, zeros on the diagonal; a matrix that is singular up to rounding is refused."""

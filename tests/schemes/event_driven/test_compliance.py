@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import nsds
 from nsds.status import CLOSED, OPENED
 from tests.schemes.event_driven.test_event_driven import G, happened, linear, run
+from tests.strategies import examples
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
 
@@ -89,7 +90,7 @@ def test_a_force_of_its_own_input():
     np.testing.assert_allclose(rows["ball"]["q"][:, 0], -G / 2e3 * (1 - np.cos(math.sqrt(2e3) * rows["t"])), atol=1e-11)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(st.integers(0, 10**6))
 def test_coupled_floors_obey_their_law_and_keep_energy(seed):
     """A point on several springs that press on each other, beside a rigid wall: the law in each row, and the energy of springs in it."""

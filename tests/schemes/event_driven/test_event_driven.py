@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
@@ -28,6 +28,7 @@ from nsds.status import (
 from tests.benchmarks.fuzz_events import fault_of
 from tests.paths import ANALYSIS, REFERENCE
 from tests.reference_cases import needs_collection
+from tests.strategies import examples
 
 G = 9.81
 FLOWS = ("exact", "dopri5")
@@ -422,13 +423,13 @@ def test_what_is_not_treated_is_refused(tmp_path):
         run(pendulum(), 1.0, flow="exact")
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10**6))
 def test_random_systems(seed):
     assert fault_of(seed, t_end=0.6) == ""
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @example(832935)  # slips that begin, reverse and turn
 @given(st.integers(0, 10**6))
 def test_random_systems_in_space(seed):

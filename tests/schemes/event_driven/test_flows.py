@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import RK45
 
@@ -19,6 +19,7 @@ from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.rows import CONSTRAINT
 from nsds.status import CONVERGED
 from tests.memories import memory_with
+from tests.strategies import examples
 
 
 def pendulum(t, x):
@@ -184,7 +185,7 @@ def dies_at(times, speeds):
     return None
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.floats(0.5, 1.1), st.floats(0.5, 1.1), st.integers(0, 2**32 - 1))
 def test_runs_of_slow_impacts_die_out_as_defined(ratio, shrink, seed):
     """Speeds fall by a ratio and times between impacts by another, unevenly; faster ones begin the run anew."""

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, reject, settings
+from hypothesis import example, given, reject
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize_scalar
@@ -16,12 +16,13 @@ from tests.benchmarks.fuzz_events import gain_of as gain_of_points
 from tests.random_bodies import gain_of, random_bodies
 from tests.scenes.mechanisms import gripper
 from tests.schemes.event_driven.test_event_driven import G, happened, run
+from tests.strategies import examples
 
 LAW = nsds.newton_impact_friction(e_n=0.0, mu=0.4, dimension=3)
 
 
 # ------------------------------------------------------------------------------------------------------- friction brakes
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @example(832935)  # a point on a spring that begins to slip: slowly, and not against the pull that held it
 @given(st.integers(0, 10**6))
 def test_points_in_space_are_braked_by_friction(seed):
@@ -34,7 +35,7 @@ def test_points_in_space_are_braked_by_friction(seed):
     assert gain_of_points(system, rows) < 1e-7
 
 
-@settings(max_examples=9, deadline=None)
+@examples(9)
 @given(st.integers(0, 10**4).map(lambda n: n // 2 * 3 + n % 2))
 def test_random_boxes_and_capsules_gain_no_energy(seed):
     """No run ends before its time but of bodies that start inside each other."""
@@ -158,7 +159,7 @@ def bar(force):
     return nsds.system(bar=body, feet=nsds.interaction(nsds.lagrangian_linear_relation(H=H), law, on="bar"))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.floats(-4, 4), st.floats(-0.5, 0.5), st.floats(-1.5, 1.5), st.floats(-4, 4))
 def test_feet_on_a_line_are_loaded_as_evenly_as_can_be(along, across, turning, leaning):
     """What is carried along the line is shared such that the larger ``|lambda_t| / (mu lambda_n)`` is least, found by SciPy here."""

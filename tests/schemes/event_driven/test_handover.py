@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
@@ -22,6 +22,7 @@ from nsds.status import (
 from tests.benchmarks.fuzz_events import gain_of, random_system
 from tests.random_bodies import gain_of as gain_of_bodies
 from tests.random_bodies import random_bodies
+from tests.strategies import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:event_driven.*handed over:RuntimeWarning")
 
@@ -142,7 +143,7 @@ def test_members_of_an_ensemble_and_runs_in_parts_have_the_same_bits():
     assert again["balls"].tobytes() == rows["balls"].tobytes()
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 10**4))
 def test_random_columns_gain_no_energy(seed):
     """But what it takes to lift what has sunk in a substep, of a length of 1e-2 / 64."""

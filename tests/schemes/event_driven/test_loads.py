@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
@@ -13,6 +13,7 @@ from nsds.schemes.event_driven.tables import JUMPS, place_flow
 from nsds.schemes.memory import Allocator
 from nsds.schemes.problem.rows import CONSTRAINT
 from tests.memories import memory_with
+from tests.strategies import examples
 
 _STEPS, _STEPS_A_JUMP = 12, 6  # without jumps; up to one, across it, and on
 
@@ -42,7 +43,7 @@ def _exact(times, forces, omega, end):
     return state
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.dictionaries(st.integers(1, 27), st.integers(-5, 5), min_size=1, max_size=6),
     st.floats(-0.01, 0.01),
@@ -76,7 +77,7 @@ def _square_wave(t, z, out):
     out[0] = 1.0 if (t / z[0] - z[2]) % 1.0 < z[1] else -1.0
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.floats(0.2, 0.5), st.floats(0.2, 0.8), st.floats(0.0, 0.999), st.booleans())
 def test_jumps_that_come_again_are_found_to_rounding_in_few_steps(period, part, phase, at_rows):
     """Also where rows begin at the jumps: they then lie beside the ends of steps, or on them."""
@@ -132,7 +133,7 @@ def seems_to_recur_too_soon(gaps):
     return False
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 99), st.sampled_from([2.0**-9, 1.0, 2.0**9]))
 def test_jumps_are_foretold(gaps, count, unit):
     """As the twin says, and rightly from the third cycle on, unless a part of a cycle seems to be one."""

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import nsds
 from nsds.status import EVENT, FRICTION, JUMP
 from tests.schemes.event_driven.test_event_driven import FLOWS, G, happened, run
+from tests.strategies import examples
 
 M, R = 2.0, 0.3
 
@@ -99,7 +100,7 @@ def test_a_box_that_rests_on_a_face_tips_later():
         assert (abs(rows["box"]["v"][-1]).max() < 1e-9) == stays
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6))
 def test_moments_obey_their_law_and_time_stepping_has_this_limit(seed):
     """Of a wheel that is thrown, pushed and turned: complementarity in each row, no energy gained, and Moreau's steps come near."""

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import nsds
 from nsds.status import FRICTION, JUMP, is_event
+from tests.strategies import examples
 
 G = 9.81
 linear = nsds.lagrangian_linear_relation
@@ -55,7 +56,7 @@ def friction_of_least_energy(mass, force, limit):
     return x
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10**6))
 def test_slip_begins_as_friction_of_least_energy_has_it(seed):
     """Some feet stick, others begin to slip along their accelerations, which depend on the friction of all."""
@@ -76,7 +77,7 @@ def rising(t, z, out):
     out[0], out[1], out[2], out[3], out[4] = z[0] * t, 0.0, -G, 0.0, z[1]
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.floats(1.0, 4.0), st.floats(-4.0, 4.0))
 def test_feet_that_share_a_load_slip_together(rate, leaning):
     """A bar on two feet is pulled along their line by ``rate t``: both slip at ``mu m g / rate``, in one event."""
@@ -94,7 +95,7 @@ def test_feet_that_share_a_load_slip_together(rate, leaning):
 
 
 # ------------------------------------------------------------------------------------------------- slip that turns (`turns`)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @example(-1e-4)
 @example(1e-5)
 @given(st.floats(-0.2, 0.2).filter(lambda beside: abs(beside) > 1e-5))

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
 from nsds.schemes.problem import mixed
 from nsds.solvers import solver
 from nsds.status import CONVERGED, has_failed
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 FORMS = ("csr", "csc", "coo", "lil", "dok")
@@ -78,7 +79,7 @@ def require_the_law(rows, lower, upper, tol):
 
 @pytest.mark.parametrize("scheme", [nsds.euler_moreau(), nsds.euler_moreau(theta=0.5, gamma=0.5, gamma_for_relation=True),
                                     nsds.zero_order_hold(), nsds.event_driven()], ids=["euler", "midpoint", "hold", "events"])  # fmt: skip
-@settings(max_examples=15)
+@examples(15)
 @given(seeds)
 def test_sparse_and_dense_statements_are_one_model(scheme, seed):
     rows = []
@@ -92,7 +93,7 @@ def test_sparse_and_dense_statements_are_one_model(scheme, seed):
         np.testing.assert_allclose(rows[1][part][field], rows[0][part][field], rtol=0, atol=1e-12 * unit)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seeds)
 def test_steps_without_a_matrix_obey_equation_and_law(seed):
     """By the definition of the scheme (9.5): each state from the one before, and the law at each row; the same as with a matrix."""
@@ -246,7 +247,7 @@ def test_a_function_of_many_states_is_refused_by_the_size_of_its_matrix():
             nsds.simulate(record, t_end=2e-3, h=1e-3, scheme=scheme)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seeds, st.booleans())
 def test_matrices_that_are_told_by_their_form_have_no_negative_diagonal(seed, spoil):
     """diag(C A^-1 B + D) of dominant A and inputs through C^T with weights; what breaks the form is not told by it."""

@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
 from tests.schemes.lagrangian.test_moreau_jean import build, random_model
+from tests.strategies import examples
 
 relation = nsds.lagrangian_linear_relation
 
@@ -21,7 +22,7 @@ def differences(one, other):
 
 
 @pytest.mark.filterwarnings("ignore:the bilateral constraint")
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0]), st.booleans(), st.booleans(), st.sampled_from([np.asarray, sp.csr_array]))
 def test_global_form_is_the_reduced_one(seed, theta, bilateral, compliant, matrix):
     system = build(random_model(seed, bilateral=bilateral, compliant=compliant), matrix=matrix)

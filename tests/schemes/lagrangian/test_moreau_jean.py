@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
 from tests import reference
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 pytestmark = pytest.mark.filterwarnings("ignore:the bilateral constraint")  # random models start anywhere
@@ -61,7 +62,7 @@ def columns(trajectory, model, key):
     return result
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.sampled_from([0.5, 0.7, 1.0]), st.sampled_from([0.0, 0.5, 1.0]), st.booleans(), st.booleans())
 def test_agrees_with_the_dense_twin(seed, theta, gamma, bilateral, compliant):
     model = random_model(seed, bilateral=bilateral, compliant=compliant)
@@ -77,7 +78,7 @@ def test_agrees_with_the_dense_twin(seed, theta, gamma, bilateral, compliant):
         np.testing.assert_allclose(given_rows[:same], wanted[:same], atol=1e-9)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.sampled_from(["auto", "newton_min", "lemke", "pgs", "enumerate"]))
 def test_impact_law_and_momentum_balance_hold_at_every_step(seed, solver):
     model = random_model(seed)
@@ -103,7 +104,7 @@ def test_impact_law_and_momentum_balance_hold_at_every_step(seed, solver):
     np.testing.assert_allclose(q[1:] - q[:-1], h * v_theta, atol=1e-13)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seeds, st.sampled_from([0.5, 0.6, 1.0]))
 def test_energy_does_not_grow_without_forces(seed, theta):
     """Contact work is ``-(1 - theta (1+e)) / (1+e) lambda . W lambda`` for K = C = 0 and one e; theta and the data add only losses."""
@@ -118,7 +119,7 @@ def test_energy_does_not_grow_without_forces(seed, theta):
     assert ledger["numerical"].max() <= 1e-10
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.floats(0, 1), st.floats(0.1, 10), st.floats(0.1, 20), st.floats(1e-4, 1e-2))
 def test_energy_gain_of_a_ball_is_bounded(e, mass, g, h):
     """With an active contact and u > 0 a step may gain at most ``m (1-e) / (8 (1+e)) (h g)^2`` over the work of the weight."""
@@ -240,7 +241,7 @@ def test_a_shuffled_column_moves_as_the_ordered_one():
     np.testing.assert_allclose(shuffled["beads"]["q"][:, np.argsort(order)], ordered["beads"]["q"], atol=1e-9)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(seeds)
 def test_sparse_dense_and_diagonal_storage_agree(seed):
     model = random_model(seed, n=5)
@@ -349,7 +350,7 @@ def test_force_function_is_weighted_over_the_step(theta):
     np.testing.assert_allclose(trajectory["contact"]["lambda"], lam[:, 0], atol=1e-11)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(seeds)
 def test_ensemble_gives_the_bits_of_single_runs(seed):
     rng = np.random.default_rng(seed)
@@ -362,7 +363,7 @@ def test_ensemble_gives_the_bits_of_single_runs(seed):
         assert together[member].tobytes() == alone.tobytes()
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(seeds, st.integers(1, 29))
 def test_restart_gives_the_bits_of_an_uninterrupted_run(seed, row):
     system = build(random_model(seed, compliant=True, bilateral=True), t=0.1, force=None)

@@ -8,6 +8,7 @@ import pytest
 import nsds
 from nsds import joints
 from nsds.status import LEFT_BRANCH, NEWTON, VIOLATED
+from tests.strategies import many
 
 G, Z = 9.81, [0.0, 0.0, 1.0]
 HELD = {  # schemes that hold positions, and by how much energy may be off, of that at the start
@@ -131,7 +132,7 @@ def test_coarse_steps_keep_the_energy_or_the_run_ends(scheme, planar):
     """Parallelograms whose cranks turn by up to 0.4 rad a step, and more as they swing: some gained their energy in one clean step."""
     rng = np.random.default_rng(3)
     for turn in (0.02, 0.05, 0.1, 0.22, 0.4):
-        for _ in range(8):
+        for _ in range(many(8)):
             (system, h), failure = parallelogram(rng, turn, planar), None
             try:
                 rows = nsds.simulate(system, t_end=60 * h, h=h, scheme=ALL[scheme])

@@ -5,12 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
 from nsds import joints
 from tests.schemes.rigid.test_forces import AT_ORIGIN, Z, run
+from tests.strategies import examples
 
 G, R = 9.81, 0.1
 SCHEMES = {
@@ -72,7 +73,7 @@ def test_a_disabled_joint_changes_no_bit(name):
     assert alone["plane"]["lambda"].any()
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 10**6), dead=st.sets(st.integers(0, 3)), name=st.sampled_from(["moreau_jean", "rattle"]))
 def test_links_of_the_dead_are_left_out(seed, dead, name):
     """As in chains of those that are left."""
