@@ -112,6 +112,11 @@ class Carried:
         shortest = float(periods.min())
         run, options = prepare_run(owner, system, shortest / (rows or 1), scheme, None, False)
         self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
+        if parameters and self.family is event_linear:
+            # its operators of a mode are made when the mode begins: only functions follow a parameter at once
+            scheme["flow"] = "dopri5"
+            run, options = prepare_run(owner, system, shortest / (rows or 1), scheme, None, False)
+            self.family, flow, self.is_linear = _treated(owner, run.prepared)
         n = int(flow["n"][0])
         own = int(flow["n_own"][0]) if self.family is event_linear else n
         members, total = run.records.size, n + len(parameters)
