@@ -377,6 +377,20 @@ def is_same(one, other):
     return (one == other) | (np.isnan(one) & np.isnan(other))
 
 
+def _require_alike(owner, parameters, run, tables):
+    """Refuses parameters that are 0 where steps leave zeros out: a change would be seen in part."""
+    zeros = [each.path for each in parameters if each.of(run.records[0]) == 0.0]
+    if zeros and not all(one.tobytes() == other.tobytes() for one, other in zip(*map(_arrays, (run.prepared.tables, tables)), strict=True)):
+        raise ValueError(f"{owner}: parameters: steps leave out what is 0, here one of {', '.join(zeros)}: take a small number, as 1e-9")
+
+
+def _arrays(tables):
+    """All arrays of tables, of those within them, too."""
+    if isinstance(tables, tuple):
+        return [array for each in tables for array in _arrays(each)]
+    return [np.asarray(tables)]
+
+
 def changes_of(owner, system, h, scheme, run, parameters):
     """Effect of a change of each parameter on the memory: entries that differ once the changed systems are prepared."""
     # 1. systems with each parameter a little less and a little more, prepared side by side; entries that differ are its effect
@@ -389,6 +403,7 @@ def changes_of(owner, system, h, scheme, run, parameters):
         parameter.put(changed[2 * k : 2 * k + 2], middle + delta * np.array([-1.0, 1.0]))
     if parameters:
         other, _ = prepare_run(owner, changed, h, scheme, None, False)
+        _require_alike(owner, parameters, run, other.prepared.tables)
         for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
             for row in theirs:
                 at = np.flatnonzero(~is_same(ours[0], row))
