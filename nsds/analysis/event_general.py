@@ -1,9 +1,11 @@
 """Interface of general event-driven first-order systems for `nsds.analysis.tangent`: x' with multipliers, outputs, no jumps."""
 
+import math
+
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
 from nsds.schemes.event_driven.general_outputs import evaluate_output_rates, evaluate_outputs, follow_bounds, hold, linearise
-from nsds.schemes.event_driven.switched_rows import HELD
+from nsds.schemes.event_driven.switched_rows import HELD, LOWER
 from nsds.schemes.sides import clamped
 
 
@@ -42,7 +44,10 @@ def evaluate(what, row, t, x, out, system, memory):
     f = s.flow[0]
     for j in range(f.n):
         work[f.x_sampled + j] = x[j]
+    _put_at_bounds(s, memory)
     if what == FIELD:
+        if f.is_affine != 0:
+            linearise(clamped(t, f, work), s, functions, memory)  # constant matrices may be those of a changed parameter
         hold(clamped(t, f, work), f.x_sampled, s, functions, memory)
         for j in range(f.n):
             out[j] = work[f.xdot + j]
@@ -53,6 +58,16 @@ def evaluate(what, row, t, x, out, system, memory):
     else:
         for j in range(f.n):
             out[j] = x[j]
+
+
+@kernel
+def _put_at_bounds(s, memory):
+    """Lambda of rows that are at a bound, as bounds may be those of a changed parameter."""
+    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
+    for i in range(f.m):
+        if memory.iwork[f.mode + i] != HELD:
+            bound = memory.work[(p.lower if memory.iwork[f.mode + i] == LOWER else p.upper) + i]
+            memory.mem[constraints[i].lam] = bound if abs(bound) < math.inf else memory.mem[constraints[i].lam]
 
 
 @kernel

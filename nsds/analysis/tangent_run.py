@@ -112,6 +112,11 @@ class Carried:
         shortest = float(periods.min())
         run, options = prepare_run(owner, system, shortest / (rows or 1), scheme, None, False)
         self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
+        if parameters and self.family is event_linear:
+            # its operators of a mode are made when the mode begins: only functions follow a parameter at once
+            scheme["flow"] = "dopri5"
+            run, options = prepare_run(owner, system, shortest / (rows or 1), scheme, None, False)
+            self.family, flow, self.is_linear = _treated(owner, run.prepared)
         n = int(flow["n"][0])
         own = int(flow["n_own"][0]) if self.family is event_linear else n
         members, total = run.records.size, n + len(parameters)
@@ -372,6 +377,20 @@ def is_same(one, other):
     return (one == other) | (np.isnan(one) & np.isnan(other))
 
 
+def _require_alike(owner, parameters, run, tables):
+    """Refuses parameters that are 0 where steps leave zeros out: a change would be seen in part."""
+    zeros = [each.path for each in parameters if each.of(run.records[0]) == 0.0]
+    if zeros and not all(one.tobytes() == other.tobytes() for one, other in zip(*map(_arrays, (run.prepared.tables, tables)), strict=True)):
+        raise ValueError(f"{owner}: parameters: steps leave out what is 0, here one of {', '.join(zeros)}: take a small number, as 1e-9")
+
+
+def _arrays(tables):
+    """All arrays of tables, of those within them, too."""
+    if isinstance(tables, tuple):
+        return [array for each in tables for array in _arrays(each)]
+    return [np.asarray(tables)]
+
+
 def changes_of(owner, system, h, scheme, run, parameters):
     """Effect of a change of each parameter on the memory: entries that differ once the changed systems are prepared."""
     # 1. systems with each parameter a little less and a little more, prepared side by side; entries that differ are its effect
@@ -384,6 +403,7 @@ def changes_of(owner, system, h, scheme, run, parameters):
         parameter.put(changed[2 * k : 2 * k + 2], middle + delta * np.array([-1.0, 1.0]))
     if parameters:
         other, _ = prepare_run(owner, changed, h, scheme, None, False)
+        _require_alike(owner, parameters, run, other.prepared.tables)
         for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
             for row in theirs:
                 at = np.flatnonzero(~is_same(ours[0], row))
