@@ -16,9 +16,11 @@ import numpy as np
 from nsds import solvers, status
 
 MET = Fraction(1, 10**8)  # of a row's terms
+SEEN = Fraction(1, 10**10)  # of a row's terms: a w that is more is not 0
 HIDDEN = Fraction(1, 1000)  # of a row's data: more of it may not be hidden by z that have grown
 LARGE = 10**10
 ROUNDING = Fraction(1, 2**46)
+ROUNDING_OF_SUMS = Fraction(1, 2**19)
 NOISE, LEAST = 2.0**-48, 1e-140  # of a row's terms: more than floating point loses in few of them; what has products that are not lost
 MOST_BASES = 20000
 WRONG = 1e-6  # of ``||q||``, of a contact; of the units of its residual, of a nonlinear problem
@@ -34,7 +36,7 @@ def exactly(x):
 
 
 def row_errors(M, q, lower, upper, z):
-    """(error, terms, data) of each row of a box problem, exactly: the part of w_i with a sign that does not go with the place of z_i."""
+    """(error, terms, data, is slack) of rows of a box problem, exactly: the part of w_i whose sign does not go with the place of z_i."""
     result = []
     for i, w in enumerate(q):
         terms = data = abs(w)
@@ -44,7 +46,7 @@ def row_errors(M, q, lower, upper, z):
             terms += abs(term)
             data += abs(term) if z[j] in (lower[j], upper[j]) else 0
         error = max(-w if z[i] < upper[i] else 0, w if z[i] > lower[i] else 0, 0)
-        result.append((error, terms, data))
+        result.append((error, terms, data, error == 0 and abs(w) > SEEN * terms))
     return result
 
 
@@ -88,7 +90,7 @@ def basic_solutions(M, q, lower, upper):
                     z = dict(zip((*basis, *others), (*x, *at), strict=True))
                     z = [z[j] for j in range(n)]
                     inside = all(lower[j] <= z[j] <= upper[j] for j in range(n))
-                    if inside and not any(error for error, _, _ in row_errors(M, q, lower, upper, z)):
+                    if inside and not any(error for error, *_ in row_errors(M, q, lower, upper, z)):
                         yield z
 
 
@@ -117,11 +119,12 @@ def judge_rows(claim, truth, M, q, lower, upper, z, known=0.0):
     rounding = exactly(float(ROUNDING) * (abs(M) @ np.broadcast_to(known, q.size)))
     M, q, lower, upper, z = exactly(M), exactly(q), exactly(lower), exactly(upper), exactly(z)
     errors = row_errors(M, q, lower, upper, z)
-    if any(error > MET * terms for error, terms, _ in errors):
-        rounding = map(max, rounding, rounding_of_data(M, q))
-        if any(error > max(MET * terms, small) for (error, terms, _), small in zip(errors, rounding, strict=True)):
+    if any(error > MET * terms for error, terms, *_ in errors):
+        _, terms, _, is_slack = zip(*errors, strict=True)
+        rounding = map(max, rounding, explained_by_rounding(M, q, lower, upper, z, terms, is_slack))
+        if any(error > max(MET * terms, small) for (error, terms, *_), small in zip(errors, rounding, strict=True)):
             return "converged with a row that is not met"
-    if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data in errors):
+    if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data, _ in errors):
         size = max(map(abs, z))
         for other in basic_solutions(M, q, lower, upper):
             if other is None or 100 * max(map(abs, other), default=0) >= size:
@@ -145,20 +148,26 @@ def _is_natural(z, M, q):
     return all(abs(x) <= LARGE * max((abs(b / row[j]) for b, row in zip(q, M, strict=True) if row[j]), default=1) for j, x in enumerate(z))
 
 
-def rounding_of_data(M, data):
-    """In each row, ROUNDING of the terms that it has with z_j that carry alone the data of some row: a q may come of these. Fractions.
+def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
+    """The errors of rows that rounding of the data explains, as fractions: of the z in them, as far as other rows tell these, and of q.
 
-    A row without data is worth the largest of these terms: multipliers of rows without cost are as large as others that these z ask for.
+    z_j at a bound is exact. Another equation tells a z_j inside no better than to ROUNDING of what would carry its terms alone, up to the
+    bounds. q_i is told no better than all z_j in its row, of which rows that are ``is_slack``, as w_i > 0 or < 0 is all that is asked, tell
+    the size where no equation does; but it is missed by no more than itself: 0.3 - 0.1 - 0.2 need not be met beside terms of 1 elsewhere.
     """
-    sizes = _sizes_asked(M, data)
-    worth = [b or max((abs(a) * size for a, size in zip(row, sizes, strict=True)), default=0) for b, row in zip(data, M, strict=True)]
-    sizes = _sizes_asked(M, worth)
-    return [ROUNDING * sum(abs(a) * size for a, size in zip(row, sizes, strict=True)) for row in M]
-
-
-def _sizes_asked(M, data):
-    """The largest |z_j| that carries alone the data of some row."""
-    return [max((abs(b / row[j]) for b, row in zip(data, M, strict=True) if row[j]), default=0) for j in range(len(M[0]))]
+    explained = []
+    for i, row in enumerate(M):
+        of_z = of_q = 0
+        for j, a in enumerate(row):
+            asked = {False: 0, True: 0}
+            for k, (other, size, slack) in enumerate(zip(M, terms, is_slack, strict=True)):
+                if a and other[j] and k != i:
+                    asked[slack] = max(asked[slack], abs(a * size / other[j]))
+            most = abs(a) * max(abs(lower[j]), abs(upper[j])) if a else 0
+            of_z += min(asked[False], most) if lower[j] < z[j] < upper[j] else 0
+            of_q += min(asked[False] or asked[True], most)
+        explained.append(ROUNDING * of_z + min((1 + ROUNDING_OF_SUMS) * abs(q[i]), ROUNDING * of_q))
+    return explained
 
 
 # ------------------------------------------------------------------------------------------------------------------------- rows

@@ -9,6 +9,7 @@ from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_UNKNOWNS = 64
 MAX_BASES = 1 << 20
+_LOOK = 4.0  # multiplications of a thorough look at a basis, in n^4
 _PIVOT = 1e-13  # smaller pivots, relative to the entries of the basis in common units, are rounding
 
 
@@ -38,9 +39,10 @@ def next_solution(first, problem, options, z, w, info, work, iwork):
         return UNSUITED
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(n_choices, _mean_cost(problem.lower, problem.upper))
     best, least, end = first, math.inf, min(n_choices, first + limit)
+    thorough = first + affordable(end - first, _LOOK * n**4)  # up to here, z that only rounding of the data explains are found, too
     for choice in range(first, end):
         _solve_basis(choice, problem, z, work, iwork)
-        status = judge(STALLED, choice + 1, problem, options, z, w, info)
+        status = judge(STALLED if choice < thorough else MAX_ITER, choice + 1, problem, options, z, w, info)
         if status == CONVERGED:
             return CONVERGED
         if info[1] < least:

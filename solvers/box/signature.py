@@ -54,7 +54,7 @@ UNDERFLOW = 1e-290  # less than this is compared with this, so that what dies ou
 _SPLITTER = 2.0**27 + 1.0
 OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
 MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
-_LEFT = 2.0**-62  # of the terms of a row: what is smaller is not left by rounding of a sum of such terms
+_SMALLEST = 2.0**-1022  # the least number with all its digits
 _MORE = 1.0 + 2.0**-20  # so that a sum of rounding is not missed by its own rounding
 LEVELS = 8  # rows away, from which a row without data takes its size
 
@@ -861,69 +861,58 @@ def _beside(merit, most, tol, problem, z, w):
 
 @kernel
 def _is_more_than_rounding(tol, problem, z, w):
-    """Whether some row misses more than tol of its terms, and than rounding of its z and its q explains. w as it was.
+    """Whether some row misses more than tol of its terms, and than what rounding of the data explains (see `judge`). w as it was.
 
-    A z at a bound is exact; one inside has rounding of what it would carry alone of another row. A q_i may be rounding beside such z, and
-    is missed by no more than itself; where no other row tells how large its z may be (see `_unless_left`), it is data. Meanwhile w
-    holds data of rows, with a minus where w_i is not asked to be 0.
+    Meanwhile w holds the terms of rows, with a minus where w_i is not asked to be 0.
     """
-    row, column, M, q = problem.row, problem.column, problem.M, problem.q
+    q = problem.q
     for i in range(q.size):
         w_i, terms = row_sum(i, problem, z)
         is_slack = abs(w_i) > tol * terms and excess(w_i, 0.0, problem.lower[i], problem.upper[i], z[i]) == 0.0
-        w[i] = -max(_data(i, 0.0, problem, z), UNDERFLOW) if is_slack else _data(i, 0.0, problem, z)
-    _spread_data(problem, w)
+        w[i] = -terms if is_slack else terms
     is_more, i = False, 0
     while not is_more and i < q.size:
-        _, terms = row_sum(i, problem, z)
         error = exact_error(i, 0.0, problem, z)
-        if error > tol * terms:
-            size = inside = 0.0
-            for k in range(row[i], row[i + 1]):
-                j = column[k]
-                if M[k] != 0.0:
-                    size = max(size, _unless_left(abs(M[k]) * _asked(j, i, True, problem, w), q[i]))
-                if M[k] != 0.0 and problem.lower[j] < z[j] < problem.upper[j]:
-                    inside = max(inside, _unless_left(abs(M[k]) * _asked(j, -1, True, problem, w), q[i]))
-            of_q = _MORE * abs(q[i]) if abs(q[i]) <= tol * size else 0.0
-            is_more = error > OF_DATA * inside + of_q if size > 0.0 else q[i] != 0.0
+        is_more = error > tol * abs(w[i]) and not error <= _explained(i, problem, z, w)
         i += 1
-    multiply(row, column, M, q, z, w)
+    multiply(problem.row, problem.column, problem.M, q, z, w)
     return is_more
 
 
+@kernel
+def _explained(i, problem, z, terms):
+    """The error of row i that rounding explains: of its z, where these are inside, and of q_i, which is missed by no more than itself."""
+    largest = inside = 0.0
+    for k in range(problem.row[i], problem.row[i + 1]):
+        j = problem.column[k]
+        of_equations, of_others = _sizes_elsewhere(j, i, problem, terms) if problem.M[k] != 0.0 else (0.0, 0.0)
+        most = max(abs(problem.lower[j]), abs(problem.upper[j]))
+        size = of_equations if of_equations > 0.0 else of_others
+        largest = max(largest, _in_range(abs(problem.M[k]) * _in_range(min(size, most))))
+        if problem.lower[j] < z[j] < problem.upper[j]:
+            inside = max(inside, _in_range(abs(problem.M[k]) * _in_range(min(of_equations, most))))
+    return OF_DATA * inside / _MORE + min(abs(problem.q[i]) * _MORE, OF_DATA * largest / _MORE)
+
+
+@kernel
+def _sizes_elsewhere(j, i, problem, terms):
+    """The largest z_j that carries alone the terms of an equation but i, and of another row but i."""
+    of_equations = of_others = 0.0
+    for k in range(problem.row[j], problem.row[j + 1]):
+        other = problem.column[k]
+        part = abs(entry(problem.row, problem.column, problem.M, other, j))
+        size = abs(terms[other] / part) if part > 0.0 and other != i else 0.0
+        if terms[other] > 0.0:
+            of_equations = max(of_equations, size)
+        else:
+            of_others = max(of_others, size)
+    return of_equations, of_others
+
+
 @tiny
-def _unless_left(term, q_i):
-    """A term of row i, or 0 where rounding of a sum of such terms would have left more than q_i, so that it tells nothing of this row."""
-    return term if _LEFT * term <= abs(q_i) or q_i == 0.0 else 0.0
-
-
-@kernel
-def _spread_data(problem, data):
-    """Equations whose data is rounding beside the z in them have the data of others, from one to the next. In and out: data."""
-    spread, level = True, 0
-    while spread and level < LEVELS:
-        spread, level = False, level + 1
-        for i in range(data.size):
-            size = 0.0
-            for k in range(problem.row[i], problem.row[i + 1] if data[i] >= 0.0 else problem.row[i]):
-                size = max(size, abs(problem.M[k]) * _asked(problem.column[k], -1, False, problem, data) if problem.M[k] != 0.0 else 0.0)
-            if 0.0 <= data[i] < MINOR * size:
-                data[i] = size
-                spread = True
-
-
-@kernel
-def _asked(j, i, by_all, problem, data):
-    """The largest z_j that carries alone the data of an equation but i, up to its bounds; ``by_all``: of another row, where none has."""
-    row, column, M = problem.row, problem.column, problem.M
-    largest, of_equations, of_others = _largest_in_column(j, problem), 0.0, 0.0
-    for k in range(row[j], row[j + 1]):
-        part, size = abs(entry(row, column, M, column[k], j)), data[column[k]]
-        if part > MINOR * largest and column[k] != i:
-            of_equations, of_others = max(of_equations, size / part), max(of_others, -size / part)
-    size = of_others if by_all and of_equations == 0.0 else of_equations
-    return min(size, max(abs(problem.lower[j]), abs(problem.upper[j])))
+def _in_range(x):
+    """x, or 0 where it has lost its digits or is infinite."""
+    return x if _SMALLEST <= x < math.inf else 0.0
 
 
 @kernel

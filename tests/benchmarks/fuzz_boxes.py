@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from nsds import solvers
 from nsds.solvers.problems import families
 from nsds.status import CONVERGED, INFEASIBLE, UNBOUNDED
-from tests.random_problems import ROUNDING, exactly, rounding_of_data
+from tests.random_problems import ROUNDING, SEEN, exactly, explained_by_rounding
 
 TOL = 1e-10
 _LARGEST = 11  # unknowns of most problems
@@ -30,6 +30,7 @@ class Kind(NamedTuple):
 
 
 _PERTURBATIONS = 100
+_LEAST = Fraction(5e-324)  # number: products below it are nothing
 
 
 class Box(NamedTuple):
@@ -316,27 +317,15 @@ def _judge_solution(p, s):
     z = s.z if len(w) == len(s.z) else np.r_[np.zeros(len(w) - _n_bounded(p)), s.z[-_n_bounded(p) :]]
     errors = _errors(w, z, lower, upper)
     is_rounding = all(error <= rounding * size for error, size in zip(errors, terms, strict=True))
-    allowed = terms if is_rounding else _rounding_of_data(p, s.z, terms)
-    for error, size, most in zip(errors, terms, allowed, strict=True):
-        if error > most:
+    is_slack = [error == 0 and abs(x) > SEEN * size for x, error, size in zip(w, errors, terms, strict=True)]
+    explained = None if is_rounding else explained_by_rounding(*map(exactly, (p.M, p.q, p.lower, p.upper, s.z)), terms, is_slack)
+    for i, (error, size) in enumerate(zip(errors, terms, strict=True)):
+        if not is_rounding and error > max((Fraction(TOL) + ROUNDING) * size, explained[i]) + len(w) * _LEAST:
             return f"false converged: error {float(error / size):.3g} of the terms"
     is_doubtful = p.M.shape[0] == p.M.shape[1] and _hides_its_data(p, s.z, w, z, lower, upper)
     if is_doubtful and not _is_determined(p, s.z, is_rounding) and not has_a_point(p, s.z):
         return "false converged: a problem without a point, z hides q"
     return ""
-
-
-def _rounding_of_data(p, z, terms):
-    """Errors of rows that tell nothing: beside their terms, or beside those of z that carry alone what is given in some row, in them.
-
-    So q that are what rounding left of such terms, as 0.3 - 0.1 - 0.2 beside 1, need not be met, nor products with unknowns that are
-    themselves rounding beside others. Products below the least number are nothing.
-    """
-    at = [abs(Fraction(x)) if x in (l, u) else Fraction(0) for x, l, u in zip(z, p.lower, p.upper, strict=True)]
-    M = exactly(p.M)
-    data = [abs(Fraction(b)) + sum(abs(a) * x for a, x in zip(row, at, strict=True) if a and x) for b, row in zip(p.q, M, strict=True)]
-    nothing = len(p.q) * Fraction(5e-324)
-    return [max((Fraction(TOL) + ROUNDING) * size, small) + nothing for size, small in zip(terms, rounding_of_data(M, data), strict=True)]
 
 
 def _n_bounded(p):
