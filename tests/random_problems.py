@@ -151,21 +151,22 @@ def _is_natural(z, M, q):
 def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
     """The errors of rows that rounding of the data explains, as fractions: of the z in them, as far as other rows tell these, and of q.
 
-    z_j at a bound is exact. Another equation tells a z_j inside no better than to ROUNDING of what would carry its terms alone, up to the
-    bounds. q_i is told no better than all z_j in its row, of which rows that are ``is_slack``, as w_i > 0 or < 0 is all that is asked, tell
-    the size where no equation does; but it is missed by no more than itself: 0.3 - 0.1 - 0.2 need not be met beside terms of 1 elsewhere.
+    A z_j inside is known to ROUNDING of what carries alone the terms of another equation, the one that tells it best; at a bound it is
+    exact. q_i is known to ROUNDING of the largest terms that z_j have by such equations, or, where none has z_j, by rows with ``is_slack``,
+    of whose w_i only the sign is asked. It is missed by no more than itself: 0.3 - 0.1 - 0.2 need not be met beside terms of 1.
     """
     explained = []
     for i, row in enumerate(M):
         of_z = of_q = 0
-        for j, a in enumerate(row):
-            asked = {False: 0, True: 0}
+        for j in (j for j, a in enumerate(row) if a):
+            asked = {False: [], True: []}
             for k, (other, size, slack) in enumerate(zip(M, terms, is_slack, strict=True)):
-                if a and other[j] and k != i:
-                    asked[slack] = max(asked[slack], abs(a * size / other[j]))
-            most = abs(a) * max(abs(lower[j]), abs(upper[j])) if a else 0
-            of_z += min(asked[False], most) if lower[j] < z[j] < upper[j] else 0
-            of_q += min(asked[False] or asked[True], most)
+                if other[j] and size and k != i:
+                    asked[slack].append(abs(row[j] * size / other[j]))
+            equations = asked[False]
+            most = abs(row[j]) * max(abs(lower[j]), abs(upper[j]))
+            of_z += min(*equations, most) if equations and lower[j] < z[j] < upper[j] else 0
+            of_q += min(max(equations or asked[True], default=0), most)
         explained.append(ROUNDING * of_z + min((1 + ROUNDING_OF_SUMS) * abs(q[i]), ROUNDING * of_q))
     return explained
 

@@ -39,7 +39,7 @@ def next_solution(first, problem, options, z, w, info, work, iwork):
         return UNSUITED
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(n_choices, _mean_cost(problem.lower, problem.upper))
     best, least, end = first, math.inf, min(n_choices, first + limit)
-    thorough = first + affordable(end - first, _LOOK * n**4)  # up to here, z that only rounding of the data explains are found, too
+    thorough = first + thorough_looks(n, end - first)
     for choice in range(first, end):
         _solve_basis(choice, problem, z, work, iwork)
         status = judge(STALLED if choice < thorough else MAX_ITER, choice + 1, problem, options, z, w, info)
@@ -50,6 +50,12 @@ def next_solution(first, problem, options, z, w, info, work, iwork):
     _solve_basis(best, problem, z, work, iwork)
     status = STALLED if end == n_choices else MAX_ITER
     return judge(status, end - first, problem, options, z, w, info)
+
+
+@tiny
+def thorough_looks(n, n_choices):
+    """The choices whose z are accepted, too, where only rounding of the data explains what is missing, which takes n^4 to see."""
+    return affordable(n_choices, _LOOK * n**4)
 
 
 @tiny

@@ -760,6 +760,16 @@ def judge(status, n_iter, problem, options, z, w, info):
     the bound that w_i names, `_mend` takes it out. Rows without data, or whose data is rounding, are judged by what z are elsewhere, see
     `_beside`. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
 
+    In the end CONVERGED means of each row that its error is at most tol of its terms, or what rounding of the data explains:
+
+    - of each z_j inside its bounds, 2^-46 of the z_j that carries alone the terms of another equation, of the one that tells it best, and
+      of no more than its bounds allow; a z_j at a bound is exact;
+    - of q_i, 2^-46 of the largest term that some z_j has in its row by any such equation, or by another row if no equation has z_j; but no
+      more than q_i itself. So ``x + y = 0.3 - 0.1 - 0.2`` is met by x = y = 0, where x is beside 1 in another row.
+
+    An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. The terms are those at z: a link to an unknown that is 0
+    makes nothing large, whatever it might carry. In the judge of `tests.random_problems` the same stands in rational numbers.
+
     Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
     """
@@ -882,31 +892,31 @@ def _is_more_than_rounding(tol, problem, z, w):
 @kernel
 def _explained(i, problem, z, terms):
     """The error of row i that rounding explains: of its z, where these are inside, and of q_i, which is missed by no more than itself."""
-    largest = inside = 0.0
+    of_q = of_z = 0.0
     for k in range(problem.row[i], problem.row[i + 1]):
         j = problem.column[k]
-        of_equations, of_others = _sizes_elsewhere(j, i, problem, terms) if problem.M[k] != 0.0 else (0.0, 0.0)
+        best, worst = _sizes_elsewhere(j, i, problem, terms) if problem.M[k] != 0.0 else (0.0, 0.0)
         most = max(abs(problem.lower[j]), abs(problem.upper[j]))
-        size = of_equations if of_equations > 0.0 else of_others
-        largest = max(largest, _in_range(abs(problem.M[k]) * _in_range(min(size, most))))
+        of_q = max(of_q, _in_range(abs(problem.M[k]) * _in_range(min(worst, most))))
         if problem.lower[j] < z[j] < problem.upper[j]:
-            inside = max(inside, _in_range(abs(problem.M[k]) * _in_range(min(of_equations, most))))
-    return OF_DATA * inside / _MORE + min(abs(problem.q[i]) * _MORE, OF_DATA * largest / _MORE)
+            of_z = max(of_z, _in_range(abs(problem.M[k]) * _in_range(min(best, most))))
+    return OF_DATA * of_z / _MORE + min(abs(problem.q[i]) * _MORE, OF_DATA * of_q / _MORE)
 
 
 @kernel
 def _sizes_elsewhere(j, i, problem, terms):
-    """The largest z_j that carries alone the terms of an equation but i, and of another row but i."""
-    of_equations = of_others = 0.0
+    """The least and the largest z_j that carry alone the terms of an equation but i; 0, and that of another row, where no such has it."""
+    best, of_equations, of_others = math.inf, 0.0, 0.0
     for k in range(problem.row[j], problem.row[j + 1]):
         other = problem.column[k]
         part = abs(entry(problem.row, problem.column, problem.M, other, j))
-        size = abs(terms[other] / part) if part > 0.0 and other != i else 0.0
-        if terms[other] > 0.0:
-            of_equations = max(of_equations, size)
-        else:
-            of_others = max(of_others, size)
-    return of_equations, of_others
+        if part > 0.0 and other != i:
+            size = abs(terms[other] / part)
+            if terms[other] > 0.0:
+                best, of_equations = min(best, size), max(of_equations, size)
+            else:
+                of_others = max(of_others, size)
+    return (best, of_equations) if of_equations > 0.0 else (0.0, of_others)
 
 
 @tiny

@@ -318,12 +318,14 @@ def _judge_solution(p, s):
     errors = _errors(w, z, lower, upper)
     is_rounding = all(error <= rounding * size for error, size in zip(errors, terms, strict=True))
     is_slack = [error == 0 and abs(x) > SEEN * size for x, error, size in zip(w, errors, terms, strict=True)]
-    explained = None if is_rounding else explained_by_rounding(*map(exactly, (p.M, p.q, p.lower, p.upper, s.z)), terms, is_slack)
-    for i, (error, size) in enumerate(zip(errors, terms, strict=True)):
-        if not is_rounding and error > max((Fraction(TOL) + ROUNDING) * size, explained[i]) + len(w) * _LEAST:
+    explained = [0] * len(w) if is_rounding else explained_by_rounding(*map(exactly, (p.M, p.q, p.lower, p.upper, s.z)), terms, is_slack)
+    by_terms = [((Fraction(TOL) + ROUNDING) if not is_rounding else 1) * size for size in terms]
+    missed = [small if error > size else 0 for error, size, small in zip(errors, by_terms, explained, strict=True)]
+    for error, size, most, small in zip(errors, terms, by_terms, missed, strict=True):
+        if error > max(most, small) + len(w) * _LEAST:
             return f"false converged: error {float(error / size):.3g} of the terms"
     is_doubtful = p.M.shape[0] == p.M.shape[1] and _hides_its_data(p, s.z, w, z, lower, upper)
-    if is_doubtful and not _is_determined(p, s.z, is_rounding) and not has_a_point(p, s.z):
+    if is_doubtful and not _is_determined(p, s.z, is_rounding) and not has_a_point(p, s.z, missed):
         return "false converged: a problem without a point, z hides q"
     return ""
 
@@ -373,14 +375,14 @@ def _is_determined(p, z, is_rounding):
     return is_rounding or all(abs(x - Fraction(z[i])) <= abs(x) / 1000 for x, i in zip(exact, inside, strict=True))
 
 
-def has_a_point(p, claimed=None):
+def has_a_point(p, claimed=None, missed=None):
     """True when some z within the bounds gives w the signs that are asked for, and is not 10^6 times larger than the data asks for.
 
     A linear programme in common units; what its tolerance leaves open is decided in rational numbers. With a claimed z, errors up to the
     tolerance times the terms of natural size are allowed: there a relative change of M and q by the tolerance has z as its solution, and
     no answer in this precision is better. Natural are |z| up to 10^3 times the data, or times what q of some row alone would make of it (a
     weak link to data of that row). What counts as false are thus z that have grown until they hide q. A point may then be as large as the
-    claimed z: definite matrices of condition 10^13 have such solutions.
+    claimed z: definite matrices of condition 10^13 have such solutions. Rows that are not met by their terms may lack what is ``missed``.
     """
     R, C, q_size, z_size = _units(p)
     lower, upper = _row_bounds(p)
@@ -397,7 +399,8 @@ def has_a_point(p, claimed=None):
         return False
     if claimed is not None:
         asked = np.divide(abs(q)[:, None], abs(M), out=np.zeros(M.shape), where=M != 0.0).max(axis=0, initial=1.0)
-        sides = sides + TOL * (abs(sides) + abs(rows) @ np.minimum(z, 1e3 * asked))
+        missed = R * (np.array(missed, float) / q_size)
+        sides = sides + TOL * (abs(sides) + abs(rows) @ np.minimum(z, 1e3 * asked)) + np.r_[missed[at_least], missed[at_most]]
         return exactly_feasible(rows, sides, low, high)
     scale = np.maximum(abs(rows).max(axis=1, initial=0), abs(sides))
     scale[scale == 0] = 1.0
