@@ -375,7 +375,7 @@ def _is_determined(p, z, is_rounding):
     return is_rounding or all(abs(x - Fraction(z[i])) <= abs(x) / 1000 for x, i in zip(exact, inside, strict=True))
 
 
-def has_a_point(p, claimed=None, missed=None):
+def has_a_point(p, claimed=None, missed=0.0):
     """True when some z within the bounds gives w the signs that are asked for, and is not 10^6 times larger than the data asks for.
 
     A linear programme in common units; what its tolerance leaves open is decided in rational numbers. With a claimed z, errors up to the

@@ -25,6 +25,12 @@ def test_a_block_in_other_units_makes_no_data_rounding(seed, k):
     assert fuzz.examine(seed, k, fuzz_boxes.KINDS, list(fuzz_boxes.KINDS), 30.0)[-1] == ""
 
 
+def test_the_judge_of_random_calls_judges_what_falls_without_end():
+    """A programme that is UNBOUNDED, as is true."""
+    _, _, claim, _, complaint = fuzz.examine(3, 35, fuzz_boxes.KINDS, list(fuzz_boxes.KINDS), 30.0)
+    assert (claim, complaint) == (status.UNBOUNDED, "")
+
+
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e19])
 @pytest.mark.parametrize("link", [0.0, 2e-3, 1.0])
 def test_a_link_to_an_unknown_that_is_0_makes_no_row_large(link, unit):
