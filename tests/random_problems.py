@@ -154,32 +154,33 @@ def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
     A z_j inside is known to ROUNDING of what carries alone the terms of another equation, the one that tells it best; at a bound it is
     exact. All of q_i is rounding where it is that beside the largest q, in units of their rows, and at most SEEN of the largest term that
     z_j have by such equations, or, where none has z_j, by rows with ``is_slack``, of whose w_i only the sign is asked: 0.3 - 0.1 - 0.2 need
-    not be met beside terms of 1. An equation in which all z are 0 is as large as others say that these might be, from one to the next.
+    not be met beside terms of 1. Equations in which all z are 0 tell each other, from one to the next, how large others say these might be.
     """
     n = len(M)
     bounds = [max(abs(l), abs(u)) for l, u in zip(lower, upper, strict=True)]
     by_column = [[k for k in range(n) if M[k][j]] for j in range(len(bounds))]
-    terms, largest = list(terms), [max(map(abs, row)) for row in M]
+    spread, largest = list(terms), [max(map(abs, row)) for row in M]
 
-    def sizes(i, j):
+    def sizes(i, j, terms):
         others = [k for k in by_column[j] if terms[k] and k != i]
         equations = [abs(terms[k] / M[k][j]) for k in others if not is_slack[k]]
         slacks = [abs(terms[k] / M[k][j]) for k in others if is_slack[k]]
         return min(min(equations, default=0), bounds[j]), min(max(equations or slacks, default=0), bounds[j])
 
-    def largest_term(i):
-        return max((abs(a) * sizes(i, j)[1] for j, a in enumerate(M[i]) if a), default=0)
+    def largest_term(i, terms):
+        return max((abs(a) * sizes(i, j, terms)[1] for j, a in enumerate(M[i]) if a), default=0)
 
-    idle = [i for i in range(n) if not is_slack[i] and not any(a and x for a, x in zip(M[i], z, strict=True))]
+    idle = [i for i in range(n) if not is_slack[i] and terms[i] == abs(q[i])]
     for _ in idle:
         for i in idle:
-            size = largest_term(i)
-            terms[i] = size if terms[i] < 2 * ROUNDING * size else terms[i]
+            size = largest_term(i, spread)
+            spread[i] = size if spread[i] < 2 * ROUNDING * size else spread[i]
     least = 2 * ROUNDING * max((abs(b) / a for b, a in zip(q, largest, strict=True) if a), default=0)
     explained = []
     for i, row in enumerate(M):
-        of_z = sum(abs(a) * sizes(i, j)[0] for j, a in enumerate(row) if a and lower[j] < z[j] < upper[j])
-        is_rounding = abs(q[i]) <= least * largest[i] and abs(q[i]) <= SEEN * (1 + ROUNDING_OF_SUMS) * largest_term(i)
+        known = spread if i in idle else terms
+        of_z = sum(abs(a) * sizes(i, j, known)[0] for j, a in enumerate(row) if a and lower[j] < z[j] < upper[j])
+        is_rounding = abs(q[i]) <= least * largest[i] and abs(q[i]) <= SEEN * (1 + ROUNDING_OF_SUMS) * largest_term(i, known)
         explained.append(ROUNDING * of_z + ((1 + ROUNDING_OF_SUMS) * abs(q[i]) if is_rounding else 0))
     return explained
 

@@ -769,8 +769,8 @@ def judge(status, n_iter, problem, options, z, w, info):
       beside 1 in another row.
 
     An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. The terms are those at z: a link to an unknown that is 0
-    makes no row large, whatever it might carry, unless all z of the row are 0, as where nothing flows: there it is what might. In the judge
-    of `tests.random_problems` the same stands in rational numbers.
+    makes no row large, whatever it might carry. Only to rows in which all z are 0, as where nothing flows, such rows tell from one to the
+    next what might be there. In the judge of `tests.random_problems` the same stands in rational numbers.
 
     Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
@@ -882,13 +882,24 @@ def _is_more_than_rounding(tol, problem, z, w):
         w_i, terms = row_sum(i, problem, z)
         is_slack = abs(w_i) > tol * terms and excess(w_i, 0.0, problem.lower[i], problem.upper[i], z[i]) == 0.0
         w[i] = -terms if is_slack else terms
-    _spread_terms(problem, z, w)
-    is_more, i, least = False, 0, least_data(problem)
-    while not is_more and i < q.size:
-        error = exact_error(i, 0.0, problem, z)
-        is_more = error > tol * row_sum(i, problem, z)[1] and not error <= _explained(i, tol, least, problem, z, w)
-        i += 1
+    least = least_data(problem)
+    is_more = _is_a_row_missed(False, tol, least, problem, z, w)
+    if not is_more:
+        _spread_terms(problem, z, w)
+        is_more = _is_a_row_missed(True, tol, least, problem, z, w)
     multiply(problem.row, problem.column, problem.M, q, z, w)
+    return is_more
+
+
+@kernel
+def _is_a_row_missed(idle, tol, least, problem, z, terms):
+    """Whether a row in which all z are 0, or one of the others, misses more than tol of its terms, and than what is explained."""
+    is_more, i = False, 0
+    while not is_more and i < problem.q.size:
+        size, error = row_sum(i, problem, z)[1], exact_error(i, 0.0, problem, z)
+        if error > tol * size and (size == abs(problem.q[i])) == idle:
+            is_more = not error <= _explained(i, tol, least, problem, z, terms)
+        i += 1
     return is_more
 
 
