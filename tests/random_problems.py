@@ -159,18 +159,21 @@ def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
     n = len(M)
     bounds = [max(abs(l), abs(u)) for l, u in zip(lower, upper, strict=True)]
     by_column = [[k for k in range(n) if M[k][j]] for j in range(len(bounds))]
-    spread, largest = list(terms), [max(map(abs, row)) for row in M]
+    largest = [max(map(abs, row)) for row in M]
+    idle = [i for i in range(n) if not is_slack[i] and terms[i] == abs(q[i])]
+    terms = _terms_that_tell(M, q, lower, upper, z, terms, is_slack)
+    spread = list(terms)
 
     def sizes(i, j, terms):
         others = [k for k in by_column[j] if terms[k] and k != i]
         equations = [abs(terms[k] / M[k][j]) for k in others if not is_slack[k]]
         slacks = [abs(terms[k] / M[k][j]) for k in others if is_slack[k]]
-        return min(min(equations, default=0), bounds[j]), min(max(equations or slacks, default=0), bounds[j])
+        worst = min(max(equations or slacks, default=0), bounds[j])
+        return min(min(equations), bounds[j]) if equations else 0 if terms[i] else worst, worst
 
     def largest_term(i, terms):
         return max((abs(a) * sizes(i, j, terms)[1] for j, a in enumerate(M[i]) if a), default=0)
 
-    idle = [i for i in range(n) if not is_slack[i] and terms[i] == abs(q[i])]
     for _ in idle:
         for i in idle:
             size = largest_term(i, spread)
@@ -183,6 +186,20 @@ def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
         is_rounding = abs(q[i]) <= least * largest[i] and abs(q[i]) <= SEEN * (1 + ROUNDING_OF_SUMS) * largest_term(i, known)
         explained.append(ROUNDING * of_z + ((1 + ROUNDING_OF_SUMS) * abs(q[i]) if is_rounding else 0))
     return explained
+
+
+def _terms_that_tell(M, q, lower, upper, z, terms, is_slack):
+    """The terms of rows; 0 of equations without data, unless a z in them is more than rounding of an equation that tells."""
+    columns = range(len(z))
+    at = [x if x in (l, u) else 0 for x, l, u in zip(z, lower, upper, strict=True)]
+    has_data = [slack or b or any(a and x for a, x in zip(row, at, strict=True)) for row, b, slack in zip(M, q, is_slack, strict=True)]
+    result, old = [size if data else 0 for size, data in zip(terms, has_data, strict=True)], None
+    while result != old:
+        old = list(result)
+        tell = [k for k, size in enumerate(result) if size and not is_slack[k]]
+        known = [any(abs(M[k][j] * z[j]) > 2 * ROUNDING * result[k] for k in tell) for j in columns]
+        result = [size or (terms[i] if any(M[i][j] and known[j] for j in columns) else 0) for i, size in enumerate(result)]
+    return result
 
 
 # ------------------------------------------------------------------------------------------------------------------------- rows

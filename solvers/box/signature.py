@@ -763,14 +763,15 @@ def judge(status, n_iter, problem, options, z, w, info):
     In the end CONVERGED means of each row that its error is at most tol of its terms, or what rounding of the data explains:
 
     - of each z_j inside its bounds, 2^-46 of the z_j that carries alone the terms of another equation, of the one that tells it best, and
-      of no more than its bounds allow; a z_j at a bound is exact;
+      of no more than its bounds allow, or, where no equation tells, the largest of other rows; a z_j at a bound is exact;
     - of q_i all of it, where it is rounding beside the largest q (`least_data`), and at most tol of the largest term that some z_j has in
       its row by any such equation, or by another row if no equation has z_j. So ``x + y = 0.3 - 0.1 - 0.2`` is met by x = y = 0, where x is
       beside 1 in another row.
 
-    An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. The terms are those at z: a link to an unknown that is 0
-    makes no row large, whatever it might carry. Only to rows in which all z are 0, as where nothing flows, such rows tell from one to the
-    next what might be there. In the judge of `tests.random_problems` the same stands in rational numbers.
+    An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. One without q, with bounds that are 0, tells of its z only
+    if one of them is more than rounding in an equation that tells: multipliers of 1e-31 do not confirm each other. The terms are those at
+    z: a link to an unknown that is 0 makes no row large, whatever it might carry. Only to rows in which all z are 0, as where nothing flows,
+    such rows tell from one to the next what might be there. In the judge of `tests.random_problems` the same stands in rational numbers.
 
     Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
@@ -881,7 +882,8 @@ def _is_more_than_rounding(tol, problem, z, w):
     for i in range(q.size):
         w_i, terms = row_sum(i, problem, z)
         is_slack = abs(w_i) > tol * terms and excess(w_i, 0.0, problem.lower[i], problem.upper[i], z[i]) == 0.0
-        w[i] = -terms if is_slack else terms
+        w[i] = -terms if is_slack else terms if _data(i, 0.0, problem, z) > 0.0 else 0.0
+    _tell_from_row_to_row(problem, z, w)
     least = least_data(problem)
     is_more = _is_a_row_missed(False, tol, least, problem, z, w)
     if not is_more:
@@ -901,6 +903,32 @@ def _is_a_row_missed(idle, tol, least, problem, z, terms):
             is_more = not error <= _explained(i, tol, least, problem, z, terms)
         i += 1
     return is_more
+
+
+@kernel
+def _tell_from_row_to_row(problem, z, terms):
+    """Equations without data tell of their z, if such an other has one of these as more than rounding. In and out: terms, 0: tells none."""
+    tells_more, level = True, 0
+    while tells_more and level < LEVELS:
+        tells_more, level = False, level + 1
+        for i in range(terms.size):
+            if terms[i] == 0.0 and _has_a_known_z(i, problem, z, terms):
+                terms[i] = row_sum(i, problem, z)[1]
+                tells_more = True
+
+
+@kernel
+def _has_a_known_z(i, problem, z, terms):
+    """Whether a z that is not 0 in row i is more than rounding of the terms of an equation that tells."""
+    is_known, k = False, problem.row[i]
+    while not is_known and k < problem.row[i + 1]:
+        j = problem.column[k]
+        for l in range(problem.row[j], problem.row[j + 1] if problem.M[k] * z[j] != 0.0 else problem.row[j]):
+            other = problem.column[l]
+            term = abs(entry(problem.row, problem.column, problem.M, other, j) * z[j])
+            is_known |= terms[other] > 0.0 and term > MINOR * terms[other]
+        k += 1
+    return is_known
 
 
 @kernel
@@ -924,7 +952,8 @@ def _explained(i, tol, least, problem, z, terms):
     for k in range(problem.row[i], problem.row[i + 1]):
         j = problem.column[k]
         if problem.M[k] != 0.0 and problem.lower[j] < z[j] < problem.upper[j]:
-            best = min(_sizes_elsewhere(j, i, problem, terms)[0], max(abs(problem.lower[j]), abs(problem.upper[j])))
+            best, worst = _sizes_elsewhere(j, i, problem, terms)
+            best = min(best if best > 0.0 or terms[i] > 0.0 else worst, max(abs(problem.lower[j]), abs(problem.upper[j])))
             of_z = max(of_z, _in_range(abs(problem.M[k]) * _in_range(best)))
     is_rounding = q_i <= least * largest_in_row(problem.row, problem.M, i) and q_i <= tol * _largest_term(i, problem, terms)
     return OF_DATA * of_z / _MORE + (q_i * _MORE if is_rounding else 0.0)
@@ -949,7 +978,7 @@ def _sizes_elsewhere(j, i, problem, terms):
     for k in range(problem.row[j], problem.row[j + 1]):
         other = problem.column[k]
         part = abs(entry(problem.row, problem.column, problem.M, other, j))
-        if part > 0.0 and other != i:
+        if part > 0.0 and other != i and terms[other] != 0.0:
             size = abs(terms[other] / part)
             if terms[other] > 0.0:
                 best, of_equations = min(best, size), max(of_equations, size)
