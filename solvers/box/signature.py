@@ -768,10 +768,11 @@ def judge(status, n_iter, problem, options, z, w, info):
       its row by any such equation, or by another row if no equation has z_j. So ``x + y = 0.3 - 0.1 - 0.2`` is met by x = y = 0, where x is
       beside 1 in another row.
 
-    An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. One without q, with bounds that are 0, tells of its z only
-    if one of them is more than rounding in an equation that tells: multipliers of 1e-31 do not confirm each other. The terms are those at
-    z: a link to an unknown that is 0 makes no row large, whatever it might carry. Only to rows in which all z are 0, as where nothing flows,
-    such rows tell from one to the next what might be there. In the judge of `tests.random_problems` the same stands in rational numbers.
+    An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. One without q, with bounds that are 0, tells of its z
+    only if one of them is more than rounding in an equation that tells: multipliers of 1e-31 do not confirm each other. The terms are those
+    at z: a link to an unknown that is 0 makes no row large, whatever it might carry. Only to rows in which all z are 0, as where nothing
+    flows, such rows tell from one to the next what might be there. In the judge of `tests.random_problems` the same stands in rational
+    numbers.
 
     Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
