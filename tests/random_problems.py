@@ -16,9 +16,11 @@ import numpy as np
 from nsds import solvers, status
 
 MET = Fraction(1, 10**8)  # of a row's terms
+SEEN = Fraction(1, 10**10)  # of a row's terms: a w that is more is not 0
 HIDDEN = Fraction(1, 1000)  # of a row's data: more of it may not be hidden by z that have grown
 LARGE = 10**10
 ROUNDING = Fraction(1, 2**46)
+ROUNDING_OF_SUMS = Fraction(1, 2**19)
 NOISE, LEAST = 2.0**-48, 1e-140  # of a row's terms: more than floating point loses in few of them; what has products that are not lost
 MOST_BASES = 20000
 WRONG = 1e-6  # of ``||q||``, of a contact; of the units of its residual, of a nonlinear problem
@@ -34,7 +36,7 @@ def exactly(x):
 
 
 def row_errors(M, q, lower, upper, z):
-    """(error, terms, data) of each row of a box problem, exactly: the part of w_i with a sign that does not go with the place of z_i."""
+    """(error, terms, data, is slack) of rows of a box problem, exactly: the part of w_i whose sign does not go with the place of z_i."""
     result = []
     for i, w in enumerate(q):
         terms = data = abs(w)
@@ -44,7 +46,7 @@ def row_errors(M, q, lower, upper, z):
             terms += abs(term)
             data += abs(term) if z[j] in (lower[j], upper[j]) else 0
         error = max(-w if z[i] < upper[i] else 0, w if z[i] > lower[i] else 0, 0)
-        result.append((error, terms, data))
+        result.append((error, terms, data, error == 0 and abs(w) > SEEN * terms))
     return result
 
 
@@ -88,7 +90,7 @@ def basic_solutions(M, q, lower, upper):
                     z = dict(zip((*basis, *others), (*x, *at), strict=True))
                     z = [z[j] for j in range(n)]
                     inside = all(lower[j] <= z[j] <= upper[j] for j in range(n))
-                    if inside and not any(error for error, _, _ in row_errors(M, q, lower, upper, z)):
+                    if inside and not any(error for error, *_ in row_errors(M, q, lower, upper, z)):
                         yield z
 
 
@@ -117,11 +119,12 @@ def judge_rows(claim, truth, M, q, lower, upper, z, known=0.0):
     rounding = exactly(float(ROUNDING) * (abs(M) @ np.broadcast_to(known, q.size)))
     M, q, lower, upper, z = exactly(M), exactly(q), exactly(lower), exactly(upper), exactly(z)
     errors = row_errors(M, q, lower, upper, z)
-    if any(error > MET * terms for error, terms, _ in errors):
-        rounding = map(max, rounding, rounding_of_data(M, q))
-        if any(error > max(MET * terms, small) for (error, terms, _), small in zip(errors, rounding, strict=True)):
+    if any(error > MET * terms for error, terms, *_ in errors):
+        _, terms, _, is_slack = zip(*errors, strict=True)
+        rounding = map(max, rounding, explained_by_rounding(M, q, lower, upper, z, terms, is_slack))
+        if any(error > max(MET * terms, small) for (error, terms, *_), small in zip(errors, rounding, strict=True)):
             return "converged with a row that is not met"
-    if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data in errors):
+    if truth == ANY and any(error > HIDDEN * data > 0 for error, _, data, _ in errors):
         size = max(map(abs, z))
         for other in basic_solutions(M, q, lower, upper):
             if other is None or 100 * max(map(abs, other), default=0) >= size:
@@ -145,20 +148,58 @@ def _is_natural(z, M, q):
     return all(abs(x) <= LARGE * max((abs(b / row[j]) for b, row in zip(q, M, strict=True) if row[j]), default=1) for j, x in enumerate(z))
 
 
-def rounding_of_data(M, data):
-    """In each row, ROUNDING of the terms that it has with z_j that carry alone the data of some row: a q may come of these. Fractions.
+def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
+    """The errors of rows that rounding of the data explains, as fractions: of the z in them, as far as other rows tell these, and of q.
 
-    A row without data is worth the largest of these terms: multipliers of rows without cost are as large as others that these z ask for.
+    A z_j inside is known to ROUNDING of what carries alone the terms of another equation, the one that tells it best; at a bound it is
+    exact. All of q_i is rounding where it is that beside the largest q, in units of their rows, and at most SEEN of the largest term that
+    z_j have by such equations, or, where none has z_j, by rows with ``is_slack``, of whose w_i only the sign is asked: 0.3 - 0.1 - 0.2 need
+    not be met beside terms of 1. Equations in which all z are 0 tell each other, from one to the next, how large others say these might be.
     """
-    sizes = _sizes_asked(M, data)
-    worth = [b or max((abs(a) * size for a, size in zip(row, sizes, strict=True)), default=0) for b, row in zip(data, M, strict=True)]
-    sizes = _sizes_asked(M, worth)
-    return [ROUNDING * sum(abs(a) * size for a, size in zip(row, sizes, strict=True)) for row in M]
+    n = len(M)
+    bounds = [max(abs(l), abs(u)) for l, u in zip(lower, upper, strict=True)]
+    by_column = [[k for k in range(n) if M[k][j]] for j in range(len(bounds))]
+    largest = [max(map(abs, row)) for row in M]
+    idle = [i for i in range(n) if not is_slack[i] and terms[i] == abs(q[i])]
+    terms = _terms_that_tell(M, q, lower, upper, z, terms, is_slack)
+    spread = list(terms)
+
+    def sizes(i, j, terms):
+        others = [k for k in by_column[j] if terms[k] and k != i]
+        equations = [abs(terms[k] / M[k][j]) for k in others if not is_slack[k]]
+        slacks = [abs(terms[k] / M[k][j]) for k in others if is_slack[k]]
+        worst = min(max(equations or slacks, default=0), bounds[j])
+        return min(min(equations), bounds[j]) if equations else 0 if terms[i] else worst, worst
+
+    def largest_term(i, terms):
+        return max((abs(a) * sizes(i, j, terms)[1] for j, a in enumerate(M[i]) if a), default=0)
+
+    for _ in idle:
+        for i in idle:
+            size = largest_term(i, spread)
+            spread[i] = size if spread[i] < 2 * ROUNDING * size else spread[i]
+    least = 2 * ROUNDING * max((abs(b) / a for b, a in zip(q, largest, strict=True) if a), default=0)
+    explained = []
+    for i, row in enumerate(M):
+        known = spread if i in idle else terms
+        of_z = sum(abs(a) * sizes(i, j, known)[0] for j, a in enumerate(row) if a and lower[j] < z[j] < upper[j])
+        is_rounding = abs(q[i]) <= least * largest[i] and abs(q[i]) <= SEEN * (1 + ROUNDING_OF_SUMS) * largest_term(i, known)
+        explained.append(ROUNDING * of_z + ((1 + ROUNDING_OF_SUMS) * abs(q[i]) if is_rounding else 0))
+    return explained
 
 
-def _sizes_asked(M, data):
-    """The largest |z_j| that carries alone the data of some row."""
-    return [max((abs(b / row[j]) for b, row in zip(data, M, strict=True) if row[j]), default=0) for j in range(len(M[0]))]
+def _terms_that_tell(M, q, lower, upper, z, terms, is_slack):
+    """The terms of rows; 0 of equations without data, unless a z in them is more than rounding of an equation that tells."""
+    columns = range(len(z))
+    at = [x if x in (l, u) else 0 for x, l, u in zip(z, lower, upper, strict=True)]
+    has_data = [slack or b or any(a and x for a, x in zip(row, at, strict=True)) for row, b, slack in zip(M, q, is_slack, strict=True)]
+    result, old = [size if data else 0 for size, data in zip(terms, has_data, strict=True)], None
+    while result != old:
+        old = list(result)
+        tell = [k for k, size in enumerate(result) if size and not is_slack[k]]
+        known = [any(abs(M[k][j] * z[j]) > 2 * ROUNDING * result[k] for k in tell) for j in columns]
+        result = [size or (terms[i] if any(M[i][j] and known[j] for j in columns) else 0) for i, size in enumerate(result)]
+    return result
 
 
 # ------------------------------------------------------------------------------------------------------------------------- rows

@@ -9,6 +9,7 @@ from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_UNKNOWNS = 64
 MAX_BASES = 1 << 20
+_LOOK = 4.0  # multiplications of a thorough look at a basis, in n^4
 _PIVOT = 1e-13  # smaller pivots, relative to the entries of the basis in common units, are rounding
 
 
@@ -38,9 +39,10 @@ def next_solution(first, problem, options, z, w, info, work, iwork):
         return UNSUITED
     limit = int(options.max_iter) if options.max_iter > 0 else affordable(n_choices, _mean_cost(problem.lower, problem.upper))
     best, least, end = first, math.inf, min(n_choices, first + limit)
+    thorough = first + thorough_looks(n, end - first)
     for choice in range(first, end):
         _solve_basis(choice, problem, z, work, iwork)
-        status = judge(STALLED, choice + 1, problem, options, z, w, info)
+        status = judge(STALLED if choice < thorough else MAX_ITER, choice + 1, problem, options, z, w, info)
         if status == CONVERGED:
             return CONVERGED
         if info[1] < least:
@@ -48,6 +50,12 @@ def next_solution(first, problem, options, z, w, info, work, iwork):
     _solve_basis(best, problem, z, work, iwork)
     status = STALLED if end == n_choices else MAX_ITER
     return judge(status, end - first, problem, options, z, w, info)
+
+
+@tiny
+def thorough_looks(n, n_choices):
+    """The choices whose z are accepted, too, where only rounding of the data explains what is missing, which takes n^4 to see."""
+    return affordable(n_choices, _LOOK * n**4)
 
 
 @tiny

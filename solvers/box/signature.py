@@ -54,7 +54,7 @@ UNDERFLOW = 1e-290  # less than this is compared with this, so that what dies ou
 _SPLITTER = 2.0**27 + 1.0
 OF_DATA = 2.0**-46  # of what a row's z are beside: an error, or a q, that rounding of the data explains, as of sums of some terms
 MINOR = 2.0**-45  # of the largest q in units of its row: what smaller q is may be rounding
-_LEFT = 2.0**-62  # of the terms of a row: what is smaller is not left by rounding of a sum of such terms
+_SMALLEST = 2.0**-1022  # the least number with all its digits
 _MORE = 1.0 + 2.0**-20  # so that a sum of rounding is not missed by its own rounding
 LEVELS = 8  # rows away, from which a row without data takes its size
 
@@ -760,6 +760,20 @@ def judge(status, n_iter, problem, options, z, w, info):
     the bound that w_i names, `_mend` takes it out. Rows without data, or whose data is rounding, are judged by what z are elsewhere, see
     `_beside`. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
 
+    In the end CONVERGED means of each row that its error is at most tol of its terms, or what rounding of the data explains:
+
+    - of each z_j inside its bounds, 2^-46 of the z_j that carries alone the terms of another equation, of the one that tells it best, and
+      of no more than its bounds allow, or, where no equation tells, the largest of other rows; a z_j at a bound is exact;
+    - of q_i all of it, where it is rounding beside the largest q (`least_data`), and at most tol of the largest term that some z_j has in
+      its row by any such equation, or by another row if no equation has z_j. So ``x + y = 0.3 - 0.1 - 0.2`` is met by x = y = 0, where x is
+      beside 1 in another row.
+
+    An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. One without q, with bounds that are 0, tells of its z
+    only if one of them is more than rounding in an equation that tells: multipliers of 1e-31 do not confirm each other. The terms are those
+    at z: a link to an unknown that is 0 makes no row large, whatever it might carry. Only to rows in which all z are 0, as where nothing
+    flows, such rows tell from one to the next what might be there. In the judge of `tests.random_problems` the same stands in rational
+    numbers.
+
     Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
     """
@@ -861,69 +875,123 @@ def _beside(merit, most, tol, problem, z, w):
 
 @kernel
 def _is_more_than_rounding(tol, problem, z, w):
-    """Whether some row misses more than tol of its terms, and than rounding of its z and its q explains. w as it was.
+    """Whether some row misses more than tol of its terms, and than what rounding of the data explains (see `judge`). w as it was.
 
-    A z at a bound is exact; one inside has rounding of what it would carry alone of another row. A q_i may be rounding beside such z, and
-    is missed by no more than itself; where no other row tells how large its z may be (see `_unless_left`), it is data. Meanwhile w
-    holds data of rows, with a minus where w_i is not asked to be 0.
+    Meanwhile w holds the terms of rows, with a minus where w_i is not asked to be 0.
     """
-    row, column, M, q = problem.row, problem.column, problem.M, problem.q
+    q = problem.q
     for i in range(q.size):
         w_i, terms = row_sum(i, problem, z)
         is_slack = abs(w_i) > tol * terms and excess(w_i, 0.0, problem.lower[i], problem.upper[i], z[i]) == 0.0
-        w[i] = -max(_data(i, 0.0, problem, z), UNDERFLOW) if is_slack else _data(i, 0.0, problem, z)
-    _spread_data(problem, w)
-    is_more, i = False, 0
-    while not is_more and i < q.size:
-        _, terms = row_sum(i, problem, z)
-        error = exact_error(i, 0.0, problem, z)
-        if error > tol * terms:
-            size = inside = 0.0
-            for k in range(row[i], row[i + 1]):
-                j = column[k]
-                if M[k] != 0.0:
-                    size = max(size, _unless_left(abs(M[k]) * _asked(j, i, True, problem, w), q[i]))
-                if M[k] != 0.0 and problem.lower[j] < z[j] < problem.upper[j]:
-                    inside = max(inside, _unless_left(abs(M[k]) * _asked(j, -1, True, problem, w), q[i]))
-            of_q = _MORE * abs(q[i]) if abs(q[i]) <= tol * size else 0.0
-            is_more = error > OF_DATA * inside + of_q if size > 0.0 else q[i] != 0.0
-        i += 1
-    multiply(row, column, M, q, z, w)
+        w[i] = -terms if is_slack else terms if _data(i, 0.0, problem, z) > 0.0 else 0.0
+    _tell_from_row_to_row(problem, z, w)
+    least = least_data(problem)
+    is_more = _is_a_row_missed(False, tol, least, problem, z, w)
+    if not is_more:
+        _spread_terms(problem, z, w)
+        is_more = _is_a_row_missed(True, tol, least, problem, z, w)
+    multiply(problem.row, problem.column, problem.M, q, z, w)
     return is_more
 
 
-@tiny
-def _unless_left(term, q_i):
-    """A term of row i, or 0 where rounding of a sum of such terms would have left more than q_i, so that it tells nothing of this row."""
-    return term if _LEFT * term <= abs(q_i) or q_i == 0.0 else 0.0
+@kernel
+def _is_a_row_missed(idle, tol, least, problem, z, terms):
+    """Whether a row in which all z are 0, or one of the others, misses more than tol of its terms, and than what is explained."""
+    is_more, i = False, 0
+    while not is_more and i < problem.q.size:
+        size, error = row_sum(i, problem, z)[1], exact_error(i, 0.0, problem, z)
+        if error > tol * size and (size == abs(problem.q[i])) == idle:
+            is_more = not error <= _explained(i, tol, least, problem, z, terms)
+        i += 1
+    return is_more
 
 
 @kernel
-def _spread_data(problem, data):
-    """Equations whose data is rounding beside the z in them have the data of others, from one to the next. In and out: data."""
+def _tell_from_row_to_row(problem, z, terms):
+    """Equations without data tell of their z, if such an other has one of these as more than rounding. In and out: terms, 0: tells none."""
+    tells_more, level = True, 0
+    while tells_more and level < LEVELS:
+        tells_more, level = False, level + 1
+        for i in range(terms.size):
+            if terms[i] == 0.0 and _has_a_known_z(i, problem, z, terms):
+                terms[i] = row_sum(i, problem, z)[1]
+                tells_more = True
+
+
+@kernel
+def _has_a_known_z(i, problem, z, terms):
+    """Whether a z that is not 0 in row i is more than rounding of the terms of an equation that tells."""
+    is_known, k = False, problem.row[i]
+    while not is_known and k < problem.row[i + 1]:
+        j = problem.column[k]
+        for l in range(problem.row[j], problem.row[j + 1] if problem.M[k] * z[j] != 0.0 else problem.row[j]):
+            other = problem.column[l]
+            term = abs(entry(problem.row, problem.column, problem.M, other, j) * z[j])
+            is_known |= terms[other] > 0.0 and term > MINOR * terms[other]
+        k += 1
+    return is_known
+
+
+@kernel
+def _spread_terms(problem, z, terms):
+    """Equations in which all z are 0 are as large as others say that these might be, from one to the next. In and out: terms."""
     spread, level = True, 0
     while spread and level < LEVELS:
         spread, level = False, level + 1
-        for i in range(data.size):
-            size = 0.0
-            for k in range(problem.row[i], problem.row[i + 1] if data[i] >= 0.0 else problem.row[i]):
-                size = max(size, abs(problem.M[k]) * _asked(problem.column[k], -1, False, problem, data) if problem.M[k] != 0.0 else 0.0)
-            if 0.0 <= data[i] < MINOR * size:
-                data[i] = size
-                spread = True
+        for i in range(terms.size):
+            if terms[i] >= 0.0 and row_sum(i, problem, z)[1] == abs(problem.q[i]):
+                size = _largest_term(i, problem, terms)
+                if terms[i] < MINOR * size:
+                    terms[i] = size
+                    spread = True
 
 
 @kernel
-def _asked(j, i, by_all, problem, data):
-    """The largest z_j that carries alone the data of an equation but i, up to its bounds; ``by_all``: of another row, where none has."""
-    row, column, M = problem.row, problem.column, problem.M
-    largest, of_equations, of_others = _largest_in_column(j, problem), 0.0, 0.0
-    for k in range(row[j], row[j + 1]):
-        part, size = abs(entry(row, column, M, column[k], j)), data[column[k]]
-        if part > MINOR * largest and column[k] != i:
-            of_equations, of_others = max(of_equations, size / part), max(of_others, -size / part)
-    size = of_others if by_all and of_equations == 0.0 else of_equations
-    return min(size, max(abs(problem.lower[j]), abs(problem.upper[j])))
+def _explained(i, tol, least, problem, z, terms):
+    """The error of row i that rounding explains: of its z, where these are inside, and all of q_i, where that is rounding."""
+    of_z, q_i = 0.0, abs(problem.q[i])
+    for k in range(problem.row[i], problem.row[i + 1]):
+        j = problem.column[k]
+        if problem.M[k] != 0.0 and problem.lower[j] < z[j] < problem.upper[j]:
+            best, worst = _sizes_elsewhere(j, i, problem, terms)
+            best = min(best if best > 0.0 or terms[i] > 0.0 else worst, max(abs(problem.lower[j]), abs(problem.upper[j])))
+            of_z = max(of_z, _in_range(abs(problem.M[k]) * _in_range(best)))
+    is_rounding = q_i <= least * largest_in_row(problem.row, problem.M, i) and q_i <= tol * _largest_term(i, problem, terms)
+    return OF_DATA * of_z / _MORE + (q_i * _MORE if is_rounding else 0.0)
+
+
+@kernel
+def _largest_term(i, problem, terms):
+    """The largest term that a z has in row i which carries alone the terms of another row, up to its bounds."""
+    size = 0.0
+    for k in range(problem.row[i], problem.row[i + 1]):
+        if problem.M[k] != 0.0:
+            j = problem.column[k]
+            worst = min(_sizes_elsewhere(j, i, problem, terms)[1], max(abs(problem.lower[j]), abs(problem.upper[j])))
+            size = max(size, _in_range(abs(problem.M[k]) * _in_range(worst)))
+    return size
+
+
+@kernel
+def _sizes_elsewhere(j, i, problem, terms):
+    """The least and the largest z_j that carry alone the terms of an equation but i; 0, and that of another row, where no such has it."""
+    best, of_equations, of_others = math.inf, 0.0, 0.0
+    for k in range(problem.row[j], problem.row[j + 1]):
+        other = problem.column[k]
+        part = abs(entry(problem.row, problem.column, problem.M, other, j))
+        if part > 0.0 and other != i and terms[other] != 0.0:
+            size = abs(terms[other] / part)
+            if terms[other] > 0.0:
+                best, of_equations = min(best, size), max(of_equations, size)
+            else:
+                of_others = max(of_others, size)
+    return (best, of_equations) if of_equations > 0.0 else (0.0, of_others)
+
+
+@tiny
+def _in_range(x):
+    """x, or 0 where it has lost its digits or is infinite."""
+    return x if _SMALLEST <= x < math.inf else 0.0
 
 
 @kernel

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from nsds import solvers
 from nsds.solvers.problems import families
 from nsds.status import CONVERGED, INFEASIBLE, UNBOUNDED
-from tests.random_problems import ROUNDING, exactly, rounding_of_data
+from tests.random_problems import ROUNDING, SEEN, exactly, explained_by_rounding
 
 TOL = 1e-10
 _LARGEST = 11  # unknowns of most problems
@@ -30,6 +30,7 @@ class Kind(NamedTuple):
 
 
 _PERTURBATIONS = 100
+_LEAST = Fraction(5e-324)  # number: products below it are nothing
 
 
 class Box(NamedTuple):
@@ -316,27 +317,17 @@ def _judge_solution(p, s):
     z = s.z if len(w) == len(s.z) else np.r_[np.zeros(len(w) - _n_bounded(p)), s.z[-_n_bounded(p) :]]
     errors = _errors(w, z, lower, upper)
     is_rounding = all(error <= rounding * size for error, size in zip(errors, terms, strict=True))
-    allowed = terms if is_rounding else _rounding_of_data(p, s.z, terms)
-    for error, size, most in zip(errors, terms, allowed, strict=True):
-        if error > most:
+    is_slack = [error == 0 and abs(x) > SEEN * size for x, error, size in zip(w, errors, terms, strict=True)]
+    explained = [0] * len(w) if is_rounding else explained_by_rounding(*map(exactly, (p.M, p.q, p.lower, p.upper, s.z)), terms, is_slack)
+    by_terms = [((Fraction(TOL) + ROUNDING) if not is_rounding else 1) * size for size in terms]
+    missed = [small if error > size else 0 for error, size, small in zip(errors, by_terms, explained, strict=True)]
+    for error, size, most, small in zip(errors, terms, by_terms, missed, strict=True):
+        if error > max(most, small) + len(w) * _LEAST:
             return f"false converged: error {float(error / size):.3g} of the terms"
     is_doubtful = p.M.shape[0] == p.M.shape[1] and _hides_its_data(p, s.z, w, z, lower, upper)
-    if is_doubtful and not _is_determined(p, s.z, is_rounding) and not has_a_point(p, s.z):
+    if is_doubtful and not _is_determined(p, s.z, is_rounding) and not has_a_point(p, s.z, missed):
         return "false converged: a problem without a point, z hides q"
     return ""
-
-
-def _rounding_of_data(p, z, terms):
-    """Errors of rows that tell nothing: beside their terms, or beside those of z that carry alone what is given in some row, in them.
-
-    So q that are what rounding left of such terms, as 0.3 - 0.1 - 0.2 beside 1, need not be met, nor products with unknowns that are
-    themselves rounding beside others. Products below the least number are nothing.
-    """
-    at = [abs(Fraction(x)) if x in (l, u) else Fraction(0) for x, l, u in zip(z, p.lower, p.upper, strict=True)]
-    M = exactly(p.M)
-    data = [abs(Fraction(b)) + sum(abs(a) * x for a, x in zip(row, at, strict=True) if a and x) for b, row in zip(p.q, M, strict=True)]
-    nothing = len(p.q) * Fraction(5e-324)
-    return [max((Fraction(TOL) + ROUNDING) * size, small) + nothing for size, small in zip(terms, rounding_of_data(M, data), strict=True)]
 
 
 def _n_bounded(p):
@@ -384,14 +375,14 @@ def _is_determined(p, z, is_rounding):
     return is_rounding or all(abs(x - Fraction(z[i])) <= abs(x) / 1000 for x, i in zip(exact, inside, strict=True))
 
 
-def has_a_point(p, claimed=None):
+def has_a_point(p, claimed=None, missed=0.0):
     """True when some z within the bounds gives w the signs that are asked for, and is not 10^6 times larger than the data asks for.
 
     A linear programme in common units; what its tolerance leaves open is decided in rational numbers. With a claimed z, errors up to the
     tolerance times the terms of natural size are allowed: there a relative change of M and q by the tolerance has z as its solution, and
     no answer in this precision is better. Natural are |z| up to 10^3 times the data, or times what q of some row alone would make of it (a
     weak link to data of that row). What counts as false are thus z that have grown until they hide q. A point may then be as large as the
-    claimed z: definite matrices of condition 10^13 have such solutions.
+    claimed z: definite matrices of condition 10^13 have such solutions. Rows that are not met by their terms may lack what is ``missed``.
     """
     R, C, q_size, z_size = _units(p)
     lower, upper = _row_bounds(p)
@@ -408,7 +399,8 @@ def has_a_point(p, claimed=None):
         return False
     if claimed is not None:
         asked = np.divide(abs(q)[:, None], abs(M), out=np.zeros(M.shape), where=M != 0.0).max(axis=0, initial=1.0)
-        sides = sides + TOL * (abs(sides) + abs(rows) @ np.minimum(z, 1e3 * asked))
+        missed = R * (np.array(missed, float) / q_size)
+        sides = sides + TOL * (abs(sides) + abs(rows) @ np.minimum(z, 1e3 * asked)) + np.r_[missed[at_least], missed[at_most]]
         return exactly_feasible(rows, sides, low, high)
     scale = np.maximum(abs(rows).max(axis=1, initial=0), abs(sides))
     scale[scale == 0] = 1.0

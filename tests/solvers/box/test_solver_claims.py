@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from nsds import solvers, status
-from nsds.solvers.box import forms, signature
+from nsds.solvers.box import enumeration, forms, signature
 from nsds.solvers.box.signature import Options
 from tests import reference_solvers as twins
 from tests.strategies import DEFINITE, SOLVABLE, examples, generators, problems
@@ -377,6 +377,14 @@ def test_default_limits_follow_from_the_cost_of_an_iteration():
     assert signature.affordable(200, 10.0) == 200
     assert signature.affordable(200, 1e8) * 1e8 <= 4.1e9
     assert signature.affordable(200, 1e300) == 1
+
+
+def test_thorough_looks_of_enumeration_are_counted():
+    """All bases of ten unknowns; of twenty, as many as the work of a few seconds allows."""
+    assert enumeration.thorough_looks(10, 2**10) == 2**10
+    assert enumeration.thorough_looks(20, 2**20) * 20**4 <= 4e9
+    s = solvers.solve_lcp(np.zeros((12, 12)), -np.ones(12), "enumerate", on_failure="continue")
+    assert (s.status, s.n_iter) == (status.STALLED, 2**12)
 
 
 def test_enumeration_is_limited_by_max_iter():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.sparse import csr_array, diags_array
 
 from nsds import solvers
@@ -43,6 +44,27 @@ def test_rounding_beside_unknowns_that_are_small(method, bits):
     A[0, :2], A[1, [0, 2]], A[2, [1, 3]], A[3, 4] = 1.0, [1e4, 1.0], [1e4, 1.0], 1.0
     s = solvers.solve_qp(np.zeros((5, 5)), np.ones(5), A=A, b=[-(2.0**bits), 1.0, 1.0, 1e5], lower=0.0, method=method)
     np.testing.assert_allclose(s.z, [0.0, 0.0, 1.0, 1.0, 1e5], rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("method", ["auto", "lemke"])
+def test_multipliers_that_are_rounding_do_not_confirm_each_other(method, seed):
+    """Production and stocks of 12 periods and 5 goods with hardly any cost: many multipliers are 0, or 1e-31, and agree with each other."""
+    rng = np.random.default_rng(seed + 4)
+    T, m = 12, 5
+    goods, made, kept, sold = np.eye(m), *(np.eye(3)[k] for k in range(3))
+    within = np.kron(np.eye(T), np.kron(kept - made + sold, goods))
+    A = within - np.kron(np.eye(T, k=-1), np.kron(kept, goods))
+    use = rng.integers(1, 4, (T, m)) * 0.1 * rng.integers(1, 10, (T, 1))
+    made_at, kept_at, sold_at = (np.kron(np.eye(T), np.kron(x, goods)) for x in (made, kept, sold))
+    G = -np.vstack([np.repeat(np.eye(T), m, 1) * use.ravel() @ made_at, np.kron(np.eye(T), np.ones(m)) @ kept_at, sold_at])
+    g = -np.r_[rng.integers(5, 20, T), rng.integers(5, 50, T), rng.integers(1, 9, T * m)].astype(float)
+    c = 0.01 * rng.integers(0, 3, T * m) @ made_at - 0.1 * rng.integers(1, 9, T * m) @ sold_at
+    P = np.diag(np.r_[rng.integers(0, 2, m), np.zeros(3 * m * T - m)].astype(float))
+    s = solvers.solve_qp(P, c, G, g, A, np.zeros(T * m), lower=0.0, method=method)
+    slope = P @ s.z + c
+    best = linprog(slope, A_ub=-G, b_ub=-g, A_eq=A, b_eq=np.zeros(T * m), bounds=(0.0, None)).fun
+    assert abs(slope @ s.z - best) <= 1e-9 * abs(best)
 
 
 def test_small_right_sides_that_are_data_are_met():

@@ -16,10 +16,57 @@ SEEDS += (1600377, 1644082, 1682466, 3049761, 3145400)
 FUZZED = (3785844, 3790946, 3795356, 3796335, 3802591, 3828504, 3831266, 3840954, 3846870, 3917215, 3932941)  # `fuzz` of seed 0
 
 
-@pytest.mark.parametrize("k", FUZZED)
-def test_a_block_in_other_units_makes_no_data_rounding(k):
-    """Rows that have nothing of their z in common with those whose q are larger, or only through a w that is not asked to be 0."""
-    assert fuzz.examine(0, k, fuzz_boxes.KINDS, list(fuzz_boxes.KINDS), 30.0)[-1] == ""
+FUZZED_2 = (306757, 466855, 695059, 695652, 721243)  # of seed 2
+
+
+@pytest.mark.parametrize(("seed", "k"), [*((0, k) for k in FUZZED), *((2, k) for k in FUZZED_2), (3, 2696)])
+def test_a_block_in_other_units_makes_no_data_rounding(seed, k):
+    """Rows that have nothing of their z in common with those whose q are larger, or through a w that is not asked to be 0, or a z of 0."""
+    assert fuzz.examine(seed, k, fuzz_boxes.KINDS, list(fuzz_boxes.KINDS), 30.0)[-1] == ""
+
+
+def test_the_judge_of_random_calls_judges_what_falls_without_end():
+    """A programme that is UNBOUNDED, as is true."""
+    _, _, claim, _, complaint = fuzz.examine(3, 35, fuzz_boxes.KINDS, list(fuzz_boxes.KINDS), 30.0)
+    assert (claim, complaint) == (status.UNBOUNDED, "")
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e19])
+@pytest.mark.parametrize("link", [0.0, 2e-3, 1.0])
+def test_a_link_to_an_unknown_that_is_0_makes_no_row_large(link, unit):
+    """``z_0 + link z_2 = 1`` and ``z_0 <= 0`` are missed by all of it at (1, 0), whatever z_2 = 0 might be, which z_3 carries instead."""
+    M = np.array([[1.0, 0, link, 0], [-1, 0, 0, 0], [0, 0, 1e-11, 1e-11], [0, 0, 1e-11, 1e-11]])
+    q, lower = np.r_[-1.0, 0.0, -1e-11 * unit, -1e-11 * unit], np.r_[-np.inf, 0.0, -np.inf, -np.inf]
+    row, column, data, _ = forms.compressed_rows(M)
+    z, w, info = np.array([1.0, 0.0, 0.0, unit]), np.zeros(4), np.zeros(3)
+    arguments = (row, column, data, q, lower, np.full(4, np.inf), signature.Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1), z, w, info)
+    assert signature.conclude(status.CONVERGED, 1, *arguments) != status.CONVERGED
+
+
+def test_rounding_of_the_data_explains_to_kernels_what_it_does_in_rational_numbers():
+    """No more, and no less but for a sum of terms, of which kernels see the largest."""
+    tol, refused, explained_only = 1e-10, 0, 0
+    for seed in range(500):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 6))
+        M = rng.integers(-2, 3, (n, n)) * 10.0 ** rng.choice([-14, -7, 0, 0, 0, 7], (n, n))
+        z = rng.integers(-2, 3, n) * 10.0 ** rng.choice([-14, -7, 0, 0, 7], n)
+        lower, upper = np.where(rng.random(n) < 0.5, z, -np.inf), np.where(rng.random(n) < 0.3, z, np.inf)
+        q = -M @ z + (rng.random(n) < 0.4) * 10.0 ** rng.uniform(-24, 0, n)
+        row, column, data, _ = forms.compressed_rows(M)
+        is_more = signature._is_more_than_rounding(tol, signature.Problem(row, column, data, q, lower, upper), z, np.zeros(n))
+        exact = [*map(random_problems.exactly, (M, q, lower, upper, z))]
+        errors, terms, _, is_slack = zip(*random_problems.row_errors(*exact), strict=True)
+        explained = random_problems.explained_by_rounding(*exact, terms, is_slack)
+        rows = [*zip(errors, terms, explained, strict=True)]
+        refused += is_more
+        if is_more:
+            assert any(error > tol * size * 0.999 and error > small * 0.999 / n for error, size, small in rows)
+        else:
+            assert all(error <= tol * size * 1.001 or error <= small for error, size, small in rows)
+            explained_only += any(error > tol * size * 1.001 for error, size, _ in rows)
+    assert refused > 20
+    assert explained_only > 20
 
 
 @pytest.mark.parametrize("method", ["auto", "lemke", "newton_fb", "enumerate", "interior_point"])
