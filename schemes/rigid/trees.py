@@ -516,23 +516,22 @@ def _move_joints(scale, tree, work):
 @kernel
 def _find_places(tree, work, h, w):
     """Rotations and displacements of bodies at the current joints, and velocities. Returns the largest rotation. Out: Q, way, slide, w."""
-    farthest, per_h, way, turn, closing = 0.0, 1.0 / h, stack(3), stack(3), stack(4)
+    farthest, per_h, way, turn, slide, closing, Q = 0.0, 1.0 / h, stack(3), stack(3), stack(3), stack(4), stack(4)
     closing[0] = 1.0
     for at in range(tree.links.size):
         link = tree.links[at]
-        Q, slide, swing, moved = (
-            view(work, link.Q, 4), view(work, link.slide, 3), view(work, link.swing, 4), view(work, tree.plan[0].moved + link.first, 6)
-        )  # fmt: skip
+        swing, moved = view(work, link.swing, 4), view(work, tree.plan[0].moved + link.first, 6)
         # 1. rotation of the joint, with the one that closes it
         if link.turns < 3:
             half = 0.5 * moved[link.slides] if link.turns == 1 else 0.0
             sine = half * rotations.sine_ratio(half * half)
-            swing[0] = rotations.cosine(half * half)
+            Q[0] = rotations.cosine(half * half)
             for l in range(3):
-                swing[1 + l], closing[1 + l] = sine * work[link.pin + l], 0.5 * work[link.spin + l]
-            rotations.product(closing, swing, swing)
-        for l in range(4):
-            Q[l] = swing[l]
+                Q[1 + l], closing[1 + l] = sine * work[link.pin + l], 0.5 * work[link.spin + l]
+            rotations.product(closing, Q, Q)
+        else:
+            for l in range(4):
+                Q[l] = swing[l]
         # 2. displacement of the joint along its axes
         for l in range(3):
             way[l], slide[l] = work[link.shift + l], 0.0
@@ -554,11 +553,14 @@ def _find_places(tree, work, h, w):
         # 4. the centre of mass about the point of the joint
         _add_turned(Q, view(work, link.lever, 3), -1.0, way)
         for l in range(3):
-            work[link.way + l] = way[l] + (turn[l] if link.is_b == 0 else -turn[l])
+            way[l] += turn[l] if link.is_b == 0 else -turn[l]
+            work[link.way + l], work[link.slide + l] = way[l], slide[l]
+        for l in range(4):
+            work[link.Q + l] = Q[l]
         # 5. constant velocities that give this motion in the step
         rotations.log_quaternion(Q, turn)
         for l in range(3):
-            w[6 * link.body + l], w[6 * link.body + 3 + l] = per_h * work[link.way + l], per_h * turn[l]
+            w[6 * link.body + l], w[6 * link.body + 3 + l] = per_h * way[l], per_h * turn[l]
         farthest = max(farthest, dot(turn, turn))
     return math.sqrt(farthest)
 
