@@ -113,8 +113,17 @@ def factorise(moves, h, s, tree, memory):
 @kernel
 def _eliminate(at, moves, s, tree, memory):
     """The unknowns of one joint; the articulated inertia of its body goes to the parent. False at a pivot that is rounding."""
+    # most joints have one unknown: compiled for it, loops over k vanish
+    if tree.links[at].k == 1:
+        return _eliminate_joint(1, at, moves, s, tree, memory)
+    return _eliminate_joint(tree.links[at].k, at, moves, s, tree, memory)
+
+
+@tiny
+def _eliminate_joint(k, at, moves, s, tree, memory):
+    """As `_eliminate`, of k unknowns."""
     work, link = memory.work, tree.links[at]
-    k, P, column, on_left, on_right = link.k, stack(36), stack(6), stack(3), stack(3)
+    P, column, on_left, on_right = stack(36), stack(6), stack(3), stack(3)
     E, S, D = view(work, link.E, k * k), view(work, link.S, 6 * k), view(work, link.D if moves else link.S, 6 * k)
     U, V = view(work, link.U, 6 * k), view(work, link.V, 6 * k)
     # 1. articulated inertia: of the bodies beyond, and its own
@@ -323,49 +332,66 @@ def solve_all(is_start, tree, memory):
 @kernel
 def _solve_tree(is_start, group, tree, memory):
     """As `solve`, without forces apart."""
-    work, first, end, plan, energy, given = memory.work, group.link, group.link + group.links, tree.plan[0], 0.0, stack(6)
+    work, first, end, energy = memory.work, group.link, group.link + group.links, 0.0
     # 1. from the leaves on: what acts on each joint
     for at in range(first, end):
         for l in range(6):
             work[tree.links[at].y + l] = work[tree.links[at].z + l]
     for at in range(end - 1, first - 1, -1):
-        link = tree.links[at]
-        theta, y = view(work, plan.theta + link.first, link.k), view(work, link.y, 6)
-        for c in range(link.k):
-            theta[c] = given[c] = dot_6(view(work, link.S + 6 * c, 6), y)
-        _solve_joint(link.k, view(work, link.E, link.k * link.k), theta)
-        for c in range(link.k):
-            energy += given[c] * theta[c]
-        if link.above != ABSENT:
-            above = view(work, tree.links[link.above].y, 6)
-            _hand_on(link.turns, view(work, link.carry_S, 3), y)
-            for l in range(6):  # one by one: they have just been written so, and lanes would wait for all of them
-                above[l] += y[l]
-            for c in range(link.k):
-                for l in range(6):
-                    above[l] -= work[link.U + 6 * c + l] * theta[c]
+        if tree.links[at].k == 1:  # as in `_eliminate`
+            energy += _load_joint(1, tree.links[at], tree, work)
+        else:
+            energy += _load_joint(tree.links[at].k, tree.links[at], tree, work)
     # 2. from the world on: motion
     for at in range(first, end):
-        link, spin = tree.links[at], stack(3)
-        theta, u, motion = view(work, plan.theta + link.first, link.k), view(work, link.u, 6), view(work, link.motion, 6)
-        D = view(work, link.S if is_start else link.D, 6 * link.k)
-        for l in range(6):
-            u[l] = 0.0
-        if link.above != ABSENT:
-            above = view(work, tree.links[link.above].u, 6)
-            for c in range(link.k):
-                theta[c] -= dot_6(view(work, link.V + 6 * c, 6), above)
-            cross(view(above, 3, 3), view(work, link.carry_S if is_start else link.carry_D, 3), spin)
-            for l in range(3):
-                u[l], u[3 + l] = above[l] + spin[l], above[3 + l] if link.turns < 3 else 0.0
-        for c in range(link.k):
-            for l in range(6):
-                u[l] += D[6 * c + l] * theta[c]
-        for l in range(6):
-            motion[l] = u[l]
-        if not is_start:
-            times(view(work, link.T, 9), view(u, 3, 3), view(motion, 3, 3))
+        if tree.links[at].k == 1:
+            _move_joint(1, is_start, tree.links[at], tree, work)
+        else:
+            _move_joint(tree.links[at].k, is_start, tree.links[at], tree, work)
     return energy
+
+
+@tiny
+def _load_joint(k, link, tree, work):
+    """What acts on a joint of k unknowns, and through it on the parent. Returns the energy. Out: theta with the parent at rest."""
+    theta, y, given, energy = view(work, tree.plan[0].theta + link.first, k), view(work, link.y, 6), stack(6), 0.0
+    for c in range(k):
+        theta[c] = given[c] = dot_6(view(work, link.S + 6 * c, 6), y)
+    _solve_joint(k, view(work, link.E, k * k), theta)
+    for c in range(k):
+        energy += given[c] * theta[c]
+    if link.above != ABSENT:
+        above = view(work, tree.links[link.above].y, 6)
+        _hand_on(link.turns, view(work, link.carry_S, 3), y)
+        for l in range(6):  # one by one: they have just been written so, and lanes would wait for all of them
+            above[l] += y[l]
+        for c in range(k):
+            for l in range(6):
+                above[l] -= work[link.U + 6 * c + l] * theta[c]
+    return energy
+
+
+@tiny
+def _move_joint(k, is_start, link, tree, work):
+    """Motion of a joint of k unknowns, with its parent. In/out: theta. Out: u, motion."""
+    theta, u, motion = view(work, tree.plan[0].theta + link.first, k), view(work, link.u, 6), view(work, link.motion, 6)
+    D, spin = view(work, link.S if is_start else link.D, 6 * k), stack(3)
+    for l in range(6):
+        u[l] = 0.0
+    if link.above != ABSENT:
+        above = view(work, tree.links[link.above].u, 6)
+        for c in range(k):
+            theta[c] -= dot_6(view(work, link.V + 6 * c, 6), above)
+        cross(view(above, 3, 3), view(work, link.carry_S if is_start else link.carry_D, 3), spin)
+        for l in range(3):
+            u[l], u[3 + l] = above[l] + spin[l], above[3 + l] if link.turns < 3 else 0.0
+    for c in range(k):
+        for l in range(6):
+            u[l] += D[6 * c + l] * theta[c]
+    for l in range(6):
+        motion[l] = u[l]
+    if not is_start:
+        times(view(work, link.T, 9), view(u, 3, 3), view(motion, 3, 3))
 
 
 # ------------------------------------------------------------------------------------------------------------------ rows of bodies

@@ -79,9 +79,9 @@ def plant(lists, joints, plan, work):
 
 @kernel
 def press(is_new, h, s, memory):
-    """``F + H^T Lambda`` of all bodies, at q of the middle of a step; h: half of it. In/out: f, size. Out: load, handed.
+    """``F + H^T Lambda`` of all bodies, at q of the middle of a step; h: half of it. In/out: f. Out: load, handed.
 
-    turning: the geometric stiffness, computed if is_new, else kept.
+    turning: the geometric stiffness, computed if is_new, else kept. The size of forces is still that without loads, see `add_sizes`.
     """
     work = memory.work
     p, m = s.plan[0], s.plan[0].n_bodies
@@ -111,8 +111,15 @@ def press(is_new, h, s, memory):
             load[l] = wrench[6 * i + l] - (work[p.f + 6 * i + l] if is_moved else 0.0)
             if is_moved:
                 work[p.f + 6 * i + l] = wrench[6 * i + l]
-        work[p.size + 2 * i] += norm(view(load, 0, 3))
-        work[p.size + 2 * i + 1] += norm(view(load, 3, 3))
+
+
+@kernel
+def add_sizes(s, work):
+    """Sizes of forces get those of the loads of the last `press`. In/out: size."""
+    p = s.plan[0]
+    for i in range(p.n_bodies if s.links.size > 0 else 0):
+        work[p.size + 2 * i] += norm(view(work, p.load + 6 * i, 3))
+        work[p.size + 2 * i + 1] += norm(view(work, p.load + 6 * i + 3, 3))
 
 
 @tiny

@@ -284,6 +284,7 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
         # load of the joints over the half step; the guess of the first iterate already has it in r
         if is_pressed:
             loads.press(True, options.h, s, memory)
+            loads.add_sizes(s, work)
             if n_iter == 0:
                 loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, memory).r, memory)
         # 3. residuals: balance of momentum, and equations by velocities

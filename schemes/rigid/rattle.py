@@ -843,12 +843,15 @@ def _meet(t_new, is_free, n_contacts, n_blocks, s, functions, options, memory):
     back, turned = view(work, places.back, 6 * m), view(work, places.turned, 6 * m)
     # 1. impulses of the first half, of all and of drives, in axes of the bodies
     for i in range(6 * m):
-        back[i] = turned[i] = 0.0
+        back[i] = 0.0
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
     driven = view(work, places.driven, 6 * m)
-    for i in range(6 * m):
-        driven[i] = 0.0
-    if not is_free:
+    if is_free:
+        for i in range(6 * m if p.unilateral != 0 else 0):  # read if contacts act in the second half
+            driven[i] = 0.0
+    else:
+        for i in range(6 * m):
+            turned[i] = 0.0
         _impulses_of_drives(n_contacts, n_blocks, form, memory, driven)
         plain.to_body(m, R, driven, driven)
     # 2. contacts of the end: inherited impulses, and those of the first half subtracted, at q_k or where they turn with the bodies

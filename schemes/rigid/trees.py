@@ -315,7 +315,7 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
         plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
         # 3. A at the start; its scale is the energy that the step can move
         if n_iter == 0:
-            scale = _energy_at_hand(options.h, s, tree, memory)
+            scale = _energy_at_hand(options.h, False, s, tree, memory)
             is_free = _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, memory)
             if not is_free and laws.is_contradicted(n_contacts, n_laws, scale, solver_options.inexact, s, tree, memory):
                 return INFEASIBLE, 0, math.inf
@@ -334,6 +334,7 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
         # 6. converged: velocities to first order, impulses of joints; the residual judges these
         if size <= tol or is_noise or (size <= _SMALL and rate * size <= 0.1 * tol):
             _correct_velocities(options.h, s, tree, memory)
+            loads.add_sizes(s, work)
             residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
             if residual <= tol:
                 loads.split(s, memory)
@@ -356,7 +357,7 @@ def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, calls.functions, memory)
     _stand(view(work, p.q_old, 7 * m), R, s, tree, memory)
-    scale = _energy_at_hand(options.h, s, tree, memory) if n_contacts + n_laws > 0 else 0.0  # joints alone cannot drive
+    scale = _energy_at_hand(options.h, True, s, tree, memory) if n_contacts + n_laws > 0 else 0.0  # joints alone cannot drive
     # 2. residual of bodies at rest: theta is the whole velocity, so the problem is linear
     for i in range(6 * m):
         v[i] = w[i] = 0.0
@@ -515,23 +516,22 @@ def _move_joints(scale, tree, work):
 @kernel
 def _find_places(tree, work, h, w):
     """Rotations and displacements of bodies at the current joints, and velocities. Returns the largest rotation. Out: Q, way, slide, w."""
-    farthest, per_h, way, turn, closing = 0.0, 1.0 / h, stack(3), stack(3), stack(4)
+    farthest, per_h, way, turn, slide, closing, Q = 0.0, 1.0 / h, stack(3), stack(3), stack(3), stack(4), stack(4)
     closing[0] = 1.0
     for at in range(tree.links.size):
         link = tree.links[at]
-        Q, slide, swing, moved = (
-            view(work, link.Q, 4), view(work, link.slide, 3), view(work, link.swing, 4), view(work, tree.plan[0].moved + link.first, 6)
-        )  # fmt: skip
+        swing, moved = view(work, link.swing, 4), view(work, tree.plan[0].moved + link.first, 6)
         # 1. rotation of the joint, with the one that closes it
         if link.turns < 3:
             half = 0.5 * moved[link.slides] if link.turns == 1 else 0.0
             sine = half * rotations.sine_ratio(half * half)
-            swing[0] = rotations.cosine(half * half)
+            Q[0] = rotations.cosine(half * half)
             for l in range(3):
-                swing[1 + l], closing[1 + l] = sine * work[link.pin + l], 0.5 * work[link.spin + l]
-            rotations.product(closing, swing, swing)
-        for l in range(4):
-            Q[l] = swing[l]
+                Q[1 + l], closing[1 + l] = sine * work[link.pin + l], 0.5 * work[link.spin + l]
+            rotations.product(closing, Q, Q)
+        else:
+            for l in range(4):
+                Q[l] = swing[l]
         # 2. displacement of the joint along its axes
         for l in range(3):
             way[l], slide[l] = work[link.shift + l], 0.0
@@ -553,11 +553,14 @@ def _find_places(tree, work, h, w):
         # 4. the centre of mass about the point of the joint
         _add_turned(Q, view(work, link.lever, 3), -1.0, way)
         for l in range(3):
-            work[link.way + l] = way[l] + (turn[l] if link.is_b == 0 else -turn[l])
+            way[l] += turn[l] if link.is_b == 0 else -turn[l]
+            work[link.way + l], work[link.slide + l] = way[l], slide[l]
+        for l in range(4):
+            work[link.Q + l] = Q[l]
         # 5. constant velocities that give this motion in the step
         rotations.log_quaternion(Q, turn)
         for l in range(3):
-            w[6 * link.body + l], w[6 * link.body + 3 + l] = per_h * work[link.way + l], per_h * turn[l]
+            w[6 * link.body + l], w[6 * link.body + 3 + l] = per_h * way[l], per_h * turn[l]
         farthest = max(farthest, dot(turn, turn))
     return math.sqrt(farthest)
 
@@ -623,21 +626,26 @@ def _correct(is_start, is_first, scale, n_contacts, n_laws, s, tree, solver, opt
 
 
 @kernel
-def _energy_at_hand(h, s, tree, memory):
-    """Twice the kinetic energy of the velocities that bodies have and had, and that forces are worth in a half."""
+def _energy_at_hand(h, has_loads, s, tree, memory):
+    """Twice the kinetic energy of the velocities that bodies have and had, and that forces are worth in a half.
+
+    Loads of joints on each other cause no velocity; has_loads: the size of forces contains them.
+    """
     work = memory.work
     p, total, momentum = s.plan[0], 0.0, stack(3)
     for at in range(tree.links.size):
         i = tree.links[at].body
         q = s.bodies[i].q
-        mass, I, load = memory.mem[q + MASS], view(memory.mem, q + INERTIA, 9), view(work, p.load + 6 * i, 6)
-        push = h * max(0.0, work[p.size + 2 * i] - norm(load))  # loads of joints on each other cause no velocity
-        turn = h * max(0.0, work[p.size + 2 * i + 1] - norm(view(load, 3, 3)))
+        mass, I = memory.mem[q + MASS], view(memory.mem, q + INERTIA, 9)
+        push, turn = work[p.size + 2 * i], work[p.size + 2 * i + 1]
+        if has_loads:
+            push = max(0.0, push - norm(view(work, p.load + 6 * i, 3)))
+            turn = max(0.0, turn - norm(view(work, p.load + 6 * i + 3, 3)))
         for place in (p.v + 6 * i, p.v_old + 6 * i):
             v, Omega = view(work, place, 3), view(work, place + 3, 3)
             times(I, Omega, momentum)
             total += mass * dot(v, v) + dot(Omega, momentum)
-        total += push * push / mass + 3.0 * turn * turn / (I[0] + I[4] + I[8])
+        total += h * h * (push * push / mass + 3.0 * turn * turn / (I[0] + I[4] + I[8]))
     return total
 
 
@@ -733,9 +741,9 @@ def _share(n_contacts, n_laws, scale, s, tree, options, memory):
     # 4. energy: rounding is counted only if the plain test fails, as it costs a pass over all bodies
     impulse, v, R_free = view(work, p.p, 6 * m), view(work, p.v, 6 * m), view(work, p.R_free, 6 * m)
     is_driven = False
-    if n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, memory) > 2.0 * scale):
+    if n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, True, s, tree, memory) > 2.0 * scale):
         scale += _energy_of_rounding(options.h, s, tree, memory)
-        is_driven = done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, memory) > 2.0 * scale
+        is_driven = done > _DRIVEN * scale or _energy_at_hand(0.0, True, s, tree, memory) > 2.0 * scale
     if is_driven:
         return math.inf
     # 5. residual, then beside rounding
