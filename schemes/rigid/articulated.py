@@ -353,7 +353,7 @@ def _solve_tree(is_start, group, tree, memory):
 
 @tiny
 def _load_joint(k, link, tree, work):
-    """What acts on a joint of k unknowns, and through it on the parent. Returns the energy. Out: theta with the parent at rest."""
+    """Forces on a joint of k unknowns, and through it on the parent. Returns the energy. Out: theta with the parent at rest."""
     theta, y, given, energy = view(work, tree.plan[0].theta + link.first, k), view(work, link.y, 6), stack(6), 0.0
     for c in range(k):
         theta[c] = given[c] = dot_6(view(work, link.S + 6 * c, 6), y)

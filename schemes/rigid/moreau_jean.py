@@ -251,8 +251,8 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     which sweeps solve, have equations like contacts. INEXACT if all are at most the residual that these options bear; the residual is the
     largest of the three. Bodies are at the end of the motion, but those of RATTLE, which moves them itself.
     """
-    functions, solver_options, work = calls.functions, calls.solver_options, memory.work
-    bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
+    functions, solver_options, p, work = calls.functions, calls.solver_options, s.plan[0], memory.work
+    bodies, interactions, is_pressed = s.bodies, s.interactions, options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
     if n_blocks == 0 if options.is_explicit != 0.0 else p.linear != 0:
         return solve_at_once(t_new, n_contacts, n_blocks, s, calls, options, memory)
     m, t_force = p.n_bodies, t_new + 0.5 * options.span  # of both halves of RATTLE, of whose first one t_new is the start
@@ -266,7 +266,6 @@ def iterate(t_new, n_contacts, n_blocks, s, calls, options, memory):
     tol, enough = max(options.tol, ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, memory.iwork)
     is_linear, at_once = is_free and options.is_explicit != 0.0 and options.span == 0.0, False  # but for choices of rows, and rounding
-    is_pressed = options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
     # sweeps solve equations only to the tolerance of contacts, a matrix to that of Newton's iteration
     tol_of_equations, negligible = max(tol, enough), _NEGLIGIBLE * enough
     if problem.has_matrix(n_contacts, n_blocks, p):
