@@ -49,9 +49,15 @@ def _drawn(rng, kind):
         points = rng.normal(size=(10, 3))
         points *= a / 2 / np.linalg.norm(points, axis=1)[:, None]
         return shapes.convex(points - shapes.centre_of_mass(shapes.convex(points)))
-    corners = np.array([[x, y, z] for x in (-a, a) for y in (-b, b) for z in (-c, c)]) / 2
+    return box_of_corners("mesh", [a, b, c])
+
+
+def box_of_corners(kind, lengths):
+    """A box about the origin as a hull, or as a closed mesh of twelve triangles."""
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2 * lengths
     sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    return shapes.mesh(corners, [t for s in sides for t in ([s[0], s[1], s[2]], [s[0], s[2], s[3]])])
+    triangles = [t for s in sides for t in ([s[0], s[1], s[2]], [s[0], s[2], s[3]])]
+    return shapes.convex(corners) if kind == "convex" else shapes.mesh(corners, triangles)
 
 
 def _floor(rng, kind):

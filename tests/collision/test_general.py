@@ -17,6 +17,7 @@ from tests import reference_collision as distances
 from tests import reference_patches as twin
 from tests.collision.test_collision import Found
 from tests.collision.test_collision_convex import FLOORS, apart, prism, stone, terrain
+from tests.random_piles import box_of_corners
 from tests.strategies import examples, generators
 
 CONVEX_PAIRS = sorted(tuple(sorted(pair)) for pair in GENERAL if MESH not in pair)
@@ -54,13 +55,6 @@ class Pair:
         if triangle is None and gap <= margin:
             gap = rims.polished(self.words[0], b, self.geometry, gap, n, point)
         return gap, n, point
-
-
-def box_of_triangles(half):
-    """A closed mesh of twelve triangles about the origin."""
-    corners = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    return shapes.mesh(corners, [t for s in sides for t in ([s[0], s[1], s[2]], [s[0], s[2], s[3]])])
 
 
 def beside(pair, rng, gap):
@@ -143,10 +137,7 @@ def test_contacts_with_a_mesh_are_those_of_all_its_triangles(kind, rng, gap):
 
 def plate(kind, rng, thickness):
     """A square plate of 1 m, level but for a tilt of 1e-4, as a hull or a closed mesh; turned about the vertical."""
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-thickness, thickness)]) / 2
-    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    triangles = [t for s in sides for t in ([s[0], s[1], s[2]], [s[0], s[2], s[3]])]
-    shape = shapes.convex(corners) if kind == "convex" else shapes.mesh(corners, triangles)
+    shape = box_of_corners(kind, [1.0, 1.0, thickness])
     turned = np.array([1.0, *rng.normal(size=2) * 5e-5, rng.normal()])
     return shape | {"pose": np.concatenate([np.zeros(3), turned / np.linalg.norm(turned)])}
 
@@ -195,7 +186,7 @@ def test_contacts_of_boxes_of_triangles_lie_on_both_of_them(rng, order):
     lowest = corner[corner[:, 2].argmin()]
     place = np.array([*rng.uniform(-0.3, 0.3, size=2), half[0, 2] - depth]) - lowest
     turned = np.r_[turn.as_quat()[3], turn.as_quat()[:3]]
-    boxes = [box_of_triangles(half[0]), box_of_triangles(half[1]) | {"pose": np.concatenate([place, turned])}]
+    boxes = [box_of_corners("mesh", 2 * half[0]), box_of_corners("mesh", 2 * half[1]) | {"pose": np.concatenate([place, turned])}]
     found = Found(boxes[::order], 0.5)
     assert found.gap.min() == pytest.approx(-depth, abs=1e-9)
     for gap, normal, point in zip(found.gap, found.normal.reshape(-1, 3), found.point.reshape(-1, 3), strict=True):

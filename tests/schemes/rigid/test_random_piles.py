@@ -5,7 +5,7 @@ import pytest
 
 import nsds
 from nsds import shapes
-from tests.random_piles import run
+from tests.random_piles import box_of_corners, run
 
 
 @pytest.mark.parametrize("seed", [*range(6), 50043, 50518, 51626])
@@ -26,13 +26,8 @@ THICKNESS = 2e-3
 
 def card(kind):
     """A playing card, as a box, a hull or a closed mesh."""
-    lengths = np.array([0.06, 0.09, THICKNESS])
-    if kind == "box":
-        return shapes.box(lengths)
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2 * lengths
-    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    triangles = [t for s in sides for t in ([s[0], s[1], s[2]], [s[0], s[2], s[3]])]
-    return shapes.convex(corners) if kind == "convex" else shapes.mesh(corners, triangles)
+    lengths = [0.06, 0.09, THICKNESS]
+    return shapes.box(lengths) if kind == "box" else box_of_corners(kind, lengths)
 
 
 def cards(kind, q):
