@@ -152,8 +152,9 @@ def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
     """The errors of rows that rounding of the data explains, as fractions: of the z in them, as far as other rows tell these, and of q.
 
     A z_j inside is known to ROUNDING of what carries alone the terms of another equation, the one that tells it best; at a bound it is
-    exact. All of q_i is rounding where it is that beside the largest q, in units of their rows, and at most SEEN of the largest term that
-    z_j have by such equations, or, where none has z_j, by rows with ``is_slack``, of whose w_i only the sign is asked: 0.3 - 0.1 - 0.2 need
+    exact. All of q_i is rounding where it is that beside the largest q of rows that ask for some z, in units of their rows, and at most
+    SEEN of the largest term that z_j have by such equations, or, where none has z_j, by rows with ``is_slack``, of whose w_i only the sign
+    is asked: 0.3 - 0.1 - 0.2 need
     not be met beside terms of 1. Equations in which all z are 0 tell each other, from one to the next, how large others say these might be.
     """
     n = len(M)
@@ -178,7 +179,9 @@ def explained_by_rounding(M, q, lower, upper, z, terms, is_slack):
         for i in idle:
             size = largest_term(i, spread)
             spread[i] = size if spread[i] < 2 * ROUNDING * size else spread[i]
-    least = 2 * ROUNDING * max((abs(b) / a for b, a in zip(q, largest, strict=True) if a), default=0)
+    is_fixed = [l == u for l, u in zip(lower, upper, strict=True)] if n == len(bounds) else [False] * n
+    ask = [not fixed and any(a and size for a, size in zip(row, bounds, strict=True)) for row, fixed in zip(M, is_fixed, strict=True)]
+    least = 2 * ROUNDING * max((abs(b) / a for b, a, asks in zip(q, largest, ask, strict=True) if a and asks), default=0)
     explained = []
     for i, row in enumerate(M):
         known = spread if i in idle else terms

@@ -57,6 +57,7 @@ class _Contiguous(ArrayModel):
         return array
 
 
+_LONG = 48  # fields of a table, from which its entries count as constant
 AS_CALLED = "<nsds: code that is called by its address>"  # origin of exceptions in such code, as shown by Python
 _models = DataModelManager(ChainMap({types.Array: _Contiguous}, default_manager._handlers))
 
@@ -180,9 +181,12 @@ class _Arguments:
 
     def lower_expr(self, resty, expr):
         result = super().lower_expr(resty, expr)
-        # kernels only read tables: after a write to memory none of their entries is read again
-        if expr.op == "getattr" and isinstance(self.typeof(expr.value.name), types.Record) and isinstance(result, ir.LoadInstr):
-            result.set_metadata("invariant.load", self.module.add_metadata([]))
+        # kernels only read tables: after a write to memory none of their entries is read again. Short ones are read in the loop over steps,
+        # which would read all of them in advance and keep them in memory again
+        if expr.op == "getattr" and isinstance(result, ir.LoadInstr):
+            table = self.typeof(expr.value.name)
+            if isinstance(table, types.Record) and len(table.fields) >= _LONG:
+                result.set_metadata("invariant.load", self.module.add_metadata([]))
         return result
 
     def create_cpython_wrapper(self, release_gil=False):

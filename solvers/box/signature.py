@@ -166,14 +166,16 @@ def given(q_i, least):
 def least_data(problem):
     """The q_i, for rows whose largest entry is 1, below which q_i is rounding beside the largest q: as of ``0.3 - 0.1 - 0.2`` beside 1.
 
-    Rows all of whose entries are rounding beside others of their columns do not count.
+    Rows all of whose entries are rounding beside others of their columns do not count, nor do those that ask nothing of any z: of an
+    unknown that is fixed, or of unknowns that are fixed at 0.
     """
-    row, M, q = problem.row, problem.M, problem.q
+    row, M, q, lower, upper = problem.row, problem.M, problem.q, problem.lower, problem.upper
     most = 0.0
     for i in range(q.size):
-        if abs(q[i]) > most * largest_in_row(row, M, i):
+        if abs(q[i]) > most * largest_in_row(row, M, i) and lower[i] < upper[i]:
             for k in range(row[i], row[i + 1]):
-                if _tells(M[k], problem.column[k], problem):
+                j = problem.column[k]
+                if (lower[j] != 0.0 or upper[j] != 0.0) and _tells(M[k], j, problem):
                     most = abs(q[i]) / largest_in_row(row, M, i)
                     break
     return MINOR * most
@@ -764,9 +766,9 @@ def judge(status, n_iter, problem, options, z, w, info):
 
     - of each z_j inside its bounds, 2^-46 of the z_j that carries alone the terms of another equation, of the one that tells it best, and
       of no more than its bounds allow, or, where no equation tells, the largest of other rows; a z_j at a bound is exact;
-    - of q_i all of it, where it is rounding beside the largest q (`least_data`), and at most tol of the largest term that some z_j has in
-      its row by any such equation, or by another row if no equation has z_j. So ``x + y = 0.3 - 0.1 - 0.2`` is met by x = y = 0, where x is
-      beside 1 in another row.
+    - of q_i all of it, where it is rounding beside the largest q of rows that ask for some z (`least_data`), and at most tol of the
+      largest term that some z_j has in its row by any such equation, or by another row if no equation has z_j. So
+      ``x + y = 0.3 - 0.1 - 0.2`` is met by x = y = 0, where x is beside 1 in another row.
 
     An equation is here a row whose w_i is 0, up to tol of its terms, or is missed. One without q, with bounds that are 0, tells of its z
     only if one of them is more than rounding in an equation that tells: multipliers of 1e-31 do not confirm each other. The terms are those

@@ -19,7 +19,7 @@ FUZZED = (3785844, 3790946, 3795356, 3796335, 3802591, 3828504, 3831266, 3840954
 FUZZED_2 = (306757, 466855, 695059, 695652, 721243)  # of seed 2
 
 
-@pytest.mark.parametrize(("seed", "k"), [*((0, k) for k in FUZZED), *((2, k) for k in FUZZED_2), (3, 2696)])
+@pytest.mark.parametrize(("seed", "k"), [*((0, k) for k in FUZZED), *((2, k) for k in FUZZED_2), (3, 2696), (3, 508046)])
 def test_a_block_in_other_units_makes_no_data_rounding(seed, k):
     """Rows that have nothing of their z in common with those whose q are larger, or through a w that is not asked to be 0, or a z of 0."""
     assert fuzz.examine(seed, k, fuzz_boxes.KINDS, list(fuzz_boxes.KINDS), 30.0)[-1] == ""
@@ -46,7 +46,7 @@ def test_a_link_to_an_unknown_that_is_0_makes_no_row_large(link, unit):
 def test_rounding_of_the_data_explains_to_kernels_what_it_does_in_rational_numbers():
     """No more, and no less but for a sum of terms, of which kernels see the largest."""
     tol, refused, explained_only = 1e-10, 0, 0
-    for seed in range(500):
+    for seed in range(600):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 6))
         M = rng.integers(-2, 3, (n, n)) * 10.0 ** rng.choice([-14, -7, 0, 0, 0, 7], (n, n))
@@ -75,6 +75,16 @@ def test_an_entry_that_is_rounding_makes_no_data_of_another_row_rounding(method)
     for part in (-2.7e-17, 2.7e-17, 1e-20):
         s = solvers.solve_mlcp([[0.7, 0.0], [part, 0.0]], [-0.2, -0.3], [0.0, -np.inf], [1.0, 0.0], method, on_failure="continue")
         assert s.status != status.CONVERGED or abs(s.z[0] - 2.0 / 7.0) <= 1e-9
+
+
+@pytest.mark.parametrize("method", ["auto", "lemke", "bard", "enumerate", "newton_min", "newton_fb"])
+@pytest.mark.parametrize("q", [1e-310, 1e-200, 1e-20])
+def test_an_unknown_that_is_fixed_tells_nothing_of_other_rows(method, q):
+    """Row 1 wants z_1 = q, beside z_0 of 1; row 2, whose z is 0 by its bounds, holds for any q."""
+    M, lower, upper = [[1.0, 2.0, 0.0], [0.0, 1.0, 2.0], [0.0, 0.0, 1.0]], [-2.0, 0.0, 0.0], [-1.0, np.inf, 0.0]
+    s = solvers.solve_mlcp(M, [-q, -q, -q], lower, upper, method, on_failure="continue")
+    assert s.status != status.CONVERGED or abs(s.z[1] - q) <= 1e-9 * q
+    assert method not in ("auto", "newton_min", "enumerate") or s.status == status.CONVERGED
 
 
 @pytest.mark.parametrize("method", ["auto", "newton_fb", "interior_point", "proximal"])
