@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, OF_DATA, Problem, judge, multiply, solve_repeatedly
-from nsds.solvers.faces.frame import Request, name_of
+from nsds.solvers.faces.frame import name_of, requested
 from nsds.solvers.results import judged
 from nsds.solvers.workspaces import DOUBTFUL, REFUSED, UNCERTAIN, Workspace, Workspaces, key_of, left_at_interrupts, work_of
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
@@ -101,7 +101,7 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
     >>> nsds.solvers.solve_lcp([[2, 1], [1, 2]], [-5, -6]).z.round(12)
     array([1.33333333, 2.33333333])
     """
-    return judged(_solved(Request("solve_lcp", "lcp", method, tol, max_iter, options, z0, on_failure), M, q, 0.0, np.inf), on_failure)
+    return judged(_solved(requested(("solve_lcp", "lcp", method, tol, max_iter, options, z0, on_failure)), M, q, 0.0, np.inf), on_failure)
 
 
 def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
@@ -132,7 +132,9 @@ def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=
     >>> nsds.solvers.solve_relay([[1.0]], [0.5]).z.tolist(), nsds.solvers.solve_relay([[1.0]], [3.0]).z.tolist()
     ([-0.5], [-1.0])
     """
-    return judged(_solved(Request("solve_relay", "relay", method, tol, max_iter, options, z0, on_failure), M, q, lower, upper), on_failure)
+    return judged(
+        _solved(requested(("solve_relay", "relay", method, tol, max_iter, options, z0, on_failure)), M, q, lower, upper), on_failure
+    )
 
 
 def solve_mlcp(
@@ -187,7 +189,7 @@ def solve_mlcp(
     n_rows, n = M.shape
     if q.size != n_rows:
         raise ValueError(f"{owner}: q must have shape {(n_rows,)} as M has shape {M.shape}, got {q.shape}")
-    request = Request("solve_mlcp", "mlcp", method, tol, max_iter, options, z0, on_failure)
+    request = requested(("solve_mlcp", "mlcp", method, tol, max_iter, options, z0, on_failure))
     if n_rows == n:
         return judged(_solved(request, M, q, lower, upper), on_failure)
     q, M = _checks.finite(owner, "q", q), forms.matrix(owner, "M", M)
@@ -255,13 +257,15 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
     lower = np.zeros(vector.size)
     lower[: q.size] = -np.inf
-    request, s = Request("solve_avi", "avi", method, tol, max_iter, options, guess, on_failure), None
-    if isinstance(method, str) and method == "auto":
-        s = _solved(request._replace(method="cao_ferris"), whole, vector, lower, np.inf)._replace(method="auto: cao_ferris")
-    if s is None or s.status not in _SOLVED:
-        s = _solved(request, whole, vector, lower, np.inf)
+    is_auto, s = isinstance(method, str) and method == "auto", None
+    if is_auto:
+        s = _solved(requested((owner, "avi", "cao_ferris", tol, max_iter, options, guess, on_failure)), whole, vector, lower, np.inf)
+    is_first = is_auto and s.status in _SOLVED
+    if not is_first:
+        s = _solved(requested((owner, "avi", method, tol, max_iter, options, guess, on_failure)), whole, vector, lower, np.inf)
+    name = "auto: cao_ferris" if is_first else s.method
     z = s.z[: q.size]
-    return judged(ConstrainedSolution(z, M @ z + q, *s[2:], s.z[q.size :]), on_failure)
+    return judged(ConstrainedSolution(z, M @ z + q, *s[2:5], name, s.z[q.size :]), on_failure)
 
 
 def solve_qp(
@@ -308,7 +312,7 @@ def solve_qp(
     _check_convex(owner, P)
     parts, edges = forms.constraints(owner, forms.bounds(owner, c.size, lower, upper), G, g, A, b)
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
-    s = _solved(Request("solve_qp", "qp", method, tol, max_iter, options, guess, on_failure), whole, vector, *edges)
+    s = _solved(requested(("solve_qp", "qp", method, tol, max_iter, options, guess, on_failure)), whole, vector, *edges)
     if s.status == INFEASIBLE:
         s = s._replace(status=_without_solution(owner, P, c, parts, edges))
     return judged(ProgramSolution(s.z[: c.size], s.w[: c.size], *s[2:], s.z[c.size :]), on_failure)
@@ -346,7 +350,7 @@ def _without_rounding(P, c, parts):
 def _nearest(owner, n, parts, edges):
     """Status of the search for the point nearest to 0."""
     whole, vector, guess = _bordered(owner, forms.identity(n), np.zeros(n), parts, None)
-    return _solved(Request("solve_qp", "qp", "auto", 1e-10, None, {}, guess, "continue"), whole, vector, *edges).status
+    return _solved(requested(("solve_qp", "qp", "auto", 1e-10, None, {}, guess, "continue")), whole, vector, *edges).status
 
 
 def _check_convex(owner, P):

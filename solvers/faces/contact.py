@@ -22,7 +22,7 @@ from nsds.solvers.contact.signature import (
     solve_repeatedly,
 )
 from nsds.solvers.faces import box
-from nsds.solvers.faces.frame import Request, name_of
+from nsds.solvers.faces.frame import name_of, requested
 from nsds.solvers.results import judged
 from nsds.solvers.workspaces import REFUSED, Workspace, Workspaces, key_of, left_at_interrupts, work_of
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
@@ -111,7 +111,7 @@ def solve_fc2d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     >>> s.r.tolist(), s.u.tolist(), s.state.tolist()
     ([2.0, -1.0], [0.0, 2.0], ['sliding'])
     """
-    return judged(_local(Request("solve_fc2d", "fc2d", method, tol, max_iter, options, r0, on_failure), W, q, mu), on_failure)
+    return judged(_local(requested(("solve_fc2d", "fc2d", method, tol, max_iter, options, r0, on_failure)), W, q, mu), on_failure)
 
 
 def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -158,7 +158,7 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     >>> s.r.round(12).tolist(), s.u.round(12).tolist(), s.state.tolist()
     ([2.0, -0.6, -0.8], [0.0, 2.4, 3.2], ['sliding'])
     """
-    return judged(_local(Request("solve_fc3d", "fc3d", method, tol, max_iter, options, r0, on_failure), W, q, mu), on_failure)
+    return judged(_local(requested(("solve_fc3d", "fc3d", method, tol, max_iter, options, r0, on_failure)), W, q, mu), on_failure)
 
 
 def solve_rfc2d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -171,7 +171,7 @@ def solve_rfc2d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.r.tolist(), s.state.tolist()
     ([2.0, -1.0, -0.1], [['sliding', 'sticking']])
     """
-    return judged(_local(Request("solve_rfc2d", "rfc2d", method, tol, max_iter, options, r0, on_failure), W, q, mu, mu_r), on_failure)
+    return judged(_local(requested(("solve_rfc2d", "rfc2d", method, tol, max_iter, options, r0, on_failure)), W, q, mu, mu_r), on_failure)
 
 
 def solve_rfc3d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -203,7 +203,7 @@ def solve_rfc3d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.r.round(12).tolist(), s.state.tolist()
     ([2.0, -0.1, 0.0, -0.3, -0.4], [['sticking', 'sliding']])
     """
-    return judged(_local(Request("solve_rfc3d", "rfc3d", method, tol, max_iter, options, r0, on_failure), W, q, mu, mu_r), on_failure)
+    return judged(_local(requested(("solve_rfc3d", "rfc3d", method, tol, max_iter, options, r0, on_failure)), W, q, mu, mu_r), on_failure)
 
 
 def solve_gfc2d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -216,7 +216,7 @@ def solve_gfc2d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.v.tolist(), s.r.tolist()
     ([0.0, 0.5], [4.0, -2.0])
     """
-    return judged(_global(Request("solve_gfc2d", "gfc2d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu), on_failure)
+    return judged(_global(requested(("solve_gfc2d", "gfc2d", method, tol, max_iter, options, r0, on_failure)), M, H, q, b, mu), on_failure)
 
 
 def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -255,7 +255,7 @@ def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     >>> s.v.tolist(), s.r.tolist()
     ([0.0, 0.5, 0.0], [4.0, -2.0, 0.0])
     """
-    return judged(_global(Request("solve_gfc3d", "gfc3d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu), on_failure)
+    return judged(_global(requested(("solve_gfc3d", "gfc3d", method, tol, max_iter, options, r0, on_failure)), M, H, q, b, mu), on_failure)
 
 
 def solve_grfc3d(M, H, q, b, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -269,7 +269,7 @@ def solve_grfc3d(M, H, q, b, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r
     [0.0, 0.0, 0.0, 2.7, 3.6]
     """
     return judged(
-        _global(Request("solve_grfc3d", "grfc3d", method, tol, max_iter, options, r0, on_failure), M, H, q, b, mu, mu_r), on_failure
+        _global(requested(("solve_grfc3d", "grfc3d", method, tol, max_iter, options, r0, on_failure)), M, H, q, b, mu, mu_r), on_failure
     )
 
 

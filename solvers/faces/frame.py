@@ -1,5 +1,6 @@
 """Parts that the faces of all classes of problems share: the request, the choice of a method, its name in a result."""
 
+from functools import partial
 from typing import NamedTuple
 
 from nsds import _checks
@@ -27,6 +28,9 @@ class Request(NamedTuple):
     def first_guess(self, field, shape):
         """The first guess, of this shape but with any numbers; 0 where none is given."""
         return 0.0 if self.guess is None else _checks.floats(self.owner, field, self.guess, shape=shape)
+
+
+requested = partial(tuple.__new__, Request)  # of a tuple of all fields, in a third of the time: the rest of a small problem takes 8 us
 
 
 def name_of(method, order, place):

@@ -9,7 +9,7 @@ from nsds._jit import address, kernel
 from nsds.solvers import results
 from nsds.solvers.box import forms
 from nsds.solvers.faces.box import ConstrainedSolution, Solution
-from nsds.solvers.faces.frame import Request, name_of
+from nsds.solvers.faces.frame import name_of, requested
 from nsds.solvers.nonlinear import auto, sparse
 from nsds.solvers.nonlinear.functions import Function
 from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem, differentiate, evaluate
@@ -110,7 +110,8 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
     feasible = _Set(np.zeros(z0.size), np.full(z0.size, np.inf))
     return judged(
-        _solved(Request("solve_ncp", "ncp", method, tol, max_iter, {}, z0, on_failure), F, jac, parameters, pattern, feasible), on_failure
+        _solved(requested(("solve_ncp", "ncp", method, tol, max_iter, {}, z0, on_failure)), F, jac, parameters, pattern, feasible),
+        on_failure,
     )
 
 
@@ -152,7 +153,8 @@ def solve_mcp(
     z0 = _checks.array(owner, "z0", z0, n_dims=1)
     feasible = _Set(*forms.bounds(owner, z0.size, lower, upper))
     return judged(
-        _solved(Request("solve_mcp", "mcp", method, tol, max_iter, {}, z0, on_failure), F, jac, parameters, pattern, feasible), on_failure
+        _solved(requested(("solve_mcp", "mcp", method, tol, max_iter, {}, z0, on_failure)), F, jac, parameters, pattern, feasible),
+        on_failure,
     )
 
 
@@ -210,7 +212,7 @@ def solve_vi(
     else:
         G = forms.blocks([[matrix] for matrix, _ in rows]).tocsr() if rows else np.zeros(0)
     feasible = _Set(*bounds, G, np.concatenate([np.zeros(0), *(vector for _, vector in rows)]), sizes)
-    request = Request(owner, "vi" if cones is None else "soclcp", method, tol, max_iter, {}, z0, on_failure)
+    request = requested((owner, "vi" if cones is None else "soclcp", method, tol, max_iter, {}, z0, on_failure))
     s = _solved(request, F, jac, parameters, pattern, feasible)
     z, multipliers = np.split(s.z, [n])
     w = s.w[:n] + (G.T @ multipliers if rows else 0.0)
@@ -269,7 +271,7 @@ def solve_soclcp(M, q, cones, mu=1.0, z0=None, method="auto", tol=1e-10, max_ite
     bounds = np.full(q.size, -np.inf), np.full(q.size, np.inf)
     functions = np.array([address(CALLBACK, _affine), address(CALLBACK, _matrix)], np.uintp)
     problem = Problem(functions, data, np.zeros(0), np.zeros(0), *bounds, sizes, np.ones(q.size), np.zeros(q.size))
-    s = _run(Request("solve_soclcp", "soclcp", method, tol, max_iter, {}, z0 * scale, on_failure), problem)
+    s = _run(requested(("solve_soclcp", "soclcp", method, tol, max_iter, {}, z0 * scale, on_failure)), problem)
     z = s.z / scale
     return judged(s._replace(z=z, w=M @ z + q), on_failure)
 
