@@ -1,4 +1,4 @@
-"""State equations of a circuit: the sparse tableau of its elements, eliminated in exact fractions, where they are whole numbers as such.
+"""State equations of a circuit: the sparse tableau of its elements, eliminated exactly, see `nsds.circuits.elimination`.
 
 Unknowns of the tableau are node voltages, currents of all elements, rates of the states, and of each device (diode, switch) its voltage v
 and current i. Known are the states x (voltages of capacitors, currents of inductors), the sources u and their rates, 1, and of each device
@@ -11,9 +11,11 @@ States that depend on others through elements alone (loops of capacitors and sou
 
 import itertools
 import math
+import operator
 from fractions import Fraction
 from typing import NamedTuple
 
+from nsds.circuits.elimination import Rows, System, solved_for, whole
 from nsds.circuits.waveforms import value_of
 
 _OWNER = "circuit"
@@ -69,47 +71,47 @@ def reduced(elements, t=0.0):
     ValueError
         Loops of voltage sources, cut sets of current sources, and what else does not determine voltages and currents.
     """
-    # 1. tableau: one row for each element, device and node
+    # 1. tableau: currents that an element gives, and a row for each other element, device and node
     plain, devices = _devices(elements)
     waves = {name: wave for e in plain if e.kind in "VI" for name, wave in e.value.parts(e.name).items()}
-    rows, states, starts = _tableau(plain, devices)
+    currents, rows, starts = _tableau(plain, devices)
     amplifiers = tuple(e for e in plain if e.kind == "OP")
-    solved = _System()
-    for row in rows:
-        solved.add(_with_constants(row, waves))
-    # 2. eliminate; a relation among known quantities alone makes one state depend on the others, which differentiates its equation
+    solved = _Tableau()
+    for key, row in currents.items():
+        solved.fix(key, whole(row))
+    solved.solve(rows)
+    # 2. a relation among known quantities alone makes one state depend on the others, which differentiates its equation
     dependent, loops = {}, {}
-    while True:
-        solved.solve()
-        relation = solved.relation()
-        if relation is None:
-            break
+    while relation := solved.relation():
         name = _dependent_state(relation, starts, waves)
-        factor = relation.pop(("x", name))
-        share = Fraction(-1) / factor
-        value = {key: share * c for key, c in relation.items()}
+        value = solved_for(relation, ("x", name))
         dependent = {other: _substituted(row, ("x", name), value) for other, row in dependent.items()} | {name: value}
         loops[name] = value
-        solved.substitute(("x", name), value)
-        solved.add({("dx", name): 1, ("push", name): -1} | {(f"d{key[0]}", key[1]): -c for key, c in value.items() if key != _ONE})
+        solved.fix(("x", name), relation)
+        solved.solve([{("dx", name): 1, ("push", name): -1} | {(f"d{key[0]}", key[1]): -c for key, c in value.items() if key != _ONE}])
     # 3. known quantity of each device: voltage or current
     devices = solved.choose(devices)
     # 4. initial values of the independent states
-    kept = tuple(name for name in states if name not in dependent)
+    kept = tuple(name for name in starts if name not in dependent)
     free = _Start(loops, starts, waves, t, solved).of(kept)
     _require_consistent(dependent, free, starts, waves, t)
     # 5. subtract outputs of op-amps that a state follows instantly, so that no rate of these is needed
-    for name in kept:
-        at_once = {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"}
-        if at_once:
-            solved.substitute(("x", name), {("x", name): 1} | at_once)
+    follows = {name: {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"} for name in kept}
+    follows = {("x", name): {("x", name): 1} | at_once for name, at_once in follows.items() if at_once}
+
+    def row_of(key, may_float=False, number=operator.truediv):
+        row = solved.value(key, may_float, Fraction if follows else number)
+        return _sum(*((c, follows.get(other, {other: 1})) for other, c in row.items())) if follows else row
+
     # 6. rows of voltages, rates and outputs
     nodes = dict.fromkeys(node for e in elements for node in e.nodes if node != "0")
-    voltages = {node: solved.value(("v", node), True) for node in nodes} | {"0": {}}
-    rates = {name: {key: c for key, c in solved.value(("dx", name)).items() if key[0] != "dlam"} for name in kept}
-    outputs = {d.name: solved.value(("id" if d.by_voltage else "vd", d.name)) for d in devices}
+    voltages = {node: row_of(("v", node), True) for node in nodes} | {"0": {}}
+    rates = {name: {key: c for key, c in row_of(("dx", name)).items() if key[0] != "dlam"} for name in kept}
+    leaky, outputs = {e.name.partition("#")[0] for e in plain if "#" in e.name}, {}  # a leak is added exactly
+    for d in devices:
+        outputs[d.name] = row_of(("id" if d.by_voltage else "vd", d.name), number=Fraction if d.name in leaky else operator.truediv)
     for e in amplifiers:
-        v_p, v_q = (solved.value(("v", node)) if node != "0" else {} for node in e.nodes[2:])
+        v_p, v_q = (row_of(("v", node), number=Fraction) if node != "0" else {} for node in e.nodes[2:])
         outputs[e.name] = _sum((1, v_p), (-1, v_q))
     # 7. an output that depends on the rate of lambda would need an impulse where that jumps
     for name, row in outputs.items():
@@ -120,7 +122,7 @@ def reduced(elements, t=0.0):
                 "between them"
             )
     # 8. currents; resistances of a model count with their device
-    currents = {e.name: solved.value(("i", e.name), True) for e in plain if e.kind != "K"}
+    currents = {e.name: row_of(("i", e.name), True, Fraction if "#" in e.name else operator.truediv) for e in plain if e.kind != "K"}
     for d in devices:
         currents[d.name] = outputs[d.name] if d.by_voltage else {("lam", d.name): 1}
     for name in [name for name in currents if "#" in name]:  # resistances of models
@@ -178,8 +180,8 @@ def _joined(devices, switches):
 
 
 def _tableau(elements, devices):
-    """(rows that are zero, names of states, their initial values or None)."""
-    rows, starts = [], {}
+    """({current: row that gives it by voltages, states and sources}, other rows that are zero, {state: its initial value or None})."""
+    currents, rows, starts = {}, [], {}
     balance = {}  # of currents at nodes
 
     def flow(key, a, b):
@@ -203,20 +205,26 @@ def _tableau(elements, devices):
         current = ("i", e.name)
         if e.kind != "OP":
             flow(current, a, b)
-        if e.kind == "R":
-            rows.append(voltage(a, b) | {current: -(e.value.numerator if e.value.denominator == 1 else e.value)})
+        if e.kind == "R" and e.value:
+            currents[current] = {current: -e.value} | voltage(a, b)
+        elif e.kind == "R":
+            rows.append(voltage(a, b))
         elif e.kind == "C":
-            rows += [voltage(a, b) | {("x", e.name): -1}, {current: -1, ("dx", e.name): e.value}]
+            currents[current] = {current: -1, ("dx", e.name): e.value}
+            rows.append(voltage(a, b) | {("x", e.name): -1})
             starts[e.name] = e.start
         elif e.kind == "V":
-            rows.append(voltage(a, b) | {("u", name): -1 for name in e.value.parts(e.name)})
+            rows.append(voltage(a, b) | _source(e))
         elif e.kind == "I":
-            rows.append({current: 1} | {("u", name): -1 for name in e.value.parts(e.name)})
-        elif e.kind in "EG":
-            control = {key: -e.value * c for key, c in voltage(*e.nodes[2:]).items()}
-            rows.append(_sum((1, voltage(a, b) if e.kind == "E" else {current: 1}), (1, control)))
-        elif e.kind in "FH":
-            rows.append((voltage(a, b) if e.kind == "H" else {current: 1}) | {("i", named(elements, e.of[0]).name): -e.value})
+            currents[current] = {current: 1} | _source(e)
+        elif e.kind == "E":
+            rows.append(_sum((1, voltage(a, b)), (-e.value, voltage(*e.nodes[2:]))))
+        elif e.kind == "G":
+            currents[current] = {current: 1} | {key: -e.value * c for key, c in voltage(*e.nodes[2:]).items()}
+        elif e.kind == "F":
+            currents[current] = {current: 1, ("i", named(elements, e.of[0]).name): -e.value}
+        elif e.kind == "H":
+            rows.append(voltage(a, b) | {("i", named(elements, e.of[0]).name): -e.value})
         elif e.kind == "OP":
             flow(current, a, b)
             rows.append(voltage(a, b) | {("lam", e.name): -1})
@@ -225,7 +233,7 @@ def _tableau(elements, devices):
         flow(("id", d.name), *d.nodes)
         rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): -1})))
     rows += _inductors(elements, voltage, starts)
-    return rows + [{key: c for key, c in row.items() if c} for row in balance.values()], tuple(starts), starts
+    return currents, [*rows, *balance.values()], starts
 
 
 def named(elements, name):
@@ -280,10 +288,9 @@ def _inductors(elements, voltage, starts):
             starts[names[p]] = given[p]
         if len(chosen) < len(names) and any(value for value in given):
             flux = [sum(L[p][j] * (given[j] or 0) for j in range(len(names))) for p in chosen]
-            inner = _System()
-            for k, p in enumerate(chosen):
-                inner.add({("dx", q): L[p][q] for q in chosen} | {_ONE: -flux[k]})
-            inner.solve()
+            inner = _Tableau()
+            inner.solve({("dx", q): L[p][q] for q in chosen} | {_ONE: -flux[k]} for k, p in enumerate(chosen))
+            inner.substitute()
             for p in chosen:
                 starts[names[p]] = inner.value(("dx", p)).get(_ONE, Fraction(0))
     return rows
@@ -322,39 +329,17 @@ def _sum(*terms):
 
 def _substituted(row, key, value):
     """A row with another one in place of a quantity."""
-    if key not in row:
-        return row
-    result = dict(row)
-    _add_multiple(result, result.pop(key), value)
-    return result
+    return _sum((1, {other: c for other, c in row.items() if other != key}), (row[key], value)) if key in row else row
 
 
-def _add_multiple(row, factor, value):
-    """Add a multiple of another row to one; factors that are whole numbers, mostly 1 and -1, cost next to nothing."""
-    is_unit = type(factor) is int and (factor == 1 or factor == -1)
-    for key, c in value.items():
-        term = (c if factor == 1 else -c) if is_unit else (factor if c == 1 else -factor) if type(c) is int and abs(c) == 1 else factor * c
-        if key in row:
-            term += row[key]
-        if term:
-            row[key] = term
+def _source(element):
+    """The voltage or current of a source with the other sign: sums of what varies, and a constant."""
+    row = {}
+    for name, wave in element.value.parts(element.name).items():
+        if wave.is_constant:
+            row[_ONE] = row.get(_ONE, 0) - Fraction(repr(wave.numbers[3]))
         else:
-            row.pop(key, None)
-
-
-def _solved_for(row, key):
-    """The row that gives a quantity, from one that is zero."""
-    pivot = row[key]
-    if type(pivot) is int and abs(pivot) == 1:
-        return {k: -c if pivot == 1 else c for k, c in row.items() if k != key}
-    share = Fraction(-1) / pivot
-    return {k: (share if c == 1 else -share) if type(c) is int and abs(c) == 1 else share * c for k, c in row.items() if k != key}
-
-
-def _with_constants(row, waves):
-    """A row with constant sources merged into its constant."""
-    for key in [key for key in row if key[0] == "u" and waves[key[1]].is_constant]:
-        row = _substituted(row, key, {_ONE: Fraction(repr(waves[key[1]].numbers[3]))})
+            row["u", name] = -1
     return row
 
 
@@ -365,7 +350,7 @@ def _constants(waves):
 
 def _dependent_state(relation, starts, waves):
     """State for which a relation of known quantities is solved: one without an initial value of its own, if there is one."""
-    states = [key[1] for key in relation if key[0] == "x"]
+    states = [name for name in starts if ("x", name) in relation]
     others = [key for key in relation if key[0] in ("du", "dlam")]
     if not states or others:
         names = ", ".join(dict.fromkeys(str(key[1]) for key in relation if key != _ONE)) or _constants(waves)
@@ -449,146 +434,60 @@ def _start_of(key, free, waves, t):
     return 1.0 if key == _ONE else float(free[key[1]]) if key[0] == "x" else value_of(waves[key[1]], float(t))
 
 
-def _says_something(row):
-    return any(key[0] != "push" for key in row)
+class _Tableau(System):
+    """The tableau of a circuit.
 
-
-class _Rows:
-    """Rows as dicts by name, in the order of their names' first use, and where each quantity occurs: a substitution visits these only.
-
-    Rows are changed in place.
+    "push" of a dependent state corrects its relation at the start, and is 0 from then on: a row of pushes alone says nothing.
     """
 
     def __init__(self):
-        self.rows, self._where = {}, {}
-
-    def copy(self):
-        result = _Rows()
-        result.rows = {name: dict(row) for name, row in self.rows.items()}
-        result._where = {key: set(names) for key, names in self._where.items()}
-        return result
-
-    def put(self, name, row):
-        """A row with a name of its own."""
-        for key in row:
-            self._where.setdefault(key, set()).add(name)
-        self.rows[name] = row
-
-    def drop(self, name):
-        for key in self.rows.pop(name):
-            self._where[key].discard(name)
-
-    def of(self, key):
-        """Names of the rows with that quantity."""
-        return list(self._where.get(key, ()))
-
-    def substitute(self, key, value):
-        """A row for a quantity, wherever it occurs; returns the names of these rows."""
-        names, where = self._where.pop(key, ()), self._where
-        for name in names:
-            row = self.rows[name]
-            _add_multiple(row, row.pop(key), value)
-            for other in value:
-                if other in row:
-                    where.setdefault(other, set()).add(name)
-                elif other in where:
-                    where[other].discard(name)
-        return names
-
-
-class _System:
-    """Homogeneous linear equations in fractions, rows as dicts; ``solved`` maps a column to the row that gives it.
-
-    "push" of a dependent state corrects its relation at the start, and is 0 from then on: a row of pushes alone is empty.
-    """
-
-    _KNOWN = frozenset(("x", "u", "du", "one", "lam", "dlam", "push"))
-    _NO_PIVOTS = _KNOWN | {"vd", "id"}
-
-    def __init__(self):
-        self._solved, self._left, self.new, self._count = _Rows(), _Rows(), [], 0
-
-    @property
-    def solved(self):
-        """{column: row that gives it}."""
-        return self._solved.rows
-
-    def add(self, row):
-        self.new.append(row)
-
-    def substitute(self, key, value):
-        """Substitutes a row for a quantity everywhere."""
-        self._solved.substitute(key, value)
-        for name in self._left.substitute(key, value):
-            if not _says_something(self._left.rows[name]):
-                self._left.drop(name)
-
-    def solve(self):
-        """Eliminates the new rows: each is solved for its first column that is neither known nor of a device; rows without one are kept."""
-        # short rows first: they fill in least
-        rows, self.new, self._left = [*self._left.rows.values(), *self.new], [], _Rows()
-        rows.sort(key=len)
-        solved = self.solved
-        for row in rows:
-            for column in [key for key in row if key in solved]:
-                row = _substituted(row, column, solved[column])
-            pivot = next((key for key in row if key[0] not in self._NO_PIVOTS), None)
-            if pivot is not None:
-                self._pivot(row, pivot)
-            elif _says_something(row):
-                self._count += 1
-                self._left.put(self._count, row)
-
-    def _pivot(self, row, pivot):
-        value = _solved_for(row, pivot)
-        self.substitute(pivot, value)
-        self._solved.put(pivot, value)
+        super().__init__(known=("x", "u", "du", "one", "lam", "dlam", "push"), fixed=("vd", "id"), idle="push")
 
     def relation(self):
         """A relation among known quantities alone that the remaining rows imply, or None."""
-        rows = _Rows()
-        for name, row in self._left.rows.items():
-            rows.put(name, {key: c for key, c in row.items() if key[0] != "push"})
-        for name in reversed(list(rows.rows)):
-            row = rows.rows.get(name, {})
+        rows = Rows()
+        for row in self.left.rows.values():
+            rows.add({key: c for key, c in row.items() if key[0] != "push"})
+        for k in reversed(list(rows.rows)):
+            row = rows.rows.get(k)
             if not row:
                 continue
             pivot = next((key for key in row if key[0] in ("vd", "id")), None)
             if pivot is None:
-                return dict(row)
-            rows.drop(name)
-            rows.substitute(pivot, _solved_for(row, pivot))
+                return row
+            rows.eliminate(pivot, rows.drop(k))
         return None
 
     def choose(self, devices):
-        """Devices, each with either v or i solved for, and the other one known as lambda."""
+        """Devices, each with either v or i solved for, and the other one known as lambda; substitutes all that is eliminated."""
         # 1. the usual choice: voltages wherever possible; others may follow from the same rows
         are_few = 2 ** len(devices) <= _MOST_CHOICES
-        base = (self._solved.copy(), self._left.copy()) if are_few or any(d.leak is not None for d in devices) else None
-        usual = self._chosen(devices, [("vd", "id")] * len(devices))
+        base = self.state() if are_few or any(d.leak is not None for d in devices) else None
+        begin, usual = len(self.gone), [("vd", "id")] * len(devices)
+        found = self._chosen(devices, usual)
         # 2. devices in whose leak a given current would have to flow are solved for the current, so that the leak's digits are not lost
-        if usual is not None:
-            choice = [("id",) if self._leads_through_leak(d) else ("vd", "id") for d in usual]
-            if ("id",) not in choice:
-                return usual
-            kept, (self._solved, self._left) = (self._solved, self._left), (base[0].copy(), base[1].copy())
-            found = self._chosen(devices, choice)
-            if found is None:
-                self._solved, self._left = kept
-            return found or usual
+        if found is not None and base is not None:
+            self.substitute(begin)
+            choice = [("id",) if self._leads_through_leak(d) else ("vd", "id") for d in found]
+            if ("id",) in choice:
+                found = self._restored(base, devices, choice) or self._restored(base, devices, usual)
         # 3. all choices, if there are few enough
-        choices = itertools.product((("vd",), ("id",)), repeat=len(devices)) if are_few else ()
-        for choice in choices:
-            self._solved, self._left = base[0].copy(), base[1].copy()
-            found = self._chosen(devices, choice)
-            if found is not None:
-                return found
-        names = ", ".join(d.name for d in devices)
-        raise ValueError(f"{_OWNER}: voltages and currents of {names} are not determined, whichever of them conduct")
+        if found is None and are_few:
+            choices = itertools.product((("vd",), ("id",)), repeat=len(devices))
+            found = next(filter(None, (self._restored(base, devices, choice) for choice in choices)), None)
+        if found is None:
+            names = ", ".join(d.name for d in devices)
+            raise ValueError(f"{_OWNER}: voltages and currents of {names} are not determined, whichever of them conduct")
+        self.substitute()
+        return found
+
+    def _restored(self, base, devices, choice):
+        self.restore(base)
+        return self._chosen(devices, choice)
 
     def _leads_through_leak(self, d):
         """Whether a given current, as of an inductor, would flow through the leak of an open device."""
-        row = {} if d.leak is None or d.by_voltage else self.solved["vd", d.name]
+        row = {} if d.leak is None or d.by_voltage else solved_for(self.gone["vd", d.name], ("vd", d.name))
         return any(abs(c) > _MOST * d.leak for key, c in row.items() if key[0] in ("x", "u"))
 
     def _chosen(self, devices, choice):
@@ -598,29 +497,34 @@ class _System:
             for d, allowed in zip(devices, choice, strict=True):
                 if d.name in by_voltage or what not in allowed:
                     continue
-                found = self._left.of((what, d.name))
+                found = self.left.of.get((what, d.name))
                 if found:
                     by_voltage[d.name] = what == "id"
-                    row = self._left.rows[min(found)]
-                    self._left.drop(min(found))
-                    self._pivot(row, (what, d.name))
-        if len(by_voltage) < len(devices) or self._left.rows:
+                    self.take(min(found), (what, d.name))
+        if len(by_voltage) < len(devices) or self.left.rows:
             return None
         for d in devices:
             lam = ("vd" if by_voltage[d.name] else "id", d.name)
-            self._solved.substitute(lam, {("lam", d.name): 1})
+            self.fix(lam, {lam: 1, ("lam", d.name): -1})
         return tuple(d._replace(by_voltage=by_voltage[d.name]) for d in devices)
 
-    def value(self, key, may_float=False):
-        """A quantity in terms of known ones; an undetermined one is 0 if it may float, else refused."""
-        row, known = self.solved.get(key, {key: 1}), self._KNOWN
-        result = {other: c for other, c in row.items() if other[0] in known}
-        if len(result) < len(row) and not may_float:
-            unknown = next(other for other in row if other not in result)
-            what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(unknown[0], "something of")
-            raise ValueError(f"{_OWNER}: {what} '{unknown[1]}' is not determined, and something depends on it")
-        return {other: c for other, c in result.items() if other[0] != "push"}
+    def value(self, key, may_float=False, number=Fraction):
+        """A quantity in terms of known ones, as fractions or floats; an undetermined one is 0 if it may float, else refused."""
+        row, known, result = self.gone.get(key), self.known, {}
+        undetermined = [other for other in row if other[0] not in known and other != key] if row else [key]
+        if undetermined and not may_float:
+            what, name = undetermined[0]
+            what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(what, "something of")
+            raise ValueError(f"{_OWNER}: {what} '{name}' is not determined, and something depends on it")
+        if row:
+            pivot = -row[key]
+            for other, c in row.items():
+                if other[0] in known and other[0] != "push":
+                    result[other] = number(c, pivot)
+        return result
 
     def pushed(self, state):
         """{name: effect of a push on that relation on the state}."""
-        return {key[1]: float(c) for key, c in self.solved.get(("dx", state), {}).items() if key[0] == "push"}
+        key = ("dx", state)
+        row = solved_for(self.gone[key], key) if key in self.gone else {}
+        return {other[1]: float(c) for other, c in row.items() if other[0] == "push"}

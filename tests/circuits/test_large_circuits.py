@@ -1,5 +1,7 @@
 """Circuits of many elements: sparse records, work that grows as the netlist does, steps without a matrix of the devices."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, diags_array, eye_array
 
 import nsds
-from nsds.circuits import equations, readings, record
+from nsds.circuits import elimination, equations, readings, record
 from nsds.circuits.netlist import read
 from nsds.schemes.event_driven import linear_operators as by_events
 from nsds.schemes.first_order import linear
@@ -25,21 +27,73 @@ def ladder(n):
     return "\n".join(lines)
 
 
-def test_equations_take_work_that_grows_as_the_netlist(monkeypatch):
-    """Substitutions, and entries of their rows, for each section."""
-    work, count = [], equations._add_multiple
+def edges(k):
+    """Pairs of neighbours in a square of k x k nodes."""
+    across = [(k * i + j, k * i + j + 1) for i in range(k) for j in range(k - 1)]
+    return across + [(k * i + j, k * i + j + k) for i in range(k - 1) for j in range(k)]
 
-    def counted(row, factor, value):
-        count(row, factor, value)
+
+def resistor_grid(k, ohms):
+    """A square of k x k nodes, driven at a corner, with capacitors to ground along one border; ohms: of the resistor of each of `edges`."""
+    lines = ["grid", "V1 s 0 SIN(0 10 1k)", "Rs s n0 10", *(f"C{i} n{k * i + k - 1} 0 1u" for i in range(k))]
+    return "\n".join(lines + [f"R{a}_{b} n{a} n{b} {value}" for (a, b), value in zip(edges(k), ohms, strict=True)])
+
+
+def entries_worked_on(monkeypatch, text):
+    """Sum of the lengths of rows, over all eliminations."""
+    work, eliminate = [], elimination.eliminate
+
+    def counted(row, key, other):
+        eliminate(row, key, other)
         work.append(len(row))
 
-    monkeypatch.setattr(equations, "_add_multiple", counted)
-    sums = []
-    for n in (40, 160):
-        work.clear()
-        equations.reduced(read(ladder(n), {})[0])
-        sums.append(sum(work) / n)
+    with monkeypatch.context() as patch:
+        patch.setattr(elimination, "eliminate", counted)
+        equations.reduced(read(text, {})[0])
+    return sum(work)
+
+
+def test_equations_take_work_that_grows_as_the_netlist(monkeypatch):
+    """Substitutions, and entries of their rows, for each section."""
+    sums = [entries_worked_on(monkeypatch, ladder(n)) / n for n in (40, 160)]
     assert sums[1] <= 1.05 * sums[0]
+
+
+def test_a_grid_of_resistors_takes_little_more_than_its_voltages_have_entries(monkeypatch):
+    """Each of the k^2 voltages and 2 k^2 currents depends on k states: those of 3 k^3 entries, each of them a few times."""
+    for k in (6, 12):
+        assert entries_worked_on(monkeypatch, resistor_grid(k, [10] * (2 * k * (k - 1)))) <= 8 * 3 * k**3
+
+
+@examples(8)
+@given(st.integers(0, 10**6))
+def test_equations_of_a_grid_are_those_of_its_dense_matrix_of_conductances(seed):
+    """Also where exact numbers would have thousands of digits, and beside resistances of all sizes."""
+    rng, k = np.random.default_rng(seed), 9
+    ohms = [float(f"{10 ** rng.uniform(-3, 6) if rng.random() < 0.2 else rng.uniform(1, 20):.5g}") for _ in range(2 * k * (k - 1))]
+    system = nsds.circuit(resistor_grid(k, ohms))
+    # Schur complement of the nodes without a capacitor, in the conductances
+    G = np.zeros((k * k, k * k))
+    for pair, value in zip(edges(k), ohms, strict=True):
+        G[np.ix_(pair, pair)] += np.array([[1.0, -1.0], [-1.0, 1.0]]) / value
+    G[0, 0] += 0.1
+    inside = np.flatnonzero(np.arange(k * k) % k != k - 1)
+    at = np.arange(k - 1, k * k, k)
+    A = -(G[np.ix_(at, at)] - G[np.ix_(at, inside)] @ np.linalg.solve(G[np.ix_(inside, inside)], G[np.ix_(inside, at)])) / 1e-6
+    np.testing.assert_allclose(system["circuit"]["A"], A, rtol=0, atol=1e-12 * abs(A).max())
+
+
+def test_rows_that_are_rounded_keep_zeros():
+    """A bridge of two long dividers, one with three times the resistances of the other: no current across depends on the source."""
+    section = "R{0}{1} {0}{1} {0}{2} {3}\nG{0}{1} {0}{1} 0 {0}{1} 0 {4}"
+    dividers = [
+        section.format(side, i, i + 1, Fraction(700 + i * i % 913, 100) * factor, Fraction(1 + i % 5, 1000) / factor)
+        for side, factor in (("a", 1), ("b", 3))
+        for i in range(300)
+    ]
+    ends = ["V1 s 0 SIN(0 10 1k)", "Ra s a0 3", "Rb s b0 9", "C1 a300 0 1u", "C2 b300 0 1u", "Rm a150 b150 10"]
+    found = equations.reduced(read("\n".join(["bridge", *dividers, *ends]), {})[0])
+    assert found.currents["Rm"].keys() == {("x", "C1"), ("x", "C2")}
 
 
 def test_events_of_a_long_circuit_are_found_by_sparse_factors(monkeypatch):
