@@ -23,6 +23,7 @@ from nsds.status import CONVERGED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
+_SAFE = 400  # binary digits of the largest numbers whose products are split into digits
 _FAR = 160.0  # binary digits by which bounds may be larger than what q asks of z
 NOTHING, ROUNDING, MORE = range(3)  # of `missing`
 _LOST = 2.0**-48  # of 1: what rounding leaves of sums of some terms
@@ -304,6 +305,15 @@ def _bound(side, exponent):
     scaled = _times(side, exponent)
     scaled = np.where(np.isinf(scaled) & np.isfinite(side), np.copysign(np.finfo(float).max, side), scaled)
     return np.where((scaled == 0.0) & (side != 0.0), np.copysign(np.finfo(float).tiny, side), scaled)
+
+
+def of_safe_size(problem, z):
+    """(`Problem`, z) with one power of two for all of M and one for all of z, where products of digits would overflow else."""
+    largest = [np.frexp(abs(x).max(initial=0.0))[1] for x in (problem.M, problem.q, z)]
+    of_M = min(0, _SAFE - largest[0])
+    of_z = min(0, _SAFE - largest[2], 2 * _SAFE - largest[1] - of_M)
+    M, q, *others = (_times(x, np.array(k)) for x, k in zip((*problem[2:], z), (of_M, of_M + of_z, of_z, of_z, of_z), strict=True))
+    return Problem(problem.row, problem.column, M, q, *others[:2]), others[2]
 
 
 def in_units_of(units, order, z):

@@ -798,7 +798,7 @@ def judge(status, n_iter, problem, options, z, w, info):
         closer = address_of_second_look()
         merit = _call_second_look(closer, (merit <= tol, tol, rounding, problem, z, w)) if closer != 0 else math.inf
     if merit <= tol < met and rounding == 0.0:
-        merit = met if _is_more_than_rounding(tol, problem, z, w) else merit
+        merit = met if is_more_than_rounding(tol, problem, z, w) else merit
     info[1] = merit if math.isfinite(merit) else math.inf
     if merit <= tol:
         return CONVERGED
@@ -876,7 +876,7 @@ def _beside(merit, most, tol, problem, z, w):
 
 
 @kernel
-def _is_more_than_rounding(tol, problem, z, w):
+def is_more_than_rounding(tol, problem, z, w):
     """Whether some row misses more than tol of its terms, and than what rounding of the data explains (see `judge`). w as it was.
 
     Meanwhile w holds the terms of rows, with a minus where w_i is not asked to be 0.

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, confirm, enumeration, forms
-from nsds.solvers.box.signature import N_INFO, OF_DATA, Problem, judge, multiply, solve_repeatedly
+from nsds.solvers.box.signature import N_INFO, OF_DATA, Problem, is_more_than_rounding, judge, multiply, solve_repeatedly
 from nsds.solvers.faces.frame import name_of, requested
 from nsds.solvers.results import judged
 from nsds.solvers.workspaces import DOUBTFUL, REFUSED, UNCERTAIN, Workspace, Workspaces, key_of, left_at_interrupts, work_of
@@ -513,6 +513,9 @@ def _returned(units, given, problem, options, z, w, info, status):
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
     multiply(*given[:4], user_z, w)  # bounds may have lost digits in common units
+    # what is rounding beside the largest q in common units may be the largest of the given ones
+    if status == CONVERGED and is_more_than_rounding(options.tol, *forms.of_safe_size(given, user_z), np.empty(w.size)):
+        status = STALLED
     return user_z, np.nan_to_num(np.where(np.isfinite(w) & (abs(w) > _SAFE), w, user_w)), status
 
 

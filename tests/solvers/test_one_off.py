@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nsds import solvers
 from nsds.solvers import table, workspaces
 from nsds.solvers.box import forms
-from nsds.solvers.box.signature import Problem, multiply, solve_repeatedly
+from nsds.solvers.box.signature import Problem, multiply, multiply_exactly, solve_repeatedly
 from nsds.solvers.contact import forms as contact_forms
 from nsds.solvers.contact import signature
 from nsds.solvers.faces import box, contact
@@ -251,6 +251,31 @@ def test_units_of_what_is_linked(rng, n):
     linked = np.linalg.matrix_power(((M != 0.0).astype(int) @ (M != 0.0).T) + np.eye(n, dtype=int), n) > 0
     largest = np.array([abs(problem.q[part]).max() for part in linked])
     assert ((largest == 0.0) | ((largest >= 0.5) & (largest <= 2.0))).all()
+
+
+@examples(100)
+@given(generators, st.integers(1, 4), st.integers(0, 700), st.integers(-300, 300))
+def test_safe_sizes_are_one_power_of_two_for_all_rows_and_one_for_all_unknowns(rng, n, of_M, of_z):
+    """The digits stay, and the products of any two numbers can be split into digits."""
+    M, q, z = np.ldexp(rng.normal(size=(n, n)), of_M), np.ldexp(rng.normal(size=n), of_M + of_z), np.ldexp(rng.normal(size=n), of_z)
+    row, column, data, _ = forms.compressed_rows(M)
+    problem = Problem(row, column, data, q, np.full(n, -np.inf), z + abs(z))
+    safe, safe_z = forms.of_safe_size(problem, z)
+    w = multiplied_exactly(problem._replace(M=np.ldexp(data, -of_M), q=np.ldexp(q, -of_M - of_z)), np.ldexp(z, -of_z))
+    mine = multiplied_exactly(safe, safe_z)
+    power = np.log2(mine / w)
+    assert power == pytest.approx(np.round(power[0]), abs=1e-9)
+    assert (np.sign(safe.upper) == np.sign(problem.upper)).all()
+    assert (safe.lower == -np.inf).all()
+    assert max(abs(safe.M).max(), abs(safe_z).max()) <= 2.0**400
+
+
+def multiplied_exactly(problem, z):
+    """``M z + q``."""
+    w = np.empty(z.size)
+    multiply_exactly(problem, z, w)
+    assert np.isfinite(w).all()
+    return w
 
 
 def is_ordinary(d, mu, W, q, r0):
