@@ -12,8 +12,9 @@ import nsds
 from nsds.examples import EXAMPLES
 from nsds.status import ADVICE
 
-# What is shown of an example that is long, a shorter run or a smaller model; of one that is coarse, a finer model.
+# What the gallery shows of an example that is long, coarse or one of statistics: other lengths of the run, other sizes of the model.
 _SHORTER = {
+    "burridge_knopoff": ({"n": 300}, {"t_end": 800.0}),
     "cam_bifurcation": ({"members": 41}, {"t_end": 6.5}),
     "membrane_obstacle": ({"n": 59}, {}),
     "rotating_drum": ({}, {"t_end": 0.3}),

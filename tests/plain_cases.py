@@ -26,7 +26,7 @@ from tests.solvers.test_own_law import elliptic, point
 from tests.test_doctests import MODULES
 
 # With one scheme only.
-_LARGE = {"sheared_block": "moreau_jean"} | dict.fromkeys(
+_LARGE = dict.fromkeys(("sheared_block", "burridge_knopoff"), "moreau_jean") | dict.fromkeys(
     ("american_put", "membrane_obstacle", "melting_front", "sandpile", "water_network", "hertz_roller"), "euler_moreau"
 )
 # Sweeps or events by the thousand, or many bodies, and no lines that others do not run.

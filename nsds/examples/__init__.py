@@ -6,6 +6,7 @@ from nsds.examples import american_put as _put
 from nsds.examples import bouncing_ball as _ball
 from nsds.examples import box_stack as _stack
 from nsds.examples import buck_converter as _buck
+from nsds.examples import burridge_knopoff as _fault
 from nsds.examples import cam_bifurcation as _bifurcation
 from nsds.examples import cam_follower as _cam
 from nsds.examples import cart_pole as _poles
@@ -60,6 +61,7 @@ from nsds.examples.american_put import american_put
 from nsds.examples.bouncing_ball import bouncing_ball
 from nsds.examples.box_stack import box_stack
 from nsds.examples.buck_converter import buck_converter
+from nsds.examples.burridge_knopoff import burridge_knopoff, burridge_knopoff_moments
 from nsds.examples.cam_bifurcation import cam_bifurcation
 from nsds.examples.cam_follower import cam_follower, cam_motion
 from nsds.examples.cart_pole import CartPoles, cart_pole
@@ -118,6 +120,8 @@ __all__ = [
     "bouncing_ball",
     "box_stack",
     "buck_converter",
+    "burridge_knopoff",
+    "burridge_knopoff_moments",
     "cam_bifurcation",
     "cam_follower",
     "cam_motion",
@@ -190,6 +194,7 @@ EXAMPLES = {
     "cam_follower": Example(cam_follower, _cam.RUN, _cam.draw),
     "cam_bifurcation": Example(cam_bifurcation, _bifurcation.RUN, _bifurcation.draw),
     "column_of_beads": Example(column_of_beads, _column.RUN, _column.draw),
+    "burridge_knopoff": Example(burridge_knopoff, _fault.RUN, _fault.draw),
     "impacting_bar": Example(impacting_bar, _bar.RUN, _bar.draw),
     "sheared_block": Example(sheared_block, _block.RUN, _block.draw),
     "double_pendulum": Example(double_pendulum, _pendulum.RUN, _pendulum.draw),
