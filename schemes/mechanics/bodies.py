@@ -25,11 +25,10 @@ from nsds.schemes.derivatives import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND
 from nsds.schemes.lagrangian.relations import ACTIVE, EVERY
 from nsds.schemes.mechanics.tables import FREE, Rigid, no_bodies
 from nsds.schemes.memory import MEMORY
-from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move, radius_of_gyration
 from nsds.schemes.rigid.collisions import add_surfaces, take_over
 from nsds.schemes.rigid.forces import force_of
 from nsds.schemes.rigid.interactions import contact_rows, evaluate
-from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import FORCE, V
 
 STATE = 13  # numbers of a body

@@ -368,3 +368,10 @@ def kinetic_energy(body, at, memory):
     v, Omega, momentum = view(memory.work, at, 3), view(memory.work, at + 3, 3), stack(3)
     times(view(memory.mem, body.q + INERTIA, 9), Omega, momentum)
     return 0.5 * (memory.mem[body.q + MASS] * dot(v, v) + dot(Omega, momentum))
+
+
+@tiny
+def radius_of_gyration(body, mem):
+    """``(trace I / 3 m)^(1/2)``."""
+    I = view(mem, body.q + INERTIA, 9)
+    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + MASS]))

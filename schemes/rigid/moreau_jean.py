@@ -31,7 +31,7 @@ from nsds.model.system_kinds import collisions_of
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, forces, loads, passing, problem
 from nsds.schemes.rigid import collisions as contacts
-from nsds.schemes.rigid.bodies import LINEAR, State, force, inverse_matrix
+from nsds.schemes.rigid.bodies import LINEAR, State, force, inverse_matrix, radius_of_gyration
 from nsds.schemes.rigid.enabled import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
@@ -508,13 +508,6 @@ def state_worth(h, bodies, p, v, memory):
             radius = radius_of_gyration(bodies[i], memory.mem)
             worth[0] = way + fastest + radius / h
             worth[1] = worth[0] / radius
-
-
-@tiny
-def radius_of_gyration(body, mem):
-    """``(trace I / 3 m)^(1/2)``."""
-    I = view(mem, body.q + INERTIA, 9)
-    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + MASS]))
 
 
 @tiny

@@ -25,7 +25,7 @@ from nsds.schemes.problem.contact import can_go_on
 from nsds.schemes.rigid import blocks, equations, forces, guess, passing
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
-from nsds.schemes.rigid.bodies import EXPONENTIAL, move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, move, radius_of_gyration
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import COLLISIONS, EQUALITY, FORCE, MASS, OTHER
@@ -758,16 +758,33 @@ def equation_accuracy(n_contacts, n_blocks, tol, p, memory):
 
 
 @tiny
-def aim_of_motion(aim, diagonal, q):
-    """Tolerance relative to ``||q||`` that equals aim relative to its velocities alone, without the entries that stand for bounds.
+def aim_of_motion(aim, d, stated, q, bodies, mem):
+    """Tolerance relative to ``||q||`` that equals aim relative to the velocities alone, of rows in m/s and of those in rad/s by themselves.
 
-    The impulse that a brake could give to a body at rest is no scale of its motion.
+    The impulse that a brake could give to a body at rest is no scale of its motion: entries that stand for bounds do not count. Rows that
+    act on rotations alone count at the radius of gyration.
     """
-    of_motion = whole = 0.0
+    of_motion = whole = longest = 0.0
     for i in range(q.size):
         whole += q[i] ** 2
-        of_motion += q[i] ** 2 if diagonal[i] <= 0.0 else 0.0
-    return max(aim * math.sqrt(of_motion / whole), min(aim, _LEAST_OF_MOTION)) if whole > 0.0 else aim
+        if stated.diagonal[i] <= 0.0:
+            lever = _lever(view(stated.H, 12 * i, 12), view(stated.body, 2 * (i // d), 2), bodies, mem)
+            of_motion, longest = of_motion + (lever * q[i]) ** 2, max(longest, lever)
+    if not whole > 0.0 or longest == 0.0:
+        return aim
+    return max(aim * math.sqrt(of_motion / whole) / longest, min(aim, _LEAST_OF_MOTION))
+
+
+@tiny
+def _lever(H, body, bodies, mem):
+    """Length at which the velocity of a row counts: 1 of one in m/s, of rotations alone the larger radius of gyration."""
+    lever = 0.0
+    for side in range(2):
+        if body[side] >= 0 and not bodies[body[side]].fixed:
+            if norm(view(H, 6 * side, 3)) > 0.0:
+                return 1.0
+            lever = max(lever, radius_of_gyration(bodies[body[side]], mem))
+    return lever
 
 
 @tiny
@@ -928,7 +945,7 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     # 2. scaling by M_hat, and free velocities q
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
-    aim = aim_of_motion(aim, stated.diagonal, q)
+    aim = aim_of_motion(aim, d, stated, q, s.bodies, memory.mem)
     if is_new:
         row[n] = 0  # no pattern is known
     # 3. many contacts beside equations: the impulses of the guess, before anything is factorised. Equations need not be met as finely here,

@@ -28,7 +28,7 @@ from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.rigid import blocks, branches, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid.bodies import State, inverse_matrix
+from nsds.schemes.rigid.bodies import State, inverse_matrix, radius_of_gyration
 from nsds.schemes.rigid.enabled import is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
@@ -230,17 +230,40 @@ def restart(t, interactions, p, functions, memory):
 
 @kernel
 def note_pressing(n_contacts, n_blocks, s, p, memory):
-    """Which contacts have a normal impulse in the step. Out: pressing, and 2 of taking."""
+    """Which contacts press in the step: the normal impulse amounts to more than what opens them. Out: pressing, and 2 of taking.
+
+    One of the two is zero by the law; of one that opens, rounding may leave an impulse. Rows that take no part have none.
+    """
     work, iwork = memory.work, memory.iwork
-    r, d = problem.stated_blocks(n_contacts, n_blocks, p, memory).r, p.d
+    stated, d, w = problem.stated_blocks(n_contacts, n_blocks, p, memory), p.d, view(work, p.w, 6 * p.n_bodies)
     for i in range(n_contacts):
-        j = iwork[p.place + i]
-        if work[p.r + d * i] > 0.0:
+        j, a, b = iwork[p.place + i], iwork[p.body + 2 * i], iwork[p.body + 2 * i + 1]
+        rate = work[p.inverse + p.stride * a] + (0.0 if b == WORLD else work[p.inverse + p.stride * b])
+        u = contacts.normal_velocity(a, b, view(work, p.frame + 9 * i, 3), view(work, p.lever + 6 * i, 6), w) + work[p.b + d * i]
+        if work[p.r + d * i] > 0.0 and work[p.r + d * i] * rate > u:
             work[s.collisions[iwork[p.which + p.n_contacts + j]].taking + iwork[p.which + j]] = 2.0
     for k in range(s.interactions.size):
         it, first = s.interactions[k], iwork[p.begin + k]
         for i in range(0, it.m if it.always == 0 else 0, stride(it)):
-            work[it.pressing + i] = 1.0 if first >= 0 and r[d * first + blocks.place(it, d, i)] > 0.0 else 0.0
+            work[it.pressing + i] = 0.0
+            if first >= 0:
+                at, row = d * first + blocks.place(it, d, i), view(work, it.H + 12 * i, 12)
+                u = blocks.velocity(stated.b[at], 0, it.a, it.b, row, w)
+                presses = stated.r[at] > 0.0 and stated.r[at] * _rate(it, row, p, work) > u
+                work[it.pressing + i] = 1.0 if presses else 0.0
+
+
+@tiny
+def _rate(it, row, p, work):
+    """At least the ``H M^-1 H^T`` of a row of an interaction, but for a factor: translation and rotation of each body by themselves."""
+    rate = 0.0
+    for side in range(2):
+        body = it.a if side == 0 else it.b
+        if body != ABSENT:
+            inverse = view(work, p.inverse + p.stride * body, p.stride)
+            for l in range(2):
+                rate += norm(view(row, 6 * side + 3 * l, 3)) ** 2 * blocks.block_norm(p.stride, inverse, l, l)
+    return rate
 
 
 @tiny
@@ -274,7 +297,7 @@ def tolerance_of_row(options, it, i, bodies, q, memory):
     for side in range(2):
         body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
         if body != ABSENT:
-            size = 0.0 if bodies[body].fixed else plain.radius_of_gyration(bodies[body], memory.mem)
+            size = 0.0 if bodies[body].fixed else radius_of_gyration(bodies[body], memory.mem)
             length += norm(view(memory.work, row, 3)) * (norm(view(q, 7 * body, 3)) + size) + norm(view(memory.work, row + 3, 3))
     return _tolerance(options, length)
 
@@ -326,7 +349,9 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
         # 2. metric and rows at q
         metric(t, by_mass, s.motion.bodies, p, q, calls.functions, memory)
         solved = CONVERGED
-        # 3. problem of positions
+        # 3. problem of positions; rows with bounds have no part in it, nor the impulses from which theirs count
+        if p.bounded != 0:
+            problem.know_origins(options.h, interactions, p, memory)
         for attempt in range(2):
             state_positions(press, n_contacts, n_blocks, options, interactions, p, memory)
             for i in range(6 * m):
@@ -339,7 +364,7 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
                 )
                 break
             solved = solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory)
-            if solved == CONVERGED and not _is_far(worst, s, memory):
+            if solved == CONVERGED and not _is_far(_reach(depth, press, options, s.motion, p, memory), s, memory):
                 break
             press = False  # no position near closes all pressing contacts at once: at least none of them is to be violated
         if solved != CONVERGED and not problem.can_go_on(solved):
@@ -353,19 +378,35 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
 
 
 @kernel
-def _is_far(worst, s, memory):
-    """Whether a body would move by much more than the largest gap, or angle, that is closed: contacts nearly contradict each other.
-
-    Work: w_free.
-    """
+def _is_far(reach, s, memory):
+    """Whether a body would move by much more than `_reach`: contacts nearly contradict each other. Work: w_free."""
     work, p, farthest = memory.work, s.positions.plan[0], 0.0
     moved = view(work, p.w_free, 6 * p.n_bodies)
     blocks.multiply_inverse(p.n_bodies, p.stride, view(work, p.inverse, p.stride * p.n_bodies), view(work, p.p, 6 * p.n_bodies), moved)
     for i in range(p.n_bodies):
-        body = s.motion.bodies[i]
-        lever = max(1.0, plain.radius_of_gyration(body, memory.mem)) if not body.fixed else 1.0
-        farthest = max(farthest, norm(view(moved, 6 * i, 3)) / lever)
-    return farthest > _FAR * worst
+        farthest = max(farthest, norm(view(moved, 6 * i, 3)))
+    return farthest > _FAR * reach
+
+
+@kernel
+def _reach(depth, press, options, s, p, memory):
+    """The farthest that a gap, or a row that is off, asks one of its bodies to move, m: of angles at the body's radius of gyration.
+
+    depth: the largest of contacts. s: tables of the step, whose rows `violated` has evaluated.
+    """
+    work, reach = memory.work, depth
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(0, it.m if memory.iwork[p.begin + k] >= 0 else 0, stride(it)):
+            if not counts(options, it, i, memory):
+                continue
+            off = abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i]
+            for side in range(2):
+                body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
+                if body != ABSENT and not s.bodies[body].fixed:
+                    rate = norm(view(work, row, 3)), norm(view(work, row + 3, 3)) / radius_of_gyration(s.bodies[body], memory.mem)
+                    reach = max(reach, off / max(rate[0], rate[1])) if max(rate[0], rate[1]) > 0.0 else reach
+    return reach
 
 
 @tiny

@@ -50,7 +50,7 @@ from nsds.schemes.problem.smooth_work import of_smooth
 from nsds.schemes.rigid import blocks, branches, loads, overshooting, passing, problem, rolling, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move, radius_of_gyration
 from nsds.schemes.rigid.enabled import is_gone, is_unmoved
 from nsds.schemes.rigid.interactions import evaluate, foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
@@ -1051,7 +1051,7 @@ def _size(it, i, bodies, memory):
     for side in range(2):
         body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
         if body != ABSENT and not bodies[body].fixed:
-            radius = plain.radius_of_gyration(bodies[body], memory.mem)
+            radius = radius_of_gyration(bodies[body], memory.mem)
             size = min(size, norm(view(memory.work, row, 3)) * radius + norm(view(memory.work, row + 3, 3)))
     return size
 
@@ -1113,7 +1113,7 @@ def _opening(least, s, memory):
         it = s.interactions[k]
         if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
             continue
-        radius = plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
+        radius = radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
         for i in range(it.m):
             length, gap = 1.0, abs(memory.work[it.h + i])
             if memory.imem[it.row + i] == POINT:

@@ -269,7 +269,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, memo
         _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
     # 3. solve
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
-    aim = problem.aim_of_motion(options.tol, view(work, p.diagonal, d * count), q)
+    aim = problem.aim_of_motion(options.tol, d, problem.stated_blocks(0, count, p, memory), q, s.bodies, memory.mem)
     own = changed(options, aim, problem.most_iterations(p, options, work), 0.0)
     status = call_solver(solver, (problem_of((disk, mu, row, column, W, q)), own, r, u, info, spare, ispare))
     # 4. friction of linearly dependent contacts is kept from the last step; open contacts carry nothing, not even rounding

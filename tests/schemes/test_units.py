@@ -159,3 +159,37 @@ def test_links_of_a_micrometre_move_as_those_of_a_metre(scheme):
     """Up to the tolerances of positions and of contact problems. Impacts are no work of joints, however far links turn in a step."""
     scheme = nsds.rattle() if scheme == "rattle" else SCHEMES[scheme]
     np.testing.assert_allclose(bouncing_links(2.0**-20, scheme), bouncing_links(1.0, scheme), rtol=0, atol=5e-8)
+
+
+def ball_on_a_belt_beside_a_braked_hinge(length):
+    """Positions, in units of length, of a ball that a belt takes along under two links that fall and turn against a brake."""
+    ball, link = nsds.shapes.sphere(0.05 * length), nsds.shapes.box(np.array([0.2, 0.1, 0.1]) * length)
+    parts = {
+        f"link{i}": nsds.rigid_bodies(
+            1.0 - 0.5 * i,
+            nsds.shapes.inertia(link, 1.0 - 0.5 * i),
+            q=[0.2 * i * length, 0, 5 * length, 1, 0, 0, 0],
+            v=[0, 0, -2.0 * i * length, 0, 20.0 * i, 0],
+        )
+        for i in range(2)
+    }
+    hinge, on = nsds.joints.hinge([0.1 * length, 0, 5 * length], [0, 1, 0]), ("link0", "link1")
+    belt = [0.5 * length, 0, 0, 0, 0, 1.0]
+    law = nsds.newton_impact_friction(0.0, 0.2)
+    system = nsds.system(
+        gravity=[0, 0, -9.81 * length],
+        **parts,
+        ball=nsds.rigid_bodies(0.2, nsds.shapes.inertia(ball, 0.2), q=[0, 0, 0.05 * length, 1, 0, 0, 0], v=np.zeros(6)),
+        hinge=nsds.interaction(hinge, nsds.equality(), on=on),
+        brake=nsds.interaction(nsds.joints.hinge_angle([0, 1, 0]), nsds.dry_friction(0.02 * length**2), on=on),
+        belt=nsds.collisions({"ball": ball}, law, world=nsds.shapes.plane(), surface_velocity={"world": belt}),
+    )
+    rows = nsds.simulate(system, t_end=0.3, h=2e-3, scheme=nsds.rattle())
+    return np.column_stack([rows[name]["q"][:, :3] / length for name in (*on, "ball")])
+
+
+def test_contacts_are_solved_as_well_beside_rows_in_other_units():
+    """Rates of angles are no scale of the velocities of contacts."""
+    wanted = ball_on_a_belt_beside_a_braked_hinge(1.0)
+    assert wanted[-1, 6] > 0.03
+    np.testing.assert_allclose(ball_on_a_belt_beside_a_braked_hinge(2.0**-20), wanted, rtol=0, atol=1e-7)

@@ -249,6 +249,25 @@ def test_a_brake_stops_a_wheel():
     np.testing.assert_allclose(rows["wheel"]["v"][:, 5], np.maximum(3.0 - 2.0 * rows["t"], 0.0), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("law", [nsds.relay(-0.3, 0.2), nsds.relay(-0.1, 0.2), nsds.relay(0.0, 0.2)], ids=["hold", "less", "push"])
+def test_bounds_that_are_not_opposite_move_bodies_by_their_force_alone(law):
+    """Two bodies on a slide, that tumble, under a relay, and under what it comes to: dry friction that holds, or a constant push."""
+
+    def of_slide(scheme, law):
+        axis, x, v, turn = [1, 1, 0], np.array([0.5, 0.1, 0]), np.array([0.1, 0.2, -0.1]), np.array([0.5, -0.3, 0.2])
+        system = nsds.system(
+            a=nsds.rigid_bodies(1.0, [0.02, 0.03, 0.04], q=[0, 0, 0, 1, 0, 0, 0], v=[*v, *turn]),
+            b=nsds.rigid_bodies(2.0, [0.05, 0.03, 0.06], q=[*x, 1, 0, 0, 0], v=[*(v + np.cross(turn, x)), *turn]),
+            slide=nsds.interaction(joints.prismatic(axis), nsds.equality(), on=("a", "b")),
+            drive=nsds.interaction(joints.slide_along(axis), law, on=("a", "b")),
+        )
+        return nsds.simulate(system, t_end=0.1, h=2e-3, scheme=scheme)
+
+    rows, same = of_slide(nsds.generalised_alpha(), law), of_slide(nsds.rattle(), law)
+    np.testing.assert_allclose(rows["drive"]["y"], same["drive"]["y"], rtol=0, atol=5e-5)  # creep of order h under rattle
+    np.testing.assert_allclose(rows["a"]["q"], same["a"]["q"], rtol=0, atol=5e-5)
+
+
 def test_a_drive_that_varies_is_followed():
     drive = nsds.prescribed_velocity([5], 0.0, amplitude=2.0, omega=3.0)
     system = wheel(2.0, nsds.equality(), drive)

@@ -213,3 +213,56 @@ def test_motions_scale_with_lengths(scheme):
     assert abs(wanted[:, -1] - wanted[:, 0]).max() > 5e-3
     for length in (2.0**-20, 2.0**10, 2.0**20):
         np.testing.assert_allclose(chain_on_a_roll(length, scheme), wanted, atol=1e-7)
+
+
+@pytest.mark.parametrize("length", [2.0**-20, 1.0, 2.0**20])
+def test_a_ball_between_walls_that_nearly_face_each_other_stays(length):
+    """It presses on both, 1e-7 of its size before them, and closing both gaps would pull it down by a thousand times that."""
+    normal, ball = np.array([1.0, 0.0, 1e-3]) / np.hypot(1.0, 1e-3), shapes.sphere(0.1 * length)
+    walls = [shapes.plane(normal * [side, 1, 1], -(0.1 + 1e-7) * length) for side in (1, -1)]
+    system = nsds.system(
+        ball=nsds.rigid_bodies(1.0, shapes.inertia(ball, 1.0), q=[0, 0, 0, 1, 0, 0, 0], v=[0, 0, -length, 0, 0, 0]),
+        contacts=nsds.collisions({"ball": ball}, nsds.newton_impact(0.0), world=walls),
+    )
+    rows = nsds.simulate(system, t_end=2e-3, h=1e-3, scheme=nsds.moreau_jean_combined_projection(theta=1.0))
+    assert (rows["contacts"]["lambda"][1, :2] > 0.0).all()
+    assert abs(rows["ball"]["q"][:, 2]).max() < 1e-9 * length
+
+
+def disks_or_spheres(planar):
+    """Two on a belt whose hinge has a brake and a stop from which it rebounds, and a third that a spring draws along."""
+    mass, moment, x, v = [1.0, 0.7, 2.0], 4e-3, [[0, 0.1], [0.22, 0.12], [0.5, 0.3]], [[1, 0, 3], [-0.5, 0.2, -2], [-1, 0, 10]]
+    if planar:
+        bodies = {f"b{i}": nsds.planar_bodies(m, m * moment, q=[*x[i], 0], v=v[i]) for i, m in enumerate(mass)}
+        shape, world = shapes.disk(0.1), [shapes.half_plane(), shapes.half_plane([1, 0], -0.3), shapes.half_plane([-1, 0], -0.7)]
+    else:
+        bodies = {
+            f"b{i}": nsds.rigid_bodies(m, m * moment, q=[*x[i], 0, 1, 0, 0, 0], v=[*v[i][:2], 0, 0, 0, v[i][2]]) for i, m in enumerate(mass)
+        }
+        shape, world = shapes.sphere(0.1), [shapes.plane([0, 1, 0]), shapes.plane([1, 0, 0], -0.3), shapes.plane([-1, 0, 0], -0.7)]
+    z, hinged = [0, 0, 1], ("b0", "b1")
+    spring = joints.distance([0.22, 0.12, 0], [0.5, 0.3, 0], length=0.25)
+    return nsds.system(
+        gravity=[0, -9.81, 0],
+        **bodies,
+        hinge=nsds.interaction(joints.hinge([0.11, 0.11, 0], z), nsds.equality(), on=hinged),
+        brake=nsds.interaction(joints.hinge_angle(z), nsds.dry_friction(0.05), on=hinged),
+        stops=nsds.interaction(joints.hinge_angle(z, lower=-0.4, upper=0.3), nsds.newton_impact(0.4), on=hinged),
+        spring=nsds.interaction(spring, nsds.spring_damper(20.0, 0.3), on=("b1", "b2")),
+        contacts=nsds.collisions(
+            dict.fromkeys(bodies, shape), nsds.newton_impact_friction(0.5, 0.4), world=world,
+            pairs=[("b0", "world"), ("b1", "world"), ("b2", "world"), ("b0", "b2"), ("b1", "b2")],
+        ),
+    )  # fmt: skip
+
+
+def test_a_stop_that_opens_is_not_closed_again():
+    """An impulse that rounding leaves is no pressure: the same machine in the plane and in space moves alike."""
+    plane, space = (
+        nsds.simulate(disks_or_spheres(planar), t_end=0.3, h=2e-3, scheme=nsds.moreau_jean_combined_projection())
+        for planar in (True, False)
+    )
+    assert (plane["stops"]["lambda"][:, 1] > 1e-3).any()
+    assert (plane["stops"]["y"][1:, 1] > 1e-3).any()
+    for name in ("b0", "b1", "b2"):
+        np.testing.assert_allclose(plane[name]["q"], space[name]["q"], rtol=0, atol=1e-8)
