@@ -86,7 +86,7 @@ def burridge_knopoff_moments(trajectory):
 
     Returns
     -------
-    numpy.ndarray (earthquakes,)
+    numpy.ndarray, shape (earthquakes,)
     """
     from scipy.ndimage import label, sum_labels
 
