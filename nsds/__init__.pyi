@@ -280,6 +280,7 @@ def first_order(
     u: ArrayLike | Callable[..., Any] | None = ...,
     n_u: int | None = ...,
     count: int | None = ...,
+    jac_sparsity: ArrayLike | Any | None = ...,
 ) -> dict[str, Any]: ...
 def first_order_linear(
     A: ArrayLike | Any | Callable[..., Any],

@@ -148,6 +148,7 @@ def assert_imports_run_one_way(path):
 FLOORS = {
     "schemes": (
         ("linear_algebra", "derivatives", "memory", "sides", "declared"),
+        ("compressed",),
         ("problem",),
         ("lagrangian", "first_order"),
         ("rigid",),

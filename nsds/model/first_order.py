@@ -5,7 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import function_name
 from nsds.model.records import pack
-from nsds.model.systems import control_fields, is_sparse, matrix_field, per_element
+from nsds.model.systems import control_fields, is_sparse, matrix_field, pattern_field, per_element
 
 
 def first_order_linear(A, b=None, M=None, *, x, z=None, T=None, u=None, n_u=None, count=None):
@@ -60,7 +60,7 @@ def first_order_linear(A, b=None, M=None, *, x, z=None, T=None, u=None, n_u=None
     return {"kind": owner, "record": pack(fields | control_fields(owner, n, T, u, n_u, z, count), count)}
 
 
-def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, count=None):
+def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, count=None, jac_sparsity=None):
     """Nonlinear first-order system ``M x' = f(t, x) + T(t, x) u(t, x) + r`` ([Notes], eq. 9.1; [Systems], eq. 1).
 
     Parameters
@@ -76,6 +76,10 @@ def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, c
         Weight of the control; the identity if not given.
     u : array_like (n_u,) or function ``u(t, x, z, out)``, optional
         Control. A constant one is what `nsds.sampled_control` overwrites.
+    jac_sparsity : array_like (n, n) or scipy.sparse, optional
+        Nonzero where the rate of a state, ``f + T u``, may depend on the state of a column, as of `scipy.integrate.solve_ivp`. Under
+        `nsds.euler_moreau` derivatives then are finite differences by groups of columns, and Newton's matrix has sparse factors, unless a
+        relation whose g depends on x joins the part to others. Without jac_f.
 
     Returns
     -------
@@ -104,6 +108,10 @@ def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, c
     fields["f"] = function_name(f, owner, "f")
     if jac_f is not None:
         fields["jac_f"] = function_name(jac_f, owner, "jac_f")
+    if jac_sparsity is not None:
+        if jac_f is not None:
+            raise ValueError(f"{owner}: jac_sparsity goes without a function jac_f, which writes a dense matrix")
+        fields["jac_sparsity"] = pattern_field(owner, "jac_sparsity", jac_sparsity, n, count)
     return {"kind": owner, "record": pack(fields | control_fields(owner, n, T, u, n_u, z, count), count)}
 
 

@@ -59,7 +59,7 @@ SYSTEM_FIELDS = {
     | {"M": _matrix("M"), "A": (*_matrix("A", required=True), FUNCTION), "b": (floats("n"), FUNCTION)}
     | _control(T=_TEXT, u=_TEXT),
     "first_order": _X
-    | {"M": _matrix("M"), "f": Leaf("S", required=True), "jac_f": FUNCTION}
+    | {"M": _matrix("M"), "f": Leaf("S", required=True), "jac_f": FUNCTION, "jac_sparsity": pattern("n", "n", "nonzeros of jac_sparsity")}
     | _control(T=_TEXT, u=_TEXT),
     "rigid_bodies": {
         "q": floats(7, required=True),

@@ -7,6 +7,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.model.system_kinds import NAMES
+from nsds.schemes.compressed import add_differences, move_group
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.linear_algebra import subtract_product
 from nsds.schemes.problem.blame import asked_of_relations, blaming
@@ -104,6 +105,18 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, memory):
         for i in range(n):
             slope = (work[spare + i] - work[at_x + i]) / step
             work[A + i * n + j] = slope + (work[A + i * n + j] if is_given else 0.0)
+
+
+@kernel
+def compressed_jacobian(t, part, e, group, p, functions, memory):
+    """Derivative of `rate` by x at work[p.x:] into the entries at group.A; `rate` there is at p.solution. Work: p.spare (3 n)."""
+    moved, spare, old = p.spare, p.spare + part.n, p.spare + 2 * part.n
+    for k in range(group.n_entries):
+        memory.work[group.A + k] = 0.0
+    for g in range(memory.iwork[group.groups]):
+        move_group(group.groups, g, p.x, old, memory)
+        rate(t, part, e, p.x, spare, functions, memory, moved)
+        add_differences(group.groups, g, 1.0, group.A, (p.x, old), (moved, p.solution), memory)
 
 
 @kernel

@@ -19,11 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny
+from nsds.maths import patterns, sparse_lu
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
+from nsds.schemes.compressed import Family, add_absolute_columns, stated_pattern, store_groups
 from nsds.schemes.first_order.functions import (  # noqa: F401
     blame,
+    compressed_jacobian,
     evaluate_bounds,
     rate,
     rate_jacobian,
@@ -32,7 +35,7 @@ from nsds.schemes.first_order.functions import (  # noqa: F401
 )
 from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.first_order.states import elements_of, gather
-from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
+from nsds.schemes.linear_algebra import PLANNED, add_absolute_product, apply_inverses, dense, invert_in_place, sparse, subtract_product
 from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
@@ -46,10 +49,15 @@ from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 _LEAST_TOL = 2.0**-47  # of residuals relative to the terms that cancel: smaller ones are rounding
 _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
 _DENSE_COPIES = 3  # of a matrix that changes: A, M / h, and the inverse
-_SPARSE_A = "nsds.first_order_linear keeps a sparse A where relations are linear"
+_SPARSE_A = (
+    "state which states act on which rates as jac_sparsity of nsds.first_order; "
+    "nsds.first_order_linear keeps a sparse A where relations are linear"
+)
+_FAMILY = Family("first_order", ("f",), ("x",), "rate of state")
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
-# One row per group of bodies that are solved for together: offset of M/h if its matrix changes, else ABSENT.
-GROUP = table("mass")
+# One row per group of bodies that are solved for together: offset of M/h if its matrix changes, else ABSENT. Of a single element with
+# jac_sparsity that is of n_entries by compressed rows, as its A is; groups: integers of the columns of A, see `nsds.schemes.compressed`.
+GROUP = table("mass", "n_entries", "A", "groups")
 # N states of all elements.
 PLAN = table(
     # one-step problem and solver; scratch of one group
@@ -143,6 +151,12 @@ def _groups(records, layout, h, theta, work, iwork):
         changing = varying[mine["body"]]
         if not changing.all():
             _invert_constant(records[name], part, name, h, theta, bodies, mine[~changing], work, iwork)
+        pattern = _pattern(records, part, name, layout) if (changing & alone[mine["body"]]).all() else None
+        if pattern is not None:
+            for rows, columns in zip((bodies, groups), _place_sparse(records[name], part, pattern, h, work, iwork), strict=True):
+                for column, values in columns.items():
+                    rows[column][mine["body"]] = values
+            continue
         if changing.any():
             room = int(part["count"]) * size
             require_affordable(f"part '{name}': the iteration matrix", _DENSE_COPIES * room, _SPARSE_A)
@@ -157,6 +171,38 @@ def _groups(records, layout, h, theta, work, iwork):
         bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(int(bodies[body]["n"]) ** 2)
         groups[body]["mass"] = work.store(_mass(records, layout, elements[label == body], bodies[body], h))
     return elements, bodies, groups
+
+
+def _pattern(records, part, name, layout):
+    """Pattern of the derivative of f that a part states, None without one."""
+    has_one = part["f_function"] != ABSENT and "jac_sparsity" in records[name].dtype.names
+    return stated_pattern(records, part, name, layout.functions, _FAMILY) if has_one else None
+
+
+def _place_sparse(fields, part, pattern, h, work, iwork):
+    """Room for ``M/h - theta A``, M/h and A of all elements of a part, by compressed rows, and for sparse factors of one plan.
+
+    Returns columns of their rows of BODY, and of GROUP.
+    """
+    from scipy.sparse import csr_array, eye_array
+
+    # 1. entries: those of A and M in any member, and the diagonal
+    masses = [[csr_array(sparse(element, part, "M")) for element in member] for member in fields.reshape(fields.shape[0], -1)]
+    rows = csr_array(abs(pattern) + eye_array(pattern.shape[0]) + sum(abs(M) for member in masses for M in member))
+    rows.sort_indices()
+    planned, (n_members, count) = sparse_lu.plan(rows), (len(masses), len(masses[0]))
+    # 2. M/h at their places
+    values, each = np.zeros((n_members, count, planned.nnz)), np.arange(count)
+    for where in np.ndindex(n_members, count):
+        M = masses[where[0]][where[1]].tocoo()
+        values[where][patterns.places(planned.row, planned.column, *M.coords)] = M.data / h
+    # 3. room for matrices with factors behind them; kernels change the index, so each element has its own
+    size, index = planned.nnz + planned.size, np.tile(planned.index, count)
+    data, mass, A = work.reserve(size * count), work.store(values.reshape(n_members, -1)), work.reserve(planned.nnz * count)
+    at_index = iwork.store(np.broadcast_to(index, (n_members, index.size)))
+    body = {"kind": PLANNED, "n_lower": planned.nnz, "data": data + size * each, "index": at_index + planned.index.size * each}
+    places = {"mass": mass + planned.nnz * each, "A": A + planned.nnz * each}
+    return body, places | {"n_entries": planned.nnz, "groups": store_groups(pattern, rows, iwork)}
 
 
 def _components(n, first, second):
@@ -421,15 +467,24 @@ def _add_inner_terms(h, f_weight, input_weight, s, p, memory):
             work[p.x + i] = abs(mem[q + i]) + abs(work[p.x_old + el.dof + i])
         if part.M != ABSENT:
             add_absolute_product(part.M_kind, n, part.M_nnz, mem, imem, part.M + shift, 1.0 / h, work, p.x, p.size + el.dof)
-        if part.f_function != ABSENT or part.A_function != ABSENT:
-            A = part.A_work + el.e * n * n
-            add_absolute_product(DENSE, n, 0, work, imem, A, f_weight, work, p.x, p.size + el.dof)
-        else:
-            add_absolute_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+        _add_absolute_rates(f_weight, part, el, s.groups[el.body], p, memory)
     # 2. B lambda
     for i in range(constraints.size):
         for k in range(constraints[i].input, constraints[i].input_end):
             work[p.size + inputs[k].dof] += abs(input_weight * work[inputs[k].coefficient] * mem[constraints[i].lam])
+
+
+@tiny
+def _add_absolute_rates(factor, part, el, group, p, memory):
+    """``p.size += factor |A| x`` of an element, with x at p.x, not negative, and A of the last linearisation."""
+    n, out, work = part.n, p.size + el.dof, memory.work
+    if group.n_entries > 0:
+        add_absolute_columns(group.groups, n, factor, group.A, p.x, out, memory)
+    elif part.f_function != ABSENT or part.A_function != ABSENT:
+        add_absolute_product(DENSE, n, 0, work, memory.imem, part.A_work + el.e * n * n, factor, work, p.x, out)
+    else:
+        A = part.A + el.e * part.stride
+        add_absolute_product(part.A_kind, n, part.A_nnz, memory.mem, memory.imem, A, factor, work, p.x, out)
 
 
 @tiny
@@ -440,13 +495,9 @@ def _add_worth(f_weight, input_weight, s, p, memory):
     for k in range(s.elements.size):
         el = s.elements[k]
         part = s.parts[el.part]
-        n, shift = part.n, el.e * part.stride
-        for i in range(n):
+        for i in range(part.n):
             work[p.x + i] = abs(work[p.dx + el.dof + i])
-        if part.f_function != ABSENT or part.A_function != ABSENT:
-            add_absolute_product(DENSE, n, 0, work, memory.imem, part.A_work + el.e * n * n, f_weight, work, p.x, p.size + el.dof)
-        else:
-            add_absolute_product(part.A_kind, n, part.A_nnz, memory.mem, memory.imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+        _add_absolute_rates(f_weight, part, el, s.groups[el.body], p, memory)
     # 2. K
     for k in range(s.relations.size):
         r = s.relations[k]
@@ -489,7 +540,10 @@ def _linearise(t_f, t_y, f_at, s, p, functions, memory):
             _argument(f_at, part, el, p, memory)
             for i in range(part.n):
                 memory.work[p.solution + i] = memory.work[p.f + el.dof + i]
-            rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, memory)
+            if s.groups[el.body].n_entries > 0:
+                compressed_jacobian(t_f, part, el.e, s.groups[el.body], p, functions, memory)
+            else:
+                rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, memory)
     for k in range(relations.size):
         if relations[k].h_function != ABSENT:
             relation_jacobians(t_y, relations[k], p.spare, functions, memory)
@@ -503,7 +557,7 @@ def invert_groups(theta, gamma, s, p, memory):
     sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
     # 1. M/h, and row sums, the scale of pivots
     for b in range(bodies.size):
-        if groups[b].mass != ABSENT:
+        if groups[b].mass != ABSENT and groups[b].n_entries == 0:
             n = bodies[b].n
             for i in range(n):
                 size = 0.0
@@ -514,7 +568,7 @@ def invert_groups(theta, gamma, s, p, memory):
     # 2. minus theta A
     for k in range(elements.size):
         el = elements[k]
-        if groups[el.body].mass != ABSENT:
+        if groups[el.body].mass != ABSENT and groups[el.body].n_entries == 0:
             n = parts[el.part].n
             _subtract_block(theta, parts[el.part].A_work + el.e * n * n, n, 0, n, 0, n, el.dof, el.dof, bodies[el.body], sizes, work)
     # 3. minus gamma K, in its four blocks
@@ -530,11 +584,22 @@ def invert_groups(theta, gamma, s, p, memory):
     # 4. invert; the row sums are cleared, as others rely on zeros there
     regular = True
     for b in range(bodies.size):
-        if groups[b].mass != ABSENT:
+        if groups[b].n_entries > 0:
+            regular &= _factorise_sparse(theta, bodies[b], groups[b], memory)
+        elif groups[b].mass != ABSENT:
             regular &= invert_in_place(bodies[b].n, bodies[b].data, sizes + bodies[b].dof, memory, p.pivots)
     for i in range(p.n_dofs):
         work[sizes + i] = 0.0
     return regular
+
+
+@kernel
+def _factorise_sparse(theta, body, group, memory):
+    """``M/h - theta A`` of an element with compressed A, and its factors; False where it is singular."""
+    work = memory.work
+    for k in range(group.n_entries):
+        work[body.data + k] = work[group.mass + k] - theta * work[group.A + k]
+    return sparse_lu.factorise(body.data, body.data + group.n_entries, body.index, work, memory.iwork) == 0
 
 
 @kernel

@@ -22,6 +22,7 @@ from nsds.maths import patterns, sparse_lu
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, COUPLING, DENSE, DIAGONAL, ENTRY, table
 from nsds.model.records import stored_sparse
+from nsds.schemes.compressed import store_groups
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian import compressed, mixed
 from nsds.schemes.lagrangian.branches import are_bent, judge, keep_start, take_impulses, work_of_pressed
@@ -268,8 +269,8 @@ def _place_sparse(elements, bodies, records, part, name, pattern, work, iwork):
     i, j, field = compressed.mass_entries(records, part, name)
     mass_map = np.concatenate([[i.size], field, patterns.places(rows.indptr, rows.indices, i, j)]).astype(np.int64)
     elements["mass_map"] = iwork.store(np.broadcast_to(mass_map, (n_members, mass_map.size)))
-    elements["groups_q"] = compressed.store_groups(pattern.by_q, rows, iwork)
-    elements["groups_v"] = compressed.store_groups(pattern.by_v, rows, iwork)
+    elements["groups_q"] = store_groups(pattern.by_q, rows, iwork)
+    elements["groups_v"] = store_groups(pattern.by_v, rows, iwork)
     elements["n_entries"], elements["mass"] = planned.nnz, ABSENT
     _store_diagonal(elements, records, part, name, work)
     row = np.repeat(np.arange(int(part["n"])), np.diff(planned.row))

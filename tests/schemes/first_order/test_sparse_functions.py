@@ -1,0 +1,137 @@
+"""Rates by functions of many states: sparse and dense iteration matrices give the same motion, and patterns that lie are refused."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nsds
+from nsds.schemes.run import preparation
+from tests.strategies import examples
+
+seeds = st.integers(0, 2**32 - 1)
+N = 12
+TIGHT = {"newton_tol": 1e-14}  # else differences of rounding in finite differences are left in the motion
+SCHEMES = (
+    nsds.euler_moreau(**TIGHT),
+    nsds.euler_moreau(theta=0.6, gamma=0.7, **TIGHT),
+    nsds.euler_moreau(theta=0.5, midpoint=True, **TIGHT),
+)
+
+
+def reacting(t, x, z, out):
+    """Flows with the cube of differences between pairs of states, which z lists, and decay."""
+    for i in range(x.size):
+        out[i] = -10.0 * x[i] + np.sin(t)
+    for k in range(z.size // 3):
+        i, j = int(z[3 * k]), int(z[3 * k + 1])
+        e = x[i] - x[j]
+        flow = z[3 * k + 2] * (e + e * e * e)
+        out[i] -= flow
+        out[j] += flow
+
+
+def pump(t, x, z, out):
+    out[0] = -2.0 * x[3]
+
+
+def drawn(seed, n, stated, count=None, **more):
+    """(system, pattern): random flows between states, and a relay on two of them, of one element or of several."""
+    random = np.random.default_rng(seed)
+    i, j = (random.integers(0, n, n) for _ in range(2))
+    j = np.where(i == j, (j + 1) % n, j)
+    z = np.column_stack([i, j, random.uniform(1.0, 100.0, n)]).reshape(-1)
+    pattern = sp.coo_array((np.ones(3 * n), (np.r_[i, j, :n], np.r_[j, i, :n])), shape=(n, n))
+    M = (None, random.uniform(0.5, 2.0, n), sp.diags_array([np.full(n, 2.0), random.uniform(-0.5, 0.5, n - 1)], offsets=[0, 1]).tocsr())
+    x = random.normal(size=n if count is None else (count, n))
+    web = nsds.first_order(reacting, M=M[seed % 3], x=x, z=z, count=count, **more, **stated(pattern))
+    C = np.eye(2, n) + 0.3 * np.eye(2, n, 1)
+    relation = nsds.first_order_linear_relation(C=C, B=C.T)
+    return nsds.system(web=web, relays=nsds.interaction(relation, nsds.relay(-1.0, 1.0), on="web")), pattern.tocsr()
+
+
+def steps(system, scheme=None):
+    preparation._kept.clear()
+    return nsds.simulate(system, t_end=0.05, h=2e-3, scheme=scheme, progress=False)
+
+
+def plain(pattern):
+    return {}
+
+
+def stated(pattern):
+    return {"jac_sparsity": pattern}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=("implicit", "weighted", "midpoint"))
+@pytest.mark.parametrize("count", [None, 2])
+@given(seeds)
+@examples(4)
+def test_sparse_and_dense_statements_give_the_same_motion(scheme, count, seed):
+    one, other = (steps(drawn(seed, N, form, count)[0], scheme) for form in (stated, plain))
+    np.testing.assert_allclose(one["web"]["x"], other["web"]["x"], rtol=0, atol=1e-12 * abs(other["web"]["x"]).max())
+    np.testing.assert_allclose(one["relays"]["lambda"], other["relays"]["lambda"], rtol=0, atol=1e-10)
+
+
+@given(seeds)
+@examples(3)
+def test_controls_and_members_of_an_ensemble_have_matrices_of_their_own(seed):
+    T = np.eye(N, 1, -5)
+
+    def with_feedback(pattern):
+        full = pattern.tolil()
+        full[5, 3] = 1.0
+        return {"jac_sparsity": full.tocsr()}
+
+    runs = []
+    for form in (with_feedback, plain):
+        members = np.stack([drawn(seed, N, form, T=T, u=pump, n_u=1)[0] for _ in range(2)])
+        members["web"]["x"][1] *= 0.5
+        runs.append(steps(members))
+    np.testing.assert_allclose(runs[0]["web"]["x"], runs[1]["web"]["x"], rtol=0, atol=1e-9 * abs(runs[1]["web"]["x"]).max())
+
+
+def test_patterns_contain_what_controls_depend_on():
+    system, pattern = drawn(3, N, stated, T=np.eye(N, 1, -5), u=pump, n_u=1)
+    assert pattern[5, 3] == 0.0
+    with pytest.raises(ValueError, match=r"part 'web': jac_sparsity lacks the entry \(5, 3\): the rate of state 5 depends on x\[3\]"):
+        steps(system)
+
+
+def test_patterns_that_lie_are_refused_with_the_entry():
+    _, pattern = drawn(1, N, plain)
+    i, j = next((i, j) for i, j in zip(*pattern.nonzero(), strict=True) if i != j)
+    lie = pattern.tolil()
+    lie[i, j] = 0.0
+    system, _ = drawn(1, N, lambda _: {"jac_sparsity": lie.tocsr()})
+    with pytest.raises(ValueError, match=rf"part 'web': jac_sparsity lacks the entry \({i}, {j}\)"):
+        steps(system)
+
+
+def test_patterns_go_without_a_function_of_the_matrix():
+    with pytest.raises(ValueError, match="first_order: jac_sparsity goes without a function jac_f"):
+        nsds.first_order(reacting, reacting, x=[0.0], z=[0.0], jac_sparsity=[[1.0]])
+    with pytest.raises(ValueError, match=r"first_order: jac_sparsity must have shape \(2, 2\)"):
+        nsds.first_order(reacting, x=[0.0, 0.0], z=[0.0], jac_sparsity=np.eye(3))
+
+
+def diffusing(t, x, z, out):
+    """Heat equation along a line with a cubic sink."""
+    for i in range(x.size):
+        left, right = x[i - 1] if i > 0 else 0.0, x[i + 1] if i < x.size - 1 else 0.0
+        out[i] = 10.0 * (left - 2.0 * x[i] + right) - x[i] * x[i] * x[i]
+
+
+def test_many_states_have_no_dense_matrix():
+    """Refused without a pattern; with it each step obeys its equation."""
+    n = 20000
+    x = np.sin(np.linspace(0.0, 20.0, n))
+    with pytest.raises(ValueError, match=r"the iteration matrix would be dense, 9\.6 GB; state .* as jac_sparsity"):
+        steps(nsds.system(line=nsds.first_order(diffusing, x=x)))
+    pattern = sp.diags_array([np.ones(n)] * 3, offsets=[-1, 0, 1], shape=(n, n))
+    rows = nsds.simulate(nsds.system(line=nsds.first_order(diffusing, x=x, jac_sparsity=pattern)), t_end=0.05, h=0.01, progress=False)
+    x, rates = rows["line"]["x"], np.empty((5, n))
+    for k in range(5):
+        diffusing(0.0, x[k + 1], None, rates[k])
+    np.testing.assert_allclose(np.diff(x, axis=0) / 0.01, rates, rtol=0, atol=1e-8)
