@@ -215,6 +215,9 @@ def _tableau(elements, devices):
         elif e.kind in "EG":
             control = {key: -e.value * c for key, c in voltage(*e.nodes[2:]).items()}
             rows.append(_sum((1, voltage(a, b) if e.kind == "E" else {current: 1}), (1, control)))
+        elif e.kind in ("BV", "BI"):
+            value = _sum(*((factor, _read(what, names, voltage, elements)) for what, names, factor in e.value))
+            rows.append(_sum((1, voltage(a, b) if e.kind == "BV" else {current: 1}), (-1, value)))
         elif e.kind in "FH":
             rows.append((voltage(a, b) if e.kind == "H" else {current: 1}) | {("i", named(elements, e.of[0]).name): -e.value})
         elif e.kind == "OP":
@@ -226,6 +229,11 @@ def _tableau(elements, devices):
         rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): -1})))
     rows += _inductors(elements, voltage, starts)
     return rows + [{key: c for key, c in row.items() if c} for row in balance.values()], tuple(starts), starts
+
+
+def _read(what, names, voltage, elements):
+    """Row of a term of a behavioural source."""
+    return voltage(*names) if what == "v" else {_ONE: 1} if what == "one" else {("i", named(elements, names[0]).name): 1}
 
 
 def named(elements, name):
