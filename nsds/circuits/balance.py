@@ -8,7 +8,7 @@ from nsds.status import is_event
 
 WORKS = ("sources", "resistors", "devices")
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "stored", *WORKS, "numerical")])
-_WORK_OF = {"R": "resistors"} | dict.fromkeys("DSW", "devices") | dict.fromkeys("VIEFGH", "sources")  # by the first letter of a name
+_WORK_OF = {"R": "resistors"} | dict.fromkeys("DSW", "devices") | dict.fromkeys("VIEFGHB", "sources")  # by the first letter of a name
 
 
 def energy(system, trajectory, theta=1.0):

@@ -225,6 +225,12 @@ def _tableau(elements, devices):
             currents[current] = {current: 1, ("i", named(elements, e.of[0]).name): -e.value}
         elif e.kind == "H":
             rows.append(voltage(a, b) | {("i", named(elements, e.of[0]).name): -e.value})
+        elif e.kind in ("BV", "BI"):
+            value = _sum(*((factor, _read(what, names, voltage, elements)) for what, names, factor in e.value))
+            if e.kind == "BV":
+                rows.append(_sum((1, voltage(a, b)), (-1, value)))
+            else:
+                currents[current] = _sum((1, {current: 1}), (-1, value))
         elif e.kind == "OP":
             flow(current, a, b)
             rows.append(voltage(a, b) | {("lam", e.name): -1})
@@ -234,6 +240,11 @@ def _tableau(elements, devices):
         rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): -1})))
     rows += _inductors(elements, voltage, starts)
     return currents, [*rows, *balance.values()], starts
+
+
+def _read(what, names, voltage, elements):
+    """Row of a term of a behavioural source."""
+    return voltage(*names) if what == "v" else {_ONE: 1} if what == "one" else {("i", named(elements, names[0]).name): 1}
 
 
 def named(elements, name):

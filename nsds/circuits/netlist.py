@@ -23,25 +23,34 @@ _NUMBER = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([+-]?[0-9]{{1,3}}))?({_FA
 _POINTED = re.compile(rf"([0-9]+)({_FACTOR})([0-9]+){_UNIT}", re.IGNORECASE)
 _DIGITS = re.compile(r"(?<![\w.])\.?[0-9](?:[\w.]|(?<=[0-9.][eE])[+-](?=[0-9]))*")  # beginning of a number
 _BRACES = re.compile(r"\{[^}]*\}")
+_QUOTED = re.compile(r"(?<![\w\"])'([^']*)'")  # an expression of other programs
+_COMMENT = re.compile(r";|(?:^|\s)\$(?=\s|$)|\s//.*")  # behind a line
+_READ = re.compile(r"\b([vi])\(([^\s,()]+)(?:,([^\s,()]+))?\)", re.IGNORECASE)  # in an expression
+_BEHAVIOUR = re.compile(r"(value|v|i|vol|cur)(?:=|(?=\{))(.+)", re.IGNORECASE)
 _POWERS = {"": 0, "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "\u00b5": -6, "\u03bc": -6, "n": -9, "p": -12, "f": -15}
 _FACTORS = {factor: Fraction(10) ** power for factor, power in _POWERS.items()} | {"mil": Fraction(254, 10**7)}
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_FUNCTIONS = {
+    "sqrt": math.sqrt, "exp": math.exp, "ln": math.log, "log10": math.log10, "sin": math.sin, "cos": math.cos, "tan": math.tan,
+    "atan": math.atan, "arctan": math.atan, "abs": abs, "min": min, "max": max, "pow": math.pow, "floor": math.floor, "ceil": math.ceil,
+}  # fmt: skip
 _TABLE = re.compile(
     r"(\S+)\s+(\S+)\s+(\S+)\s+TABLE\s*\{?\s*V\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)\s*\}?\s*=?\s*(.*)", re.IGNORECASE
 )
 _PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
-# lines about output, and about the methods of other programs
+# lines about output, about other analyses, and about the methods of other programs
 _WITHOUT_EFFECT = (
-    ".print", ".plot", ".probe", ".save", ".backanno", ".title", ".meas", ".measure", ".four", ".option", ".options", ".temp",
+    ".print", ".plot", ".probe", ".save", ".backanno", ".title", ".meas", ".measure", ".four", ".option", ".options", ".temp", ".width",
+    ".nodeset", ".op", ".ac", ".dc", ".tf", ".noise",
 )  # fmt: skip
 _MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh"), "CSW": ("ron", "roff", "it", "ih")}
 _MODEL_OF = {"D": "D", "S": "SW", "W": "CSW"}
 _WAVES = ("DC", "SIN", "PULSE", "PWL")
 _REFUSED = {
-    "B": "behavioural sources", "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
+    "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
     "T": "lines", "U": "lines", "Z": "transistors",
 }  # fmt: skip
-_N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "W": 2, "E": 4, "G": 4, "F": 2, "H": 2, "K": 0}
+_N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "W": 2, "E": 4, "G": 4, "F": 2, "H": 2, "K": 0, "B": 2}
 
 
 class Wave(NamedTuple):
@@ -68,10 +77,11 @@ class Wave(NamedTuple):
 
 
 class Element(NamedTuple):
-    """An element. kind: its letter, or "OP" for an op-amp with rails.
+    """An element. kind: its letter; "OP" for an op-amp with rails; "BV" or "BI" for a voltage or current that is a sum of others.
 
     value: of R, C, L, K, the gain of E, G, F, H; a `Wave` of V and I; of D, S, W the parameters of the model, and "on"; of OP the corners
-    of its table. of: names of the inductors of K, or of the source whose current controls F, H and W. start: initial voltage or current, or
+    of its table; of BV and BI their terms, ((what, names, factor), ...) with what "v" between two nodes, "i" through an element, or "one".
+    of: names of the inductors of K, or of the source whose current controls F, H and W. start: initial voltage or current, or
     None.
     """
 
@@ -97,6 +107,7 @@ class _Scope(NamedTuple):
 
     models: dict
     subcircuits: dict
+    functions: dict  # of .func: names of the arguments, and text
     parameters: dict
     given: frozenset
     prefix: str = ""
@@ -104,22 +115,25 @@ class _Scope(NamedTuple):
 
 
 class _Subcircuit(NamedTuple):
-    """Names of its nodes; the line at which it begins, with its parameters; its models and parameters; its elements."""
+    """Names of its nodes; the line at which it begins, with its parameters; its models, parameters and functions; its elements; what it
+    defines inside.
+    """
 
     nodes: tuple
     header: tuple
     parameters: list
     names: list
     elements: list
+    subcircuits: dict
 
 
 def read(netlist, parameters):
     """`Netlist` of a text, a file, or lines and tuples; ``parameters`` override those of .param with the same names."""
     # 1. lines, without spaces inside braces, so that expressions are one word
     title, lines = _lines(netlist)
-    lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), text) if "{" in text else text) for number, text in lines]
+    lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), _QUOTED.sub(r"{\1}", text))) for number, text in lines]
     given = {name.lower(): exact(value) for name, value in parameters.items()}
-    scope = _Scope({}, {}, given, frozenset(given))
+    scope = _Scope({}, {}, {}, given, frozenset(given))
     _require_used(parameters, lines)
     # 2. models, parameters and subcircuits, wherever they stand
     starts, t_end, elements = {}, None, []
@@ -136,7 +150,12 @@ def read(netlist, parameters):
             raise _wrong(number, text, f"{word} is not supported")
         else:
             elements += _made(number, text, scope)
-    return Netlist(tuple(_started(_checked(elements), starts)), t_end)
+    if all(node != "0" for element in _checked(elements) for node in element.nodes):
+        warnings.warn(
+            f"{_OWNER}: no element is at the ground, node 0 or gnd: voltages of nodes are not determined, differences of them are",
+            UserWarning, stacklevel=4,
+        )  # fmt: skip
+    return Netlist(tuple(_started(elements, starts)), t_end)
 
 
 def exact(value):
@@ -158,10 +177,13 @@ def _lines(netlist):
             raise ValueError(f"{_OWNER}: netlist has one line, so it must be a file: {error}") from None
     # 2. strip comments, join continuation lines, stop at .end
     title, *others = netlist.splitlines() or [""]
-    result = []
+    result, is_command = [], False
     for number, text in enumerate(others, 2):
-        text = text.partition(";")[0].strip()
-        if not text or text.startswith("*"):
+        text = _COMMENT.split(text, maxsplit=1)[0].strip()
+        if text.lower() in (".control", ".endc"):  # commands of another program
+            is_command = not is_command and text.lower() == ".control"
+            continue
+        if not text or text.startswith("*") or is_command:
             continue
         if text.startswith("+"):
             if not result:
@@ -223,29 +245,26 @@ def _require_used(parameters, lines):
 
 def _defined(lines, scope):
     """The lines other than models, parameters and subcircuits, which are entered in the scope."""
-    # 1. bodies of subcircuits are kept for their uses, which enter their models and parameters
-    left, names, body = [], [], None
+    # 1. bodies of subcircuits are kept for their uses, which enter what they define
+    left, names, open_ = [], [], []
     for number, text in lines:
         word = text.split(None, 1)[0].lower()
         if word == ".subckt":
-            if body is not None:
-                raise _wrong(number, text, "expected it outside of other subcircuits")
             words, parameters = _called(number, text)
             if len(words) < 3:
                 raise _wrong(number, text, "expected a name and nodes")
-            body = _Subcircuit(tuple(each.lower() for each in words[2:]), (number, text), parameters, [], [])
-            scope.subcircuits[words[1].lower()] = body
+            body = _Subcircuit(tuple(each.lower() for each in words[2:]), (number, text), parameters, [], [], {})
+            (open_[-1].subcircuits if open_ else scope.subcircuits)[words[1].lower()] = body
+            open_.append(body)
         elif word == ".ends":
-            if body is None:
+            if not open_:
                 raise _wrong(number, text, "there is no subcircuit that it ends")
-            body = None
-        elif word in (".model", ".param"):
-            (names if body is None else body.names).append((number, text))
-        elif body is not None:
-            body.elements.append((number, text))
+            open_.pop()
+        elif word in (".model", ".param", ".func", ".function"):
+            (open_[-1].names if open_ else names).append((number, text))
         elif word not in _WITHOUT_EFFECT:
-            left.append((number, text))
-    if body is not None:
+            (open_[-1].elements if open_ else left).append((number, text))
+    if open_:
         raise ValueError(f"{_OWNER}: a .subckt has no .ends")
     # 2. models and parameters of the netlist itself
     _enter(names, scope)
@@ -261,10 +280,15 @@ def _called(number, text):
 
 
 def _enter(lines, scope):
-    """Enters .param, each parameter after those that it names, and then .model, which may name all of them."""
+    """Enters .func and .param, each parameter after those that it names, and then .model, which may name all of them."""
     pending = {}
     for number, text in lines:
         word, *rest = text.split(None, 1)
+        if word.lower().startswith(".func"):
+            match = re.fullmatch(r"(\w+)\s*\(([^()]*)\)\s*=?\s*(.+)", rest[0] if rest else "")
+            if not match:
+                raise _wrong(number, text, "expected name(argument, ...) {expression}")
+            scope.functions[match[1].lower()] = tuple(each.strip().lower() for each in match[2].split(",")), match[3]
         if word.lower() == ".param":
             pairs = _pairs(rest[0] if rest else "", number, text)
             pending |= {name: (value, number, text) for name, value in pairs if name not in scope.given}
@@ -320,18 +344,22 @@ def _note_model(number, text, scope):
 
 def _number(word, number, text, scope):
     """A number, a parameter, or an expression of them, with or without braces."""
-    word = word.strip().strip("{}").strip()
-    value = _fraction(word)
-    if value is None:
-        # numbers become exact fractions first; the rest is parsed as a Python expression of few allowed nodes
-        plain = _DIGITS.sub(lambda match: f"({_literal(match[0], number, text)})", word)
-        try:
-            value = _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
-        except (SyntaxError, ZeroDivisionError):
-            raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
+    value = _fraction(word.strip().strip("{}").strip())
+    value = _expression(word, number, text, scope) if value is None else value
     if value and not _is_float(value):
         raise _wrong(number, text, f"{_checks.shortened(word)} is too {'small' if abs(value) < 1 else 'large'}")
     return value
+
+
+def _expression(word, number, text, scope):
+    """An expression of numbers and parameters; with `_Sum` among them that are linear, one."""
+    # numbers become exact fractions first; the rest is parsed as a Python expression of few allowed nodes
+    word = re.sub(r"\s", "", word).strip("{}")
+    plain = _DIGITS.sub(lambda match: f"({_literal(match[0], number, text)})", word).replace("^", "**")
+    try:
+        return _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
+    except (SyntaxError, ZeroDivisionError):
+        raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
 
 
 def _is_float(value):
@@ -360,9 +388,47 @@ def _fraction(word):
     return Fraction(f"{match[1]}.{match[3]}") * _FACTORS[match[2].lower()] if match else None
 
 
+class _Sum(dict):
+    """A sum of voltages, currents and a constant: {(what, names): factor}, of the constant ("one", ())."""
+
+    def __neg__(self):
+        return self * Fraction(-1)
+
+    def __add__(self, other):
+        other = other if isinstance(other, _Sum) else _Sum({("one", ()): other})
+        return _Sum({key: self.get(key, 0) + other.get(key, 0) for key in self | other})
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return self + -other
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def __mul__(self, other):
+        if isinstance(other, _Sum):
+            raise _NotLinearError
+        return _Sum({key: factor * other for key, factor in self.items()})
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return self * (1 / other) if not isinstance(other, _Sum) else self * other
+
+    def __rtruediv__(self, other):
+        raise _NotLinearError
+
+
+class _NotLinearError(Exception):
+    """A product or function of voltages and currents."""
+
+
 def _evaluated(node, number, text, scope):
     if isinstance(node, ast.Name) and node.id.lower() in scope.parameters:
         return scope.parameters[node.id.lower()]
+    if isinstance(node, ast.Name) and node.id.lower() == "pi":
+        return Fraction(repr(math.pi))
     if isinstance(node, ast.Constant) and type(node.value) is int:  # of a fraction
         return Fraction(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -370,9 +436,36 @@ def _evaluated(node, number, text, scope):
         return -value if isinstance(node.op, ast.USub) else value
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _OPERATORS[type(node.op)](*(_evaluated(side, number, text, scope) for side in (node.left, node.right)))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return _of_function("pow", [_evaluated(side, number, text, scope) for side in (node.left, node.right)], number, text, scope)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        return _of_function(node.func.id.lower(), [_evaluated(each, number, text, scope) for each in node.args], number, text, scope)
     raise _wrong(
         number, text, f"'{ast.unparse(node)}' is no number and no parameter; parameters are: {', '.join(scope.parameters) or 'none'}"
     )
+
+
+def _of_function(name, values, number, text, scope):
+    """Value of a function of .func, or of one that is known."""
+    if name in scope.functions:
+        names, body = scope.functions[name]
+        if len(names) != len(values):
+            raise _wrong(number, text, f"{name} has {len(names)} arguments, got {len(values)}")
+        inner = {each: (names_, text_) for each, (names_, text_) in scope.functions.items() if each != name}
+        known = scope.parameters | dict(zip(names, values, strict=True))
+        return _expression(body, number, text, scope._replace(functions=inner, parameters=known))
+    if name not in _FUNCTIONS:
+        raise _wrong(number, text, f"the function {name} is not known, these are: {', '.join([*scope.functions, *_FUNCTIONS])}")
+    if any(isinstance(value, _Sum) for value in values):
+        raise _NotLinearError
+    try:
+        if name in ("abs", "min", "max"):
+            return Fraction(_FUNCTIONS[name](*values))
+        if name == "pow" and values[1].denominator == 1 and abs(values[1]) < 64:
+            return values[0] ** int(values[1])
+        return Fraction(repr(float(_FUNCTIONS[name](*map(float, values)))))
+    except (TypeError, ValueError, OverflowError):
+        raise _wrong(number, text, f"{name} has no value at {', '.join(f'{float(value):g}' for value in values)}") from None
 
 
 def _horizon(number, text, scope):
@@ -412,8 +505,14 @@ def _made(number, text, scope):
         raise _wrong(number, text, "it is no element that is known")
     if kind == "E" and len(words) > 3 and re.match(r"table(\W|$)", words[3], re.IGNORECASE):
         return [_amplifier(number, text, name, scope)]
-    # 2. nodes
+    if kind in "BEGFH":
+        behaviour = _behaviour(number, text, name, kind, scope)
+        if behaviour is not None:
+            return [behaviour]
+    # 2. nodes, of controls maybe as a pair
     n_nodes = _N_NODES[kind]
+    if kind in "EG" and len(words) > 3 and words[3].startswith("("):
+        words = _PAIR.sub(r"\1 \2", text, count=1).split()
     if len(words) < n_nodes + 2:
         raise _wrong(number, text, f"expected {n_nodes} nodes and more")
     nodes, rest = tuple(_node(word, scope) for word in words[1 : n_nodes + 1]), words[n_nodes + 1 :]
@@ -469,7 +568,7 @@ def _unfolded(number, text, scope):
     if prefix.count(".") > 20:
         raise _wrong(number, text, "the subcircuit contains itself")
     ports = {port: _node(node, scope) for port, node in zip(found.nodes, words[1:-1], strict=True)}
-    inner = scope._replace(prefix=prefix, ports=ports)
+    inner = scope._replace(prefix=prefix, ports=ports, subcircuits=scope.subcircuits | found.subcircuits)
     # 2. its parameters, those of the line in place of its own, and its models, which are seen from inside only
     unknown = {name for name, _ in passed} - {name for name, _ in found.parameters}
     if unknown:
@@ -478,7 +577,7 @@ def _unfolded(number, text, scope):
     if found.parameters or found.names:
         own = {name: _number(value, *found.header, scope) for name, value in found.parameters}
         own |= {name: _number(value, number, text, scope) for name, value in passed}
-        inner = inner._replace(models=dict(scope.models), parameters=scope.parameters | own)
+        inner = inner._replace(models=dict(scope.models), functions=dict(scope.functions), parameters=scope.parameters | own)
         _enter(found.names, inner)
     return [element for line in found.elements for element in _made(*line, inner)]
 
@@ -494,6 +593,69 @@ def _amplifier(number, text, name, scope):
         raise _wrong(number, text, "the corners must rise in x, and differ in y")
     nodes = tuple(_node(match[k] or "0", scope) for k in (2, 3, 4, 5))
     return Element(name, "OP", nodes, corners)
+
+
+def _behaviour(number, text, name, kind, scope):
+    """Element of a source given by an expression or POLY, which must be linear; None of one that is given by nodes and a gain."""
+    words = text.split(None, 3)
+    rest = words[3] if len(words) > 3 else ""
+    nodes = tuple(_node(word, scope) for word in words[1:3])
+    is_voltage = kind in "EH"
+    try:
+        if re.match(r"poly\s*\(", rest, re.IGNORECASE):
+            total = _polynomial(rest, kind in "FH", number, text, scope)
+        else:
+            match = _BEHAVIOUR.fullmatch(re.sub(r"\s*([=,(){+*/-])\s*", r"\1", rest))
+            if match is None or (kind in "FH"):
+                if kind == "B":
+                    raise _wrong(number, text, "expected V={expression} or I={expression}")
+                return None
+            if kind == "B":
+                is_voltage = match[1].lower() == "v"
+            total = _reads(match[2], number, text, scope)
+    except _NotLinearError:
+        raise _wrong(number, text, "behavioural sources are not supported but sums of voltages and currents, each with a factor") from None
+    terms = tuple((what, names, factor) for (what, names), factor in total.items() if factor)
+    of = tuple(names[0] for what, names, _ in terms if what == "i")
+    return Element(name, "BV" if is_voltage else "BI", nodes, terms, of)
+
+
+def _voltage(one, other, scope):
+    return _Sum({("v", (_node(one, scope), _node(other, scope))): Fraction(1)})
+
+
+def _reads(word, number, text, scope):
+    """`_Sum` of an expression with V(node), V(node,node) and I(element)."""
+    found = {}
+
+    def note(match):
+        key, (what, one, other) = f"read_{len(found)}_", match.groups()
+        found[key] = _voltage(one, other or "0", scope) if what.lower() == "v" else _Sum({("i", (scope.prefix + one,)): Fraction(1)})
+        return key
+
+    word = _READ.sub(note, word)
+    total = _expression(word, number, text, scope._replace(parameters=scope.parameters | found))
+    return _Sum() + total
+
+
+def _polynomial(rest, is_of_currents, number, text, scope):
+    """`_Sum` of POLY(n), n controls and the coefficients 1, x, y, ..., of which those of higher powers must be 0."""
+    match = re.match(r"poly\s*\(\s*(\d+)\s*\)", rest, re.IGNORECASE)
+    words = re.findall(r"\{[^}]*\}|[^\s(),]+", rest[match.end() :]) if match else []
+    n = int(match[1]) if match else 0
+    n_words = n if is_of_currents else 2 * n
+    controls, numbers = words[:n_words], [_number(word, number, text, scope) for word in words[n_words:]]
+    if n < 1 or len(controls) < n_words or not numbers:
+        raise _wrong(number, text, "expected POLY(n), n controls and coefficients")
+    if is_of_currents:
+        controls = [_Sum({("i", (scope.prefix + word,)): Fraction(1)}) for word in controls]
+    else:
+        controls = [_voltage(one, other, scope) for one, other in zip(controls[::2], controls[1::2], strict=True)]
+    if n == len(numbers) == 1:  # the one coefficient is that of the control
+        return controls[0] * numbers[0]
+    if any(numbers[1 + n :]):
+        raise _NotLinearError
+    return sum((control * factor for control, factor in zip(controls, numbers[1:], strict=False)), _Sum({("one", ()): numbers[0]}))
 
 
 def _wave(number, text, words, scope):
@@ -556,9 +718,9 @@ def _checked(elements):
         known[element.name.lower()] = element.kind
     for element in elements:
         for other in element.of:
-            wanted = "L" if element.kind == "K" else "V"
-            if known.get(other.lower()) != wanted:
-                what = "inductor" if wanted == "L" else "voltage source"
+            wanted = "L" if element.kind == "K" else "V" if element.kind in "FHW" else "VRLCIEGFH"
+            if known.get(other.lower(), " ") not in wanted:
+                what = {"L": "inductor", "V": "voltage source"}.get(wanted, "element")
                 raise ValueError(f"{_OWNER}: element '{element.name}' names the {what} '{other}', which there is not")
     if not elements:
         raise ValueError(f"{_OWNER}: the netlist has no elements; its first line is a title")
@@ -574,7 +736,7 @@ def _started(elements, starts):
             raise ValueError(f"{_OWNER}: .ic names {what}({name}), which is no {'node' if what == 'V' else 'inductor'}")
     # nodes that .ic does not name are at 0, but not beside sources: other programs differ there
     voltages = {"0": 0} | {node: value for (what, node), value in starts.items() if what == "V"}
-    sourced = {node for element in elements if element.kind in ("V", "E", "H", "OP") for node in element.nodes[:2]}
+    sourced = {node for element in elements if element.kind in ("V", "E", "H", "OP", "BV") for node in element.nodes[:2]}
     for element in elements:
         if element.start is None and element.kind == "L":
             yield element._replace(start=starts.get(("I", element.name.lower())))

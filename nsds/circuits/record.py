@@ -59,11 +59,13 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
 
     Notes
     -----
-    Read are R, C, L (``IC=``), K (1 allowed), V and I (DC, SIN, PULSE, PWL), E, G, F, H (linear), E with a TABLE of two corners (op-amp
-    with rails), D with ``.model D(Ron Roff Vfwd Vrev)``, S with ``.model SW(Ron Roff Vt Vh)``, W with ``.model CSW(Ron Roff It Ih)``,
-    ``.subckt`` and X with parameters, ``.param``, ``.ic`` and ``.tran ... UIC``. Models and parameters inside a subcircuit are seen there
-    only. Nodes that ``.ic`` does not name are at 0 for capacitors at a node that it names. Without effect are AC values of sources,
-    ``.options``, ``.temp`` and lines about output.
+    Read are R, C, L (``IC=``), K (1 allowed), V and I (DC, SIN, PULSE, PWL), E, G, F, H (linear), B, E and G with ``V=``, ``I=`` or
+    ``VALUE=`` and POLY where they are sums of V(node), V(node,node) and I(element), E with a TABLE of two corners (op-amp with rails),
+    D with ``.model D(Ron Roff Vfwd Vrev)``, S with ``.model SW(Ron Roff Vt Vh)``, W with ``.model CSW(Ron Roff It Ih)``, ``.subckt``
+    and X with parameters, ``.param``, ``.func``, ``.ic`` and ``.tran ... UIC``. What a subcircuit defines inside is seen there only.
+    Nodes that ``.ic`` does not name are at 0 for capacitors at a node that it names. Without effect are AC values of sources,
+    ``.options``, ``.temp``, ``.control`` and lines about output or other analyses.
+
     ``Ron`` is 0 and ``Roff`` infinite unless given, and steps of a PULSE with tr = tf = 0 are steps. Controls of switches must be sums of
     sources; with ``Vh`` they close above Vt + Vh, open below Vt - Vh, and keep their state in between, at the start that of ON or OFF (the
     default) at the end of the line. Numbers have the factors of SPICE, T G Meg k m mil u n p f, with µ for u, in any case and before any

@@ -250,6 +250,35 @@ def packed(waves, constants, weights, rates, bounds=None, switches=()):
     return np.clip(np.concatenate([head, *parts]), -LARGEST, LARGEST)
 
 
+def contradiction(records):
+    """In what z of circuits (members,) contradict themselves or each other after an edit, as text; empty if they do not."""
+    first, of_first = None, None
+    for part in [name for name in ("circuit", "devices", "names") if "z" in records.dtype[name].names]:
+        z = records[part]["z"]
+        if (z[:, :BEFORE] != z[0, :BEFORE]).any() or not _is_laid_out(z[0]):
+            return f"{part}.z: entries were changed that say where its other ones are; see nsds.circuits.set_source"
+        waves = z[:, int(z[0, WAVES]) : int(z[0, CONSTANTS])]
+        if of_first is not None and (waves != of_first).any():
+            return f"{first}.z and {part}.z have different sources: change them in all parts, as nsds.circuits.set_source does"
+        first, of_first = part, waves
+    return ""
+
+
+def _is_laid_out(z):
+    """Whether the head of z says where waves, constants, weights, bounds and switches are, one behind the other."""
+    if not (np.isfinite(z[:HEAD]).all() and (z[:BEFORE] == np.floor(z[:BEFORE])).all() and (z[:BEFORE] >= 0).all()):
+        return False
+    k, m, n_switches = (int(z[at]) for at in (K, M, SWITCHES))
+    at, starts = HEAD, [HEAD]
+    for _ in range(min(k, z.size)):
+        if at + 1 >= z.size or z[at] not in KINDS.values() or not 0 <= z[at + 1] <= z.size:
+            return False
+        at = next_wave(at, z)
+    starts += [at, at + m, at + m + m * k, at + m + 2 * m * k]
+    n_bounds, end = int(z[SWITCH]) - int(z[BOUNDS]), int(z[SWITCH]) + n_switches * (SWITCH_HEAD + k)
+    return z[WAVES:SWITCH].tolist() == starts and n_bounds in (0, 2 * m) and end == z.size
+
+
 def value_of(each, t):
     """Value of a wave at t, after a step there; also for an array of times."""
     total, none = np.zeros(np.shape(t)), np.zeros((0, 1))

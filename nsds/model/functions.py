@@ -6,6 +6,7 @@ All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments th
 import dis
 import importlib
 import inspect
+import random
 import sys
 import types as python_types
 import warnings
@@ -159,6 +160,7 @@ def _require_signature(function, kind, field):
 def _keep(name, function, kind, field):
     """Compiles a function for the field of a kind of part, unless that was done."""
     if (name, kind, field) not in _compiled:
+        _require_repeatable(function, kind, field)
         _compiled[name, kind, field] = _compile(function, kind, field), function, _globals_read(function)
 
 
@@ -302,22 +304,39 @@ def _binds(function, name):
     return False
 
 
-def _globals_read(function):
-    """[(namespace of a module, name, number)] that a function, or one that it calls, reads: compiled code keeps these values."""
-    found, seen, waiting = [], set(), [function]
+def _functions_used(function):
+    """A function, and those of its module that it calls."""
+    seen, waiting = [], [function]
     while waiting:
         one = waiting.pop()
         if one in seen:
             continue
-        seen.add(one)
-        for name in one.__code__.co_names:
-            value = one.__globals__.get(name)
+        seen.append(one)
+        for value in map(one.__globals__.get, one.__code__.co_names):
             value = getattr(value, "py_func", value)
             if isinstance(value, python_types.FunctionType) and value.__module__ == function.__module__:
                 waiting.append(value)
-            elif isinstance(value, (bool, int, float, complex)):
-                found.append((one.__globals__, name, value))
-    return found
+    return seen
+
+
+def _globals_read(function):
+    """[(namespace of a module, name, number)] that a function, or one that it calls, reads: compiled code keeps these values."""
+    found = [(one.__globals__, name, one.__globals__.get(name)) for one in _functions_used(function) for name in one.__code__.co_names]
+    return [each for each in found if isinstance(each[2], (bool, int, float, complex))]
+
+
+def _require_repeatable(function, kind, field):
+    """Refuses a function that draws random numbers: steps evaluate it several times, and each time it would be another one."""
+    for one in _functions_used(function):
+        known = {**one.__globals__, **inspect.getclosurevars(one).nonlocals}
+        for name in (*one.__code__.co_names, *one.__code__.co_freevars):
+            value = known.get(name)
+            is_module = value is random or value is np.random or (value is np and "random" in one.__code__.co_names)
+            if is_module or isinstance(getattr(value, "__self__", value), (random.Random, np.random.RandomState, np.random.Generator)):
+                raise TypeError(
+                    f"{kind}: {field}: the function {one.__qualname__} draws random numbers, others each time that a step evaluates "
+                    "it: draw them beforehand, and pass them in z"
+                )
 
 
 def warn_of_globals(owner, names):

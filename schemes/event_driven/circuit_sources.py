@@ -69,7 +69,7 @@ def augmented(record, C, A, B, mass):
     z = devices["z"]
     k = int(z[K])
     W, W_rate = (z[int(z[at]) : int(z[at]) + m * k].reshape(m, k) for at in (WEIGHTS, RATES))
-    e = z[int(z[CONSTANTS]) : int(z[CONSTANTS]) + m]
+    e = devices["e"] if devices.dtype["e"].kind == "f" else z[int(z[CONSTANTS]) : int(z[CONSTANTS]) + m]
     U, U_rate, s = np.zeros((n, k)), np.zeros((n, k)), part["b"]
     if "z" in part.dtype.names:
         y = part["z"]

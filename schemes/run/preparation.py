@@ -57,6 +57,9 @@ def prepare_run(owner, system, h, scheme, solver, check, between=None):
     h = _checks.number(owner, "h", h, above=0.0)
     if h < SHORTEST:
         raise ValueError(f"{owner}: h must be at least {SHORTEST:.3g}, as its square is needed, got {h}")
+    contradiction = _contradiction(records)
+    if contradiction:
+        raise ValueError(f"{owner}: {contradiction}")
     module, options = schemes.chosen(scheme, records, solver)
     method, solver_options, address = schemes.solver_of(solver, records, options)
     # 2. clock: times are t0 + step h, unless the record does not fit that
@@ -91,13 +94,27 @@ class Admission(NamedTuple):
 def _admission_of(records):
     """`Admission` of records like these."""
     model, sources = records["model"][0], ()
-    if any(kind == NAMES for _, kind, *_ in lines_of(model)):
+    if _have_names(model):
         from nsds.circuits.waveforms import AFTER, BEFORE, places_of_pieces  # which few programs need
 
         parts = [name for name in records.dtype.names if "z" in (records.dtype[name].names or ())]
         free = [tuple(sorted(set.intersection(*map(set, map(places_of_pieces, records[name]["z"]))))) for name in parts]
         sources = tuple((name, (places, (BEFORE, AFTER))) for name, places in zip(parts, free, strict=True))
     return _admission(records.dtype, model, sources)
+
+
+def _have_names(model):
+    """Whether a model is that of a circuit."""
+    return any(kind == NAMES for _, kind, *_ in lines_of(model))
+
+
+def _contradiction(records):
+    """In what z of circuits contradict each other, as text; empty if they do not."""
+    if not _have_names(records["model"][0]):
+        return ""
+    from nsds.circuits.waveforms import contradiction  # which few programs need
+
+    return contradiction(records)
 
 
 @lru_cache(maxsize=64)
@@ -136,9 +153,10 @@ def _changing(dtype, model):
     example = np.zeros((), dtype)
     example["model"] = model
     changing = {name: set(fields) for name, fields in state_fields(example)}
+    of_circuit = {"b"} if _have_names(model) else set()  # prepared beside the waves of its sources
     for name, kind, *_ in lines_of(model):
         if kind in SYSTEMS:
-            changing[name] |= set(_FREE)
+            changing[name] |= set(_FREE) - of_circuit
         elif kind in (CONTROL, COLLISIONS, *RELATIONS) and "F" not in dtype[name].base.names:  # F z is a constant that is prepared
             changing[name].add("z")
         elif kind == NAMES:
@@ -248,6 +266,8 @@ class Kept:
     def starts_from(self, system):
         """Whether the run can begin from a system: then it has its state, and work memory as it was prepared."""
         self.read(system)
+        if _contradiction(self.given.view(self.dtype).reshape(-1)):
+            return False
         self.n_steps[:] = 1
         admit(*self._all)
         p = self.run.prepared

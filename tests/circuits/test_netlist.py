@@ -126,7 +126,17 @@ def test_a_file_is_a_netlist_too(tmp_path):
 
 
 BAD = {
-    "B1 a 0 V=1": "line 2 of the netlist, 'B1': behavioural sources are not supported",
+    "B1 a 0 V=V(a)*V(a)": "line 2 of the netlist, 'B1': behavioural sources are not supported but sums of voltages and currents",
+    "B1 a 0 V=exp(V(b))": "behavioural sources are not supported but sums",
+    "B1 a 0 V=2/I(V1)": "behavioural sources are not supported but sums",
+    "B1 a 0 V=sin(time)": "'time' is no number and no parameter",
+    "B1 a 0 2": "expected V={expression} or I={expression}",
+    "E1 a 0 POLY(2) b 0 c 0 0 0 0 0 1": "behavioural sources are not supported but sums",
+    "F1 a 0 POLY(2) V1": "expected POLY(n), n controls and coefficients",
+    "R1 a 0 {cube(2)}": "the function cube is not known, these are: sqrt",
+    "R1 a 0 {sqrt(-1)}": "sqrt has no value at -1",
+    ".func twice x": "expected name(argument, ...) {expression}",
+    ".func twice(x) {2*x}\nR1 a 0 {twice(1,2)}": "twice has 1 arguments, got 2",
     "M1 a b 0 0 NMOS": "line 2 of the netlist, 'M1': transistors",
     "Y1 a 0 1": "no element that is known",
     "R1 a 0": "expected 2 nodes and more",
@@ -180,6 +190,63 @@ def test_what_is_wrong_is_named(text):
     with pytest.raises(ValueError, match="circuit: ") as error:
         nsds.circuit(f"title\n{text}\nR9 a 0 1\n" if "contradict" not in BAD[text] else f"title\n{text}\n")
     assert BAD[text] in str(error.value)
+
+
+def test_a_netlist_without_a_ground_is_told():
+    with pytest.warns(UserWarning, match="no element is at the ground, node 0 or gnd") as found:
+        nsds.circuit(["V1 a b 1", "R1 a b 1"])
+    assert found[0].filename == __file__
+
+
+SUMS = [
+    ("B1 a 0 V={2*V(p,q)-V(q)/4}", "E1 a m p q 2\nE2 m 0 0 q 0.25"),
+    ("B1 a 0 V = 2 * V(p, q) - k * V(q)\n.param k=0.25", "E1 a m p q 2\nE2 m 0 0 q 0.25"),
+    ("B1 a 0 I={V(p)/2 + 3*I(V1) - 1}", "G1 a 0 p 0 0.5\nF1 a 0 V1 3\nI1 0 a 1"),
+    ("B1 a 0 I=I(R8)", "G1 a 0 q 0 0.25"),
+    ("E1 a 0 VALUE={ 2*(V(p) - V(q)) + 1 }", "E1 a m p q 2\nV9 m 0 1"),
+    ("E1 a 0 vol='twice(V(p))'\n.func twice(x) {2*x}", "E1 a 0 p 0 2"),
+    ("G1 a 0 VALUE {V(p)*g}\n.param g=2", "G1 a 0 p 0 2"),
+    ("E1 a 0 POLY(2) (p,0) (q,0) 1 2 3", "E1 a m p 0 2\nE2 m n q 0 3\nV9 n 0 1"),
+    ("E1 a 0 (p, q) 2", "E1 a 0 p q 2"),
+    ("G1 a 0 POLY(1) p q 2", "G1 a 0 p q 2"),
+    ("F1 a 0 POLY(2) V1 V2 0 2 3 0", "F1 a 0 V1 2\nF2 a 0 V2 3"),
+    ("H1 a 0 POLY(1) V1 1 2", "H1 a m V1 2\nV9 m 0 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "plain"), SUMS)
+def test_sources_that_are_sums_are_those_of_one_term_each(line, plain):
+    """Rows of the equations, but for names of the source itself, are equal in exact fractions."""
+    rest = "\nV1 p 0 SIN(0 1 50)\nV2 r 0 SIN(0 1 60)\nR2 r 0 2\nR1 p q 3\nC1 q 0 1u\nR8 q 0 4\nR9 a 0 5\nL1 a 0 1m"
+    one, other = (reduced(elements(text + rest)) for text in (line, plain))
+    for states, of in ((one.rates, other.rates), ({"a": one.voltages["a"]}, {"a": other.voltages["a"]})):
+        for name, row in states.items():
+            assert {key: c for key, c in row.items() if c} == {key: c for key, c in of[name].items() if c}
+
+
+def test_subcircuits_inside_others_are_seen_there_only():
+    text = ".subckt OUT p q\n.subckt IN c d\nR1 c m 2\nR2 m d 3\n.ends IN\nX2 p q IN\n.ends OUT\nX1 a 0 OUT\n"
+    assert [(e.name, e.nodes, e.value) for e in elements(text)] == [
+        ("X1.X2.R1", ("a", "x1.x2.m"), 2), ("X1.X2.R2", ("x1.x2.m", "0"), 3),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"there is no \.subckt IN"):
+        elements(f"{text}X3 a 0 IN")
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [("{sqrt(2)*230}", 230 * 2**0.5), ("{2*pi*50}", 100 * np.pi), ("{2**3}", 8), ("{2^-2}", 0.25), ("{max(1k,3)}", 1000), ("'2*a'", 6),
+     ("{sq(a)+sq(2)}", 13), ("{atan(1)*4}", np.pi)],
+)  # fmt: skip
+def test_functions_of_parameters(word, value):
+    found = elements(f".param a=3\n.func sq(x) = {{x*x}}\nR1 x 0 {word}")[0].value
+    assert float(found) == pytest.approx(value, rel=1e-15)
+
+
+def test_commands_and_comments_of_other_programs_are_passed_over():
+    rest = "V1 a 0 1\nR1 a 0 1\n"
+    text = "V1 a 0 1 $ a source\nR1 a 0 1 // a load\n.op\n.nodeset v(a)=1\n.control\nrun\nplot v(a)\n.endc\n"
+    assert elements(text) == elements(rest)
 
 
 def test_a_parameter_that_nothing_names_is_refused():

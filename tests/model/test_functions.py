@@ -1,10 +1,12 @@
 """User functions: compiled once, known by name and content, refused with a word on what is wanted."""
 
+import random
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from numpy.random import normal
 
 import nsds
 from nsds.model.functions import function_address, function_name
@@ -238,3 +240,25 @@ def test_numbers_that_changed_since_a_function_was_compiled_are_told(monkeypatch
     assert old["mass"]["v"][-1] == 1.0
     system = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], fext=strong, q=[0.0], v=[0.0]))
     assert nsds.simulate(system, t_end=1.0, h=0.5)["mass"]["v"][-1] == 2.0
+
+
+def noise():
+    return np.random.rand()  # noqa: NPY002
+
+
+def noisy(t, x, z, out):
+    out[0] = noise() - x[0]
+
+
+def noisy_by_module(t, x, z, out):
+    out[0] = random.gauss(0.0, 1.0)
+
+
+def noisy_by_name(t, x, z, out):
+    out[0] = normal() - x[0]  # noqa: NPY002
+
+
+@pytest.mark.parametrize("function", [noisy, noisy_by_module, noisy_by_name])
+def test_functions_that_draw_random_numbers_are_refused(function):
+    with pytest.raises(TypeError, match=r"first_order: f: the function nois\w+ draws random numbers"):
+        nsds.first_order(function, x=[0.0])
