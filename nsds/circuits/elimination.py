@@ -16,15 +16,16 @@ _CANCELLED = 256  # bits by which a difference is smaller than its terms if thes
 
 
 def whole(row):
-    """A row of whole numbers and fractions as one of whole numbers, without zeros."""
-    common, has_zeros = 1, False
+    """A row of whole numbers and fractions as one of whole numbers, without zeros; a row that is one is returned itself."""
+    common, is_whole = 1, True
     for c in row.values():
         if type(c) is not int:
-            common = math.lcm(common, c.denominator)
-        has_zeros = has_zeros or not c
-    if common == 1 and not has_zeros:
-        return {key: int(c) for key, c in row.items()}
-    return {key: int(c * common) for key, c in row.items() if c}
+            common, is_whole = math.lcm(common, c.denominator), False
+        elif c == 0:
+            is_whole = False
+    if is_whole:
+        return row
+    return {key: c * common if type(c) is int else c.numerator * (common // c.denominator) for key, c in row.items() if c}
 
 
 def solved_for(row, key):

@@ -521,17 +521,15 @@ class _Tableau(System):
 
     def value(self, key, may_float=False, number=Fraction):
         """A quantity in terms of known ones, as fractions or floats; an undetermined one is 0 if it may float, else refused."""
-        row, known, result = self.gone.get(key), self.known, {}
-        undetermined = [other for other in row if other[0] not in known and other != key] if row else [key]
-        if undetermined and not may_float:
-            what, name = undetermined[0]
-            what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(what, "something of")
-            raise ValueError(f"{_OWNER}: {what} '{name}' is not determined, and something depends on it")
-        if row:
-            pivot = -row[key]
-            for other, c in row.items():
-                if other[0] in known and other[0] != "push":
+        row, known, result = self.gone.get(key, {key: 1}), self.known, {}
+        pivot = -row[key]
+        for other, c in row.items():
+            if other[0] in known:
+                if other[0] != "push":
                     result[other] = number(c, pivot)
+            elif not may_float and (other != key or key not in self.gone):
+                what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(other[0], "something of")
+                raise ValueError(f"{_OWNER}: {what} '{other[1]}' is not determined, and something depends on it")
         return result
 
     def pushed(self, state):
