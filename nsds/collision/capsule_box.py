@@ -6,7 +6,7 @@ from typing import NamedTuple
 from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision.capsules import _SAME, _SHORT, _drop_closest
+from nsds.collision.capsules import SAME, SHORT, drop_closest
 from nsds.collision.frames import FIELDS, axes, put, seen_from, third_axis
 from nsds.maths.vectors import norm, times, times_transposed
 
@@ -110,7 +110,7 @@ def _axis_in_box(seen, half, margin, found):
             if length < 1e-3:
                 continue
             support = 0.5 * (size[3 * b + j] * abs(u[k]) + size[3 * b + k] * abs(u[j]))
-            d = (support - side * (c[k] * u[j] - c[j] * u[k])) / length + _SHORT * size[3 * a]  # rather by a face
+            d = (support - side * (c[k] * u[j] - c[j] * u[k])) / length + SHORT * size[3 * a]  # rather by a face
         if d < depth:
             depth, best = d, axis
     # 2. direction of exit, and the part of the axis that leaves in this direction
@@ -129,7 +129,7 @@ def _axis_in_box(seen, half, margin, found):
     first, last, count, h = 1 if best < 6 else 0, 3 if best < 6 else 1, 0, 0.5 * size[3 * b + i]
     for k in range(first, last):
         s = part[k - first]
-        out = side * (c[i] + s * u[i]) - h if best < 6 else _SHORT * size[3 * a] - depth
+        out = side * (c[i] + s * u[i]) - h if best < 6 else SHORT * size[3 * a] - depth
         count += _put_ball(seen, s, k, out, e, n, margin, view(found, FIELDS * count, FIELDS))
     return count
 
@@ -158,8 +158,8 @@ def capsule_box(size, pose, a, b, margin, found):
         e[i] = abs(e[i]) - 1e-6 * distance  # rounding alone does not stick out
     _part_within(c, u, size, b, half, part, e)
     balls[0], balls[1], balls[2] = s, part[0], part[1]
-    n_balls, count = 3 if part[1] - part[0] > _SHORT * r else 1, 0
+    n_balls, count = 3 if part[1] - part[0] > SHORT * r else 1, 0
     # 4. contacts at the closest ball and at both ends; the closest one goes if the ends are as near (a lying capsule keeps its features)
     for k in range(n_balls):
         count += _ball_on_box(seen, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
-    return _drop_closest(found, count, _SAME * r) if n_balls > 1 and count > 1 else count
+    return drop_closest(found, count, SAME * r) if n_balls > 1 and count > 1 else count

@@ -11,8 +11,8 @@ from nsds.collision.frames import FIELDS, TINY, put, third_axis
 from nsds.maths.vectors import cross, dot, norm
 
 _PARALLEL = 0.9  # cosine between the axes of two capsules above which they may lie alongside
-_SAME = 1e-9  # fraction of a radius by which the closest ball must be nearer to be a contact beside those at the ends
-_SHORT = 1e-3  # fraction of a radius: a facing part shorter than this has one contact
+SAME = 1e-9  # fraction of a radius by which the closest ball must be nearer to be a contact beside those at the ends
+SHORT = 1e-3  # fraction of a radius: a facing part shorter than this has one contact
 
 
 @tiny
@@ -33,7 +33,7 @@ def closest_on_segments(r, d, u, v, half_a, half_b, out):
 
 
 @tiny
-def _drop_closest(found, count, tolerance):
+def drop_closest(found, count, tolerance):
     """Removes contact 0, the closest ball, unless it is nearer than the others by the tolerance; returns the number of contacts."""
     lowest = math.inf
     for k in range(1, count):
@@ -89,8 +89,8 @@ def capsule_capsule(size, pose, a, b, margin, found):
     # 2. common part of nearly parallel axes, in coordinates along a
     low, high = max(-half_a, -ru - half_b * abs(d)), min(half_a, -ru + half_b * abs(d))
     balls[1], balls[2] = low, high
-    n_balls, count = 3 if abs(d) > _PARALLEL and high - low > _SHORT * radii else 1, 0
+    n_balls, count = 3 if abs(d) > _PARALLEL and high - low > SHORT * radii else 1, 0
     # 3. contacts; the closest ball goes where the ends are as near
     for k in range(n_balls):
         count += _ball_on_capsule(size, pose, (a, b, u, v), balls[k], k, margin, view(found, FIELDS * count, FIELDS))
-    return _drop_closest(found, count, _SAME * radii) if n_balls > 1 and count > 1 else count
+    return drop_closest(found, count, SAME * radii) if n_balls > 1 and count > 1 else count

@@ -8,7 +8,7 @@ solved that do not fit: without friction, of bodies that turn about some axes mo
 import math
 
 from nsds._jit import apart, bits_of, chosen, gather, kernel, larger, load, places, put, root, scatter, spread, tiny, view
-from nsds.solvers.bodies.rigid_contact import _STEPS, _STRAIGHT, BODY, LEVER, SOLVED_AT, _solve_slowly
+from nsds.solvers.bodies.rigid_contact import BODY, LEVER, SOLVED_AT, STEPS, STRAIGHT, solve_slowly
 
 WIDTH = 8
 ENTRIES = 31  # of a contact in lanes: frame (9), levers (6), b (3), mu, what follows of the block in its record (8), 1 / m and 1 / I (4)
@@ -84,13 +84,13 @@ def _scatter_three(A, at, entry, x):
 def _slide(done, mu, block, c_0, g, t):
     """(mask of those found or done before, t_1, t_2, r_N, alpha): as `rigid_contact._slide`, of all lanes that are not done."""
     (S_11, S_12, S_22, p_1, p_2), (g_1, g_2), (c, s) = block, g, t
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         n, across = 1.0 + mu * (p_1 * c + p_2 * s), c * g_2 - s * g_1
         value = mu * c_0 * (S_12 * (c * c - s * s) + (S_22 - S_11) * (c * s)) + n * across
         slope = mu * (c_0 * ((S_22 - S_11) * (c * c - s * s) - 4.0 * S_12 * (c * s)) + (c * p_2 - s * p_1) * across)
         slope = slope - n * (c * g_1 + s * g_2)
         step = chosen(value != 0.0, value / slope, spread(0.0, WIDTH))
-        small = (step <= _STRAIGHT) & (step >= -_STRAIGHT)
+        small = (step <= STRAIGHT) & (step >= -STRAIGHT)
         c_new, s_new = c + step * s, s - step * c
         size = chosen(small, 1.0 - 0.5 * step * step, 1.0 / root(c_new * c_new + s_new * s_new))
         c, s = chosen(done, c, size * c_new), chosen(done, s, size * s_new)
@@ -109,7 +109,7 @@ def _solve_others(left, c, s, scratch, kept):
         if (left >> l) & 1:
             for a in range(3):
                 scratch[a], scratch[5 + a] = kept[a * WIDTH + l], kept[(3 + a) * WIDTH + l]
-            _solve_slowly(3, s.disk[c + l], s.R, (c + l) * 28, scratch)
+            solve_slowly(3, s.disk[c + l], s.R, (c + l) * 28, scratch)
             for a in range(3):
                 kept[(6 + a) * WIDTH + l] = scratch[10 + a]
 

@@ -21,8 +21,8 @@ BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular itera
 # With d = 5 the axes of its moments (6) lie behind them.
 LEVER, B_AT, SOLVED_AT, AXES = 9, 15, 27, 47
 SCRATCH = 45 + local.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
-_STEPS = 4
-_STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
+STEPS = 4
+STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
 _PROJECTIONS, _AT_REST = 20, 1e-10  # of a contact whose slip is frozen, and the change of r, relative to r, after which there are no more
 
 # int64(3) is a number for numba, 3 a type of its own, for which what is called would be compiled once more
@@ -195,13 +195,13 @@ def _slide(mu, S_11, S_12, S_22, p_1, p_2, c_0, g_1, g_2, c, s):
 
     With u_N = 0 eliminated, ``r_N = c_0 / (1 + mu p t)`` and ``u_T = mu r_N S t + g``: what `quartic` solves ([Notes], eq. 15.15).
     """
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         n, across = 1.0 + mu * (p_1 * c + p_2 * s), c * g_2 - s * g_1
         value = mu * c_0 * (S_12 * (c * c - s * s) + (S_22 - S_11) * (c * s)) + n * across
         slope = mu * (c_0 * ((S_22 - S_11) * (c * c - s * s) - 4.0 * S_12 * (c * s)) + (c * p_2 - s * p_1) * across)
         slope -= n * (c * g_1 + s * g_2)
         step = value / slope if value != 0.0 else 0.0
-        small = abs(step) <= _STRAIGHT
+        small = abs(step) <= STRAIGHT
         c, s = c + step * s, s - step * c
         size = 1.0 - 0.5 * step * step if small else 1.0 / math.sqrt(c * c + s * s)
         c, s = size * c, size * s
@@ -251,7 +251,7 @@ def follow(gain, c, cone, u, S):
 
 
 @kernel
-def _solve_slowly(d, disk, R, k, scratch):
+def solve_slowly(d, disk, R, k, scratch):
     """The contact at R[k] by `_by_law`. In: u, r; out: new r, all in scratch."""
     u, r, new, q, W = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), view(scratch, 20, 25)
     _unpack_block(d, R, k, W)
@@ -299,7 +299,7 @@ def relax_3(c, beta, gain, s, scratch):
     if not solved:
         scratch[0], scratch[1], scratch[2] = u_0, u_1, u_2
         scratch[5], scratch[6], scratch[7] = r_0, r_1, r_2
-        _solve_slowly(int64(3), s.disk[c], R, k, scratch)
+        solve_slowly(int64(3), s.disk[c], R, k, scratch)
         n_0, n_1, n_2 = scratch[10], scratch[11], scratch[12]
     r[3 * c], r[3 * c + 1], r[3 * c + 2] = n_0, n_1, n_2
     b_0, b_1, b_2 = n_0 - r_before[3 * c], n_1 - r_before[3 * c + 1], n_2 - r_before[3 * c + 2]
