@@ -55,6 +55,7 @@ from nsds.examples import suspended_car as _car
 from nsds.examples import third_order_stop as _stop
 from nsds.examples import twisting_controller as _twisting
 from nsds.examples import two_link_manipulator as _arm
+from nsds.examples import voltage_multiplier as _multiplier
 from nsds.examples import water_network as _water
 from nsds.examples import woodpecker as _woodpecker
 from nsds.examples.american_put import american_put
@@ -110,6 +111,7 @@ from nsds.examples.suspended_car import suspended_car
 from nsds.examples.third_order_stop import third_order_stop
 from nsds.examples.twisting_controller import twisting_controller
 from nsds.examples.two_link_manipulator import two_link_manipulator
+from nsds.examples.voltage_multiplier import voltage_multiplier
 from nsds.examples.water_network import water_network
 from nsds.examples.woodpecker import woodpecker
 
@@ -175,6 +177,7 @@ __all__ = [
     "third_order_stop",
     "twisting_controller",
     "two_link_manipulator",
+    "voltage_multiplier",
     "water_network",
     "woodpecker",
 ]
@@ -230,6 +233,7 @@ EXAMPLES = {
     "filtered_bridge": Example(filtered_bridge, _filtered.RUN, _filtered.draw),
     "circuit_rlcd": Example(circuit_rlcd, _rlcd.RUN, _rlcd.draw),
     "ideal_switch": Example(ideal_switch, _switch.RUN, _switch.draw),
+    "voltage_multiplier": Example(voltage_multiplier, _multiplier.RUN, _multiplier.draw),
     "buck_converter": Example(buck_converter, _buck.RUN, _buck.draw),
     "jammed_motor": Example(jammed_motor, _motor.RUN, _motor.draw),
     "solenoid_valve": Example(solenoid_valve, _valve.RUN, _valve.draw),

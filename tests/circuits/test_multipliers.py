@@ -80,3 +80,21 @@ def test_a_multiplier_without_losses_reaches_its_multiple(stages):
     reached = nsds.circuits.voltage(circuit, rows, output)
     assert reached[-1] == pytest.approx(20.0 * stages, rel=2e-2)
     assert reached.max() < 20.0 * stages * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_a_multiplier_has_the_ripple_and_the_drop_of_its_load(stages):
+    """A load that takes q in a period: a ripple of n (n + 1) / 2 q / C, and a drop of at most (4 n^3 + 3 n^2 - n) / 6 q / C.
+
+    Kuffel, Zaengl and Kuffel, High Voltage Engineering (2000), 2.1: all charge passes at once, so that the ripple is too large by the part
+    of a period in which diodes conduct, which goes to 0 with the load.
+    """
+    capacitance, load = 1e-6, 2e7
+    circuit = nsds.examples.voltage_multiplier(stages=stages, capacitance=capacitance, load=load)
+    rows = nsds.simulate(circuit, t_end=0.03 * stages**2, h=1e-5, scheme=nsds.event_driven())
+    output = nsds.circuits.voltage(circuit, rows[rows["t"] > rows["t"][-1] - 2e-3], f"s{stages}")
+    unit = output.mean() / load / 1e3 / capacitance
+    assert np.ptp(output) == pytest.approx(stages * (stages + 1) / 2 * unit, rel=1.5e-2)
+    drop = (20.0 * stages - output.max()) / unit
+    most = (4 * stages**3 + 3 * stages**2 - stages) / 6
+    assert 0.92 * most < drop < 1.001 * most
