@@ -251,7 +251,7 @@ def packed(waves, constants, weights, rates, bounds=None, switches=()):
 
 
 def contradiction(records):
-    """How z of circuits (members,) have been edited so that they contradict themselves or each other, as text; empty if they do not."""
+    """Contradiction in z of circuits (members,), or between those of their parts, after an edit, as text; empty without one."""
     first, of_first = None, None
     for part in [name for name in ("circuit", "devices", "names") if "z" in records.dtype[name].names]:
         z = records[part]["z"]

@@ -109,7 +109,7 @@ def _have_names(model):
 
 
 def _contradiction(records):
-    """How z of circuits contradict each other, as text."""
+    """Contradiction in z of circuits, as text; empty without one."""
     if not _have_names(records["model"][0]):
         return ""
     from nsds.circuits.waveforms import contradiction  # which few programs need
