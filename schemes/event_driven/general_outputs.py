@@ -176,7 +176,7 @@ def linearise(t, s, functions, memory):
     # 1. Jacobians of the relations
     for k in range(form.relations.size):
         if form.relations[k].h_function != ABSENT:
-            relation_jacobians(t, form.relations[k], p.spare, functions, memory)
+            relation_jacobians(t, form.relations[k], 1.0, p.spare, functions, memory)
     # 2. M^-1 B by columns
     for j in range(f.m):
         c = form.constraints[j]

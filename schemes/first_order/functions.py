@@ -79,8 +79,11 @@ def rate(t, part, e, x, spare, functions, memory, out):
 
 
 @kernel
-def rate_jacobian(t, part, e, x, at_x, spare, functions, memory):
-    """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x: `rate` at x. Work: spare (2 n)."""
+def rate_jacobian(t, part, e, least, x, at_x, spare, functions, memory):
+    """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x: `rate` at x. Work: spare (2 n).
+
+    least: the least size of a variable to which the step of a finite difference is relative.
+    """
     work = memory.work
     n = part.n
     A = part.A_work + e * n * n
@@ -95,7 +98,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, memory):
     # 2. finite differences of the rest
     for j in range(0 if is_whole else n):
         x_j = work[x + j]
-        work[x + j] = x_j + FORWARD_STEP * max(1.0, abs(x_j))
+        work[x + j] = x_j + FORWARD_STEP * max(least if x_j != 0.0 else 1.0, abs(x_j))
         step = work[x + j] - x_j
         if is_given:
             source(t, part, e, view(work, x, n), functions, memory, spare)
@@ -160,14 +163,38 @@ def relation_values(t, r, functions, memory):
 
 
 @kernel
-def relation_jacobians(t, r, spare, functions, memory):
-    """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (3 max(m, n))."""
-    derivative(t, r, r.h_function, r.C_function, r.m, r.x, r.n, r.C, spare, functions, memory)
-    derivative(t, r, r.g_function, r.B_function, r.n, r.lam, r.m, r.B, spare, functions, memory)
+def relation_jacobians(t, r, least, spare, functions, memory):
+    """C, D, K, B of a nonlinear relation at its arguments, with h and g known; least: of `rate_jacobian`. Work: spare (3 max(m, n))."""
+    _derivative(t, r, least, (r.h_function, r.C_function), (r.m, r.n), (r.x, r.C, spare), functions, memory)
+    _derivative(t, r, least, (r.g_function, r.B_function), (r.n, r.m), (r.lam, r.B, spare), functions, memory)
     if r.D != ABSENT:
-        derivative(t, r, r.h_function, r.D_function, r.m, r.lam, r.m, r.D, spare, functions, memory)
+        _derivative(t, r, least, (r.h_function, r.D_function), (r.m, r.m), (r.lam, r.D, spare), functions, memory)
     if r.K != ABSENT:
-        derivative(t, r, r.g_function, r.K_function, r.n, r.x, r.n, r.K, spare, functions, memory)
+        _derivative(t, r, least, (r.g_function, r.K_function), (r.n, r.n), (r.x, r.K, spare), functions, memory)
+
+
+@kernel
+def _derivative(t, r, least, function, shape, at, functions, memory):
+    """`derivative` of a relation; if least is 0 with finite differences of steps that are relative to the variables alone.
+
+    at: offsets of variable, result and spare numbers.
+    """
+    (rows, columns), (variable, out, spare) = shape, at
+    derivative(t, r, function[0], function[1], rows, variable, columns, out, spare, functions, memory)
+    if least > 0.0 or function[1] != ABSENT:
+        return
+    work = memory.work
+    x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(memory.mem, r.z, r.n_z)
+    call_function(functions, function[0], (t, x, lam, z, view(work, spare + rows, rows)))
+    for j in range(columns):
+        value = work[variable + j]
+        work[variable + j] = value + FORWARD_STEP * abs(value)
+        step = work[variable + j] - value
+        if step != 0.0:
+            call_function(functions, function[0], (t, x, lam, z, view(work, spare, rows)))
+            for i in range(rows):
+                work[out + i * columns + j] = (work[spare + i] - work[spare + rows + i]) / step
+        work[variable + j] = value
 
 
 @kernel

@@ -9,7 +9,8 @@ Each iteration solves the system linearised at ``(x^a, lambda^a)``, with ``A = d
     w = (input output C G B + D) lambda + h(x^a, lambda^a) + output C (x_p - x^a) - D lambda^a           (9.35)
     x^{a+1} = x_p + input G B lambda^{a+1}                                                               (9.30)
 
-until R and ``y - h(x, lambda)`` vanish. Bodies joined by a relation with K are solved for together.
+until R and ``y - h(x, lambda)`` vanish; where that fails along a path of problems, from one that the start solves (`_follow`). Bodies
+joined by a relation with K are solved for together.
 """
 
 import math
@@ -42,7 +43,6 @@ from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
 from nsds.schemes.problem.rows import coordinate, number_of, width
 from nsds.schemes.problem.tables import BODY, ordered, place_problem
-from nsds.solvers.box.signature import UNDERFLOW
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
@@ -54,6 +54,11 @@ _SPARSE_A = (
     "nsds.first_order_linear keeps a sparse A where relations are linear"
 )
 _FAMILY = Family("first_order", ("f",), ("x",), "rate of state")
+_NOTHING, _ENOUGH = 1e-90, 0.1  # residuals up to this are 0: roots of powers may not be among the floats; part of it, to end a path
+_DIFFERENCES = 1e-6  # residual that finite differences may leave
+# Path of problems, where Newton's iteration fails: part of the residual that the first one keeps, below which all of it goes at once;
+# numbers of problems, of failures in turn, and of iterations in each.
+_FIRST_FACTOR, _AT_ONCE, _MOST_PROBLEMS, _MOST_FAILURES, _SHORT = 0.5, 2.0**-6, 1000, 64, 12
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
 # One row per group of bodies that are solved for together: offset of M/h if its matrix changes, else ABSENT. Of a single element with
 # jac_sparsity that is of n_entries by compressed rows, as its A is; groups: integers of the columns of A, see `nsds.schemes.compressed`.
@@ -65,6 +70,9 @@ PLAN = table(
     # rounding of q; x: scratch; x_old, r_old (N): at the start; f, f_old (N): right-hand sides of iterate and start; residual R (N);
     # size (N): sizes of its terms; dx (N): correction
     "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots",
+    # path, where Newton's iteration fails: residuals of its start (N, m); x (N), and lambda and y (2 m), of its last solution and of the
+    # start of the step
+    "R_start", "y_start", "x_near", "near", "started",
     # flags: controls, bounds by functions of time; number of multipliers of cones; at_once: one unknown is solved without a call
     "controlled", "driven", "n_cone", "at_once",
     *COLUMNS,
@@ -261,7 +269,8 @@ def _plan(layout, bodies, unknowns, method, work, iwork):
     place_branches(plan, unknowns.constraints.size, work, iwork)
     plan["at_once"] = unknowns.constraints.size == 1 and method is find("auto", "relay")
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
-    work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx"), dofs))
+    work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "R_start", "x_near"), dofs))
+    work.place(plan, y_start=unknowns.constraints.size, near=2 * unknowns.constraints.size, started=2 * unknowns.constraints.size)
     iwork.place(plan, pivots=body)
     plan["n_dofs"] = dofs
     return plan
@@ -289,31 +298,57 @@ def start(t, s, functions, options, memory):
 @kernel
 def step(t_new, s, calls, options, memory):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    functions, work = calls.functions, memory.work
-    parts, elements, relations, constraints, p = s.parts, s.elements, s.relations, s.constraints, s.plan[0]
-    h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
-    is_midpoint, tol, limit = options.midpoint != 0.0, max(options.tol, _LEAST_TOL), int(options.max_iter)
-    t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
-    t_y = t_new - (1.0 - output_weight) * h
+    parts, elements, p, work = s.parts, s.elements, s.plan[0], memory.work
+    is_midpoint, limit = options.midpoint != 0.0, int(options.max_iter)
     # 1. start: state, bounds, and f there if a controller has changed it
     gather(parts, elements, p.x_old, 0, memory)
     gather(parts, elements, p.r_old, 1, memory)
+    _keep_outputs(p.started, s.constraints, memory)
     if p.driven != 0:
-        evaluate_bounds(t_new, relations, constraints, p, functions, memory)
-    if p.controlled != 0 and theta < 1.0 and not is_midpoint:
-        _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, memory)
-    # 2. Newton's iteration
+        evaluate_bounds(t_new, s.relations, s.constraints, p, calls.functions, memory)
+    if p.controlled != 0 and options.theta < 1.0 and not is_midpoint:
+        _evaluate_rates(t_new - options.h, 1.0, parts, elements, p, p.f_old, calls.functions, memory)
+    # 2. Newton's iteration; where it fails along a path, and if there is none its own failure
+    status, n_iter, residual = _iterate(t_new, 0.0, 1.0, limit, s, calls, options, memory)
+    if not _is_near(status, residual):
+        found, more, error = _follow(t_new, limit, s, calls, options, memory)
+        if found == CONVERGED:
+            status, n_iter, residual = found, n_iter + more, error
+        else:
+            _restore(p.x_old, p.started, s, memory)
+            status, n_iter, residual = _iterate(t_new, 0.0, 1.0, limit, s, calls, options, memory)
+    # 3. input of the record, and f for the next step
+    if collect_input(parts, elements, s.relations, memory) != 0.0:
+        status = NON_FINITE
+    if not is_midpoint:
+        for i in range(p.n_dofs):
+            work[p.f_old + i] = work[p.f + i]
+    return status, n_iter, residual
+
+
+@kernel
+def _iterate(t_new, remaining, least, limit, s, calls, options, memory):
+    """Newton's iteration for ``R = remaining R_0``, ``y = h + remaining (y - h)_0``, see `_follow`. Returns (status, n_iter, residual).
+
+    least: the least size of a variable to which its step of finite differences is relative.
+    """
+    functions, work = calls.functions, memory.work
+    constraints, p = s.constraints, s.plan[0]
+    h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
+    is_midpoint, tol = options.midpoint != 0.0, max(options.tol, _LEAST_TOL if remaining == 0.0 else _DIFFERENCES)
+    t_f, t_y = t_new - (1.0 - theta) * h if is_midpoint else t_new, t_new - (1.0 - output_weight) * h
     status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
         _evaluate(t_f, t_y, f_at, output_weight, s, p, functions, memory)
+        _add_remaining(remaining, constraints, p, work)
         # a residual that still falls is not yet rounding
         doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol
-        residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, memory)
-        # the residual of all terms costs more, and decides only when the plain one stalls
-        if n_iter > 0 and doubted < residual < math.inf:
+        residual = _residual(h, f_weight, input_weight, remaining, n_iter > 0, s, p, memory)
+        # the residual of all terms costs more, and decides only when the plain one stalls; on a path steep functions would make it small
+        if n_iter > 0 and doubted < residual < math.inf and remaining == 0.0:
             residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, memory)
-        # 3. verdict
+        # 1. verdict
         if not residual < math.inf:
             status = NON_FINITE
             break
@@ -325,8 +360,8 @@ def step(t_new, s, calls, options, memory):
             break
         if n_iter == limit:
             break
-        # 4. linearise, invert, and assemble
-        _linearise(t_f, t_y, f_at, s, p, functions, memory)
+        # 2. linearise, invert, and assemble
+        _linearise(t_f, t_y, f_at, least, s, p, functions, memory)
         if not invert_groups(theta, input_weight * output_weight, s, p, memory):
             status = SINGULAR_STEP
             break
@@ -334,19 +369,110 @@ def step(t_new, s, calls, options, memory):
                  input_weight * output_weight, 0, work, memory.iwork)  # fmt: skip
         if n_iter == 0:
             note_several(SMALL, constraints.size, s.W_row, s.W_column, p, memory)
-        # 5. predict, solve, correct
+        # 3. predict, solve, correct
         _predict(input_weight, output_weight, s, p, memory)
         solved = _solve(s, p, calls, memory)
         _correct(input_weight, s, p, memory)
-    # 6. input of the record, and f for the next step
-    if collect_input(parts, elements, relations, memory) != 0.0:
-        status = NON_FINITE
-    if not is_midpoint:
-        for i in range(p.n_dofs):
-            work[p.f_old + i] = work[p.f + i]
     if solved == INEXACT:
         residual = max(residual, work[p.info + 1])
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * calls.solver_options.inexact else status, n_iter, residual
+
+
+@kernel
+def _follow(t_new, limit, s, calls, options, memory):
+    """The solution at the end of a path of problems whose first one the state at the start solves. Returns (status, n_iter, residual).
+
+    Their residuals are ``remaining`` times those of the start, with remaining from 1 to 0: each is solved from the solution of the one
+    before. Where Newton's method does not come from one to the next it tries finite differences of steps relative to the variables, as of
+    roots near 0, and then a problem nearer by.
+    """
+    p, t = s.plan[0], t_new
+    is_midpoint = options.midpoint != 0.0
+    f_at, f_weight = (options.theta, 1.0) if is_midpoint else (1.0, options.theta)
+    t_f, t_y = t - (1.0 - options.theta) * options.h if is_midpoint else t, t - (1.0 - options.output_weight) * options.h
+    # 1. residuals of the start
+    _restore(p.x_old, p.started, s, memory)
+    _evaluate(t_f, t_y, f_at, options.output_weight, s, p, calls.functions, memory)
+    residual = _residual(options.h, f_weight, options.input_weight, 0.0, True, s, p, memory)
+    if not residual < math.inf:
+        return NON_FINITE, 0, residual
+    size = _keep_residuals(s.constraints, p, memory)
+    gather(s.parts, s.elements, p.x_near, 0, memory)
+    _keep_outputs(p.near, s.constraints, memory)
+    # 2. the path
+    remaining, factor, least, n_iter, failures = 1.0, _FIRST_FACTOR, 1.0, 0, 0
+    for _ in range(_MOST_PROBLEMS):
+        goal = remaining * factor if factor > _AT_ONCE and remaining * size > _ENOUGH * _NOTHING else 0.0
+        status, more, residual = _iterate(t_new, goal, least, min(limit, _SHORT), s, calls, options, memory)
+        n_iter += more
+        if status == CONVERGED:
+            if goal == 0.0:
+                return status, n_iter, residual
+            remaining, factor, failures = goal, factor * math.sqrt(factor), 0
+            gather(s.parts, s.elements, p.x_near, 0, memory)
+            _keep_outputs(p.near, s.constraints, memory)
+        else:
+            failures += 1
+            least = 0.0 if least > 0.0 else 1.0
+            factor = math.sqrt(factor) if failures % 2 == 0 else factor
+            if failures > _MOST_FAILURES:
+                break
+            _restore(p.x_near, p.near, s, memory)
+    return NEWTON, n_iter, residual
+
+
+@tiny
+def _is_near(status, residual):
+    """Whether a solution needs no path: it has converged, or its residual is about that of finite differences."""
+    return status == CONVERGED or (status == INEXACT and residual <= _DIFFERENCES)
+
+
+@tiny
+def _keep_outputs(at, constraints, memory):
+    """lambda and y of all rows, into work[at:]."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        memory.work[at + 2 * i] = memory.mem[c.lam]
+        if c.y != ABSENT:
+            memory.work[at + 2 * i + 1] = memory.mem[c.y]
+
+
+@kernel
+def _restore(x, at, s, memory):
+    """The state in work[x:], and lambda and y in work[at:], into mem."""
+    mem, work = memory.mem, memory.work
+    for k in range(s.elements.size):
+        el = s.elements[k]
+        part = s.parts[el.part]
+        for i in range(part.n):
+            mem[part.q + el.e * part.stride + i] = work[x + el.dof + i]
+    for i in range(s.constraints.size):
+        c = s.constraints[i]
+        mem[c.lam] = work[at + 2 * i]
+        if c.y != ABSENT:
+            mem[c.y] = work[at + 2 * i + 1]
+
+
+@tiny
+def _keep_residuals(constraints, p, memory):
+    """``R_0`` and ``(y - h)_0`` of the path. Returns the largest one."""
+    work, size = memory.work, 0.0
+    for i in range(p.n_dofs):
+        work[p.R_start + i] = work[p.residual + i]
+        size = max(size, abs(work[p.residual + i]))
+    for i in range(constraints.size):
+        c = constraints[i]
+        work[p.y_start + i] = 0.0 if c.y == ABSENT else memory.mem[c.y] - work[c.h]
+        size = max(size, abs(work[p.y_start + i]))
+    return size
+
+
+@tiny
+def _add_remaining(remaining, constraints, p, work):
+    """``h += remaining (y - h)_0``."""
+    for i in range(constraints.size if remaining != 0.0 else 0):
+        if constraints[i].y != ABSENT:
+            work[constraints[i].h] += remaining * work[p.y_start + i]
 
 
 @inlined
@@ -383,9 +509,9 @@ def _argument(at, part, el, p, memory):
 
 
 @inlined
-def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, memory):
+def _residual(h, f_weight, input_weight, remaining, check_y, s, p, memory):
     """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes of its terms."""
-    mem, work = memory.mem, memory.work
+    mem, work, parts, elements, relations = memory.mem, memory.work, s.parts, s.elements, s.relations
     size = p.size
     # 1. M (x - x_k) / h and f
     for k in range(elements.size):
@@ -413,7 +539,9 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
             dof = number_of(r, j)
             work[size + dof] += abs(input_weight * work[r.g + j])
             work[p.residual + dof] += input_weight * work[r.g + j]
-    return _largest_residual(check_y, constraints, p, memory)
+    for i in range(p.n_dofs if remaining != 0.0 else 0):
+        work[p.residual + i] -= remaining * work[p.R_start + i]
+    return _largest_residual(_NOTHING if remaining == 0.0 else 0.0, check_y, s.constraints, p, memory)
 
 
 @kernel
@@ -425,32 +553,34 @@ def _residual_by_all_terms(h, f_weight, input_weight, s, p, memory):
     _add_inner_terms(h, f_weight, input_weight, s, p, memory)
     apply_inverses(s.bodies, p.size, p.dx, p.scratch, memory)
     _add_worth(f_weight, input_weight, s, p, memory)
-    error = _largest_residual(False, s.constraints, p, memory)
+    error = _largest_residual(_NOTHING, False, s.constraints, p, memory)
     return max(error, _output_error(s, p, memory))
 
 
 @tiny
-def _largest_residual(check_y, constraints, p, memory):
-    """Largest residual of x relative to p.size, and of y to itself and its value before lambda; NaN where one is not finite."""
+def _largest_residual(nothing, check_y, constraints, p, memory):
+    """Largest residual of x relative to p.size, and of y to itself and its value before lambda; NaN where one is not finite.
+
+    Up to nothing a residual is 0.
+    """
     work = memory.work
     error = zero = 0.0
     for i in range(p.n_dofs):
-        error = _larger(error, work[p.residual + i], work[p.size + i])
+        error = _larger(nothing, error, work[p.residual + i], work[p.size + i])
         zero += 0.0 * work[p.residual + i]
     for i in range(constraints.size if check_y else 0):
         c = constraints[i]
         if c.y != ABSENT:
             y, h = memory.mem[c.y], work[c.h]
-            error = _larger(error, y - h, abs(y) + abs(h) + abs(work[p.q + i]))
+            error = _larger(nothing, error, y - h, abs(y) + abs(h) + abs(work[p.q + i]))
             zero += 0.0 * h + 0.0 * y
     return error + zero
 
 
 @tiny
-def _larger(error, difference, size):
-    """The larger of an error and ``|difference| / size``."""
-    size = max(size, UNDERFLOW)
-    return abs(difference) / size if abs(difference) > error * size else error
+def _larger(nothing, error, difference, size):
+    """The larger of an error and ``|difference| / size``, of a difference that is not nothing."""
+    return abs(difference) / size if abs(difference) > max(error * size, nothing) else error
 
 
 @tiny
@@ -525,12 +655,12 @@ def _output_error(s, p, memory):
                 size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
             for k in range(s.W_row[i], s.W_row[i + 1]):
                 size += abs(work[p.W + k] * work[p.z + s.W_column[k]])
-            error = _larger(error, mem[c.y] - work[c.h], size)
+            error = _larger(_NOTHING, error, mem[c.y] - work[c.h], size)
     return error
 
 
 @inlined
-def _linearise(t_f, t_y, f_at, s, p, functions, memory):
+def _linearise(t_f, t_y, f_at, least, s, p, functions, memory):
     """A, and C, D, K, B, at the arguments of the last evaluation."""
     parts, elements, relations = s.parts, s.elements, s.relations
     for k in range(elements.size):
@@ -543,10 +673,10 @@ def _linearise(t_f, t_y, f_at, s, p, functions, memory):
             if s.groups[el.body].n_entries > 0:
                 compressed_jacobian(t_f, part, el.e, s.groups[el.body], p, functions, memory)
             else:
-                rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, memory)
+                rate_jacobian(t_f, part, el.e, least, p.x, p.solution, p.spare, functions, memory)
     for k in range(relations.size):
         if relations[k].h_function != ABSENT:
-            relation_jacobians(t_y, relations[k], p.spare, functions, memory)
+            relation_jacobians(t_y, relations[k], least, p.spare, functions, memory)
 
 
 @inlined
