@@ -21,7 +21,7 @@ from numba.core.dispatcher import Dispatcher
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
 from nsds._jit.mistakes import FAILURES, users_callback
-from nsds.model.system_kinds import AT_T, RELATIONS
+from nsds.model.system_kinds import AT_T, CONTROL, RELATIONS
 
 _vector = float64[::1]
 _CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
@@ -160,7 +160,8 @@ def _require_signature(function, kind, field):
 def _keep(name, function, kind, field):
     """Compiles a function for the field of a kind of part, unless that was done."""
     if (name, kind, field) not in _compiled:
-        _require_repeatable(function, kind, field)
+        if kind != CONTROL:  # a controller is called once an instant, and may well measure with noise
+            _require_repeatable(function, kind, field)
         _compiled[name, kind, field] = _compile(function, kind, field), function, _globals_read(function)
 
 

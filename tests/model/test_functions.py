@@ -262,3 +262,18 @@ def noisy_by_name(t, x, z, out):
 def test_functions_that_draw_random_numbers_are_refused(function):
     with pytest.raises(TypeError, match=r"first_order: f: the function nois\w+ draws random numbers"):
         nsds.first_order(function, x=[0.0])
+
+
+def measured(t, x, state, z, u):
+    u[0] = -x[0] + z[0] * np.random.normal()  # noqa: NPY002
+
+
+def test_a_controller_may_measure_with_noise():
+    """It is called once at each of its instants: what it wrote acts until the next."""
+    plant = nsds.first_order_linear(A=[[0.0]], x=[1.0], u=[0.0])
+    system = nsds.system(plant=plant, control=nsds.sampled_control(measured, reads="plant", writes="plant", period=0.1, z=[0.01]))
+    rows = nsds.simulate(system, t_end=1.0, h=0.05, scheme=nsds.zero_order_hold())
+    u, x = rows["plant"]["u"][:, 0], rows["plant"]["x"][:, 0]
+    assert (u[0:-1:2] == u[1::2]).all()
+    assert (u[0::2] != -x[0::2]).all()
+    assert abs(u + np.repeat(x[0::2], 2)[: u.size]).max() < 0.1
