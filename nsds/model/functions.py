@@ -335,8 +335,8 @@ def _require_repeatable(function, kind, field):
             is_module = value is random or value is np.random or (value is np and "random" in one.__code__.co_names)
             if is_module or isinstance(getattr(value, "__self__", value), (random.Random, np.random.RandomState, np.random.Generator)):
                 raise TypeError(
-                    f"{kind}: {field}: the function {one.__qualname__} draws random numbers, others each time that a step evaluates "
-                    "it: draw them beforehand, and pass them in z"
+                    f"{kind}: {field}: the function {one.__qualname__}: it draws random numbers, others each time that a step "
+                    "evaluates it: draw them before the run, and pass them in z"
                 )
 
 

@@ -260,7 +260,7 @@ def noisy_by_name(t, x, z, out):
 
 @pytest.mark.parametrize("function", [noisy, noisy_by_module, noisy_by_name])
 def test_functions_that_draw_random_numbers_are_refused(function):
-    with pytest.raises(TypeError, match=r"first_order: f: the function nois\w+ draws random numbers"):
+    with pytest.raises(TypeError, match=r"first_order: f: the function nois\w+: it draws random numbers"):
         nsds.first_order(function, x=[0.0])
 
 

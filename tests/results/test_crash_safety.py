@@ -19,6 +19,7 @@ import pytest
 
 import nsds
 from nsds import _checks
+from nsds.circuits import netlist
 from nsds.maths.sparse_lu import SingularPatternError
 from nsds.results import storage, transaction
 from nsds.results.transaction import Transaction
@@ -513,6 +514,7 @@ def exceptions():
     yield caught.value
     yield SingularMatrixError((0, 1))
     yield SingularPatternError(np.array([2, 5]))
+    yield netlist._NotLinearError()
 
 
 def test_exceptions_are_the_same_after_pickling():
