@@ -414,7 +414,9 @@ class _Sum(dict):
     __rmul__ = __mul__
 
     def __truediv__(self, other):
-        return self * (1 / other) if not isinstance(other, _Sum) else self * other
+        if isinstance(other, _Sum):
+            raise _NotLinearError
+        return self * (1 / other)
 
     def __rtruediv__(self, other):
         raise _NotLinearError
@@ -606,7 +608,7 @@ def _behaviour(number, text, name, kind, scope):
             total = _polynomial(rest, kind in "FH", number, text, scope)
         else:
             match = _BEHAVIOUR.fullmatch(re.sub(r"\s*([=,(){+*/-])\s*", r"\1", rest))
-            if match is None or (kind in "FH"):
+            if match is None or kind in "FH":
                 if kind == "B":
                     raise _wrong(number, text, "expected V={expression} or I={expression}")
                 return None
