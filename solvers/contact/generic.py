@@ -71,11 +71,11 @@ def _layout(blocks):
             disk += [0] * size
         else:
             tangents = size - 1 if law == "friction" else (size - 1) // 2
-            first = len(disk) * d
+            first, own = len(disk) * d, 2 if d == 5 else tangents  # no disk has more than two components
             place += [first, *(first + 1 + i for i in range(tangents))]
-            place += [first + d - (size - 1 - tangents) + i for i in range(size - 1 - tangents)]
+            place += [first + 1 + own + i for i in range(size - 1 - tangents)]
             coned.append(len(disk))
-            disk.append(tangents)
+            disk.append(own)
     unknown = np.full(len(disk) * d, -1)
     unknown[place] = np.arange(len(place))
     free = np.flatnonzero(unknown < 0)

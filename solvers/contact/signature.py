@@ -239,7 +239,10 @@ def natural_map_with(slip, rho, cone, first, r, u, x):
 
 @tiny
 def _disk_error(scale, radius, first, last, r, u, factor):
-    """``||factor F||^2`` with ``F = scale r - P(scale r - u)``, P the projection onto a disk; radius: scale times that of r's."""
+    """``||factor F||^2`` with ``F = scale r - P(scale r - u)``, P the projection onto a disk; radius: scale times that of r's.
+
+    Of more than two components, as of a row of complementarity among contacts, the others are padding.
+    """
     if last == first:
         return 0.0
     if last - first == 1:

@@ -1,5 +1,6 @@
 """Sweeps, pivoting, and what prepares problems for them, against plain NumPy twins: iterates, orders, islands, colours, conversions."""
 
+import itertools
 import subprocess
 import sys
 
@@ -464,7 +465,7 @@ def test_scratch_of_one_contact_is_enough():
 
 # ---------------------------------------------------------------------------------------------------------------------- mixed systems
 
-_LAWS = st.sampled_from(["equality", "lcp", "plane", "space", "rolling_plane", "rolling"])
+_NAMES = ["equality", "lcp", "plane", "space", "rolling_plane", "rolling"]
 
 
 def blocks_of(names, rng):
@@ -495,7 +496,7 @@ def mixed_residual(M, q, blocks, z):
 
 
 @examples(100)
-@given(st.lists(_LAWS, min_size=1, max_size=4), generators)
+@given(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=4), generators)
 def test_mixed_systems_are_contact_problems_with_idle_components(names, rng):
     blocks = blocks_of(names, rng)
     n = sum(block[1] for block in blocks)
@@ -520,3 +521,20 @@ def test_mixed_systems_are_contact_problems_with_idle_components(names, rng):
         np.testing.assert_array_equal(W[np.ix_(place, idle)], 0.0)
         assert (problem.q[idle] == 0).all()
         assert (np.diag(W)[idle] > 0).all()
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations(_NAMES, 2)), ids="-".join)
+def test_the_merit_of_a_mixed_system_counts_every_component(names):
+    """At impulses that solve nothing: an error of any of them is seen."""
+    rng = np.random.default_rng(len("".join(names)))
+    blocks = blocks_of([*names, "space"], rng)
+    n = sum(block[1] for block in blocks)
+    M, q = rng.normal(size=(n, n)), rng.normal(size=n)
+    problem, place = generic.embedded(sp.coo_array(M), q, generic.checked_blocks("test", n, blocks))
+    W = ref.from_blocks(problem.row, problem.column, problem.W.reshape(-1, problem.d, problem.d))
+    drawn = ref.Drawn(problem.d, problem.disk, problem.mu.reshape(-1, 2), W, problem.q)
+    r = np.zeros(len(W))
+    r[place] = rng.normal(size=n)
+    expected = ref.merit(drawn, r)
+    assert abs(signature.merit(False, problem, r, np.zeros(r.size)) - expected) <= 1e-9 * expected
+    assert abs(signature.merit(True, problem, r, np.zeros(r.size)) - expected) <= 1e-9 * expected
