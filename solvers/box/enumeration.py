@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box.newton_min import BASIC, LOWER, UPPER
-from nsds.solvers.box.signature import affordable, clip, judge
+from nsds.solvers.box.signature import affordable, clip, judge, residual
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_UNKNOWNS = 64
@@ -42,11 +42,16 @@ def next_solution(first, problem, options, z, w, info, work, iwork):
     thorough = first + thorough_looks(n, end - first)
     for choice in range(first, end):
         _solve_basis(choice, problem, z, work, iwork)
-        status = judge(STALLED if choice < thorough else MAX_ITER, choice + 1, problem, options, z, w, info)
-        if status == CONVERGED:
-            return CONVERGED
-        if info[1] < least:
-            best, least = choice, info[1]
+        n_clear, merit = 0, math.inf
+        if choice >= thorough:
+            merit, _, n_clear, _ = residual(options.tol, options.rounding, problem, z, w)
+        if n_clear == 0:
+            status = judge(STALLED if choice < thorough else MAX_ITER, choice + 1, problem, options, z, w, info)
+            if status == CONVERGED:
+                return CONVERGED
+            merit = info[1]
+        if merit < least:
+            best, least = choice, merit
     _solve_basis(best, problem, z, work, iwork)
     status = STALLED if end == n_choices else MAX_ITER
     return judge(status, end - first, problem, options, z, w, info)
@@ -54,7 +59,10 @@ def next_solution(first, problem, options, z, w, info, work, iwork):
 
 @tiny
 def thorough_looks(n, n_choices):
-    """The choices whose z are accepted, too, where only rounding of the data explains what is missing, which takes n^4 to see."""
+    """The choices whose z are accepted, too, where only rounding of the data explains what is missing, which takes n^4 to see.
+
+    Of later ones those that clearly miss a row are dismissed without a second look, which takes as long.
+    """
     return affordable(n_choices, _LOOK * n**4)
 
 

@@ -387,6 +387,14 @@ def test_thorough_looks_of_enumeration_are_counted():
     assert (s.status, s.n_iter) == (status.STALLED, 2**12)
 
 
+def test_enumeration_finds_a_solution_behind_its_thorough_looks():
+    n = 17
+    M = 4.0 * np.eye(n) + np.triu(np.ones((n, n)), 1) / n
+    s = solvers.solve_lcp(M, -np.ones(n), "enumerate")
+    assert s.n_iter > enumeration.thorough_looks(n, 2**n)
+    np.testing.assert_allclose(M @ s.z, np.ones(n), rtol=1e-14)
+
+
 def test_enumeration_is_limited_by_max_iter():
     s = solvers.solve_lcp([[0.0, 0], [0, 1]], [-1.0, -1], "enumerate", max_iter=1, on_failure="continue")
     assert (s.status, s.n_iter) == (status.MAX_ITER, 1)
