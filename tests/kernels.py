@@ -17,9 +17,32 @@ def last_name(node):
 
 
 @cache
+def text_of(path):
+    """The text of a file of the package."""
+    return path.read_text()
+
+
+@cache
+def _analysed(path):
+    return kernels_of(text_of(path))
+
+
+@cache
 def kernels():
     """(path, function) of every function that is compiled, as a tuple."""
-    return tuple((path, node) for path in SOURCES for node in kernels_of(path.read_text())[1])
+    return tuple((path, node) for path in SOURCES for node in _analysed(path)[1])
+
+
+@cache
+def nodes(path):
+    """All nodes of the syntax tree of a file of the package, as a tuple."""
+    return nodes_of(_analysed(path)[0])
+
+
+@cache
+def nodes_of(node):
+    """A node of a syntax tree and all below it, as a tuple."""
+    return tuple(ast.walk(node))
 
 
 def kernels_of(text):
