@@ -1,5 +1,7 @@
 """Relations in sparse form, and steps whose one-step problem has no matrix of the multipliers."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -113,6 +115,31 @@ def test_steps_without_a_matrix_obey_equation_and_law(seed):
     require_the_law(rows, lower, upper, 1e-9 * scale)
     beside = nsds.simulate(system, t_end=8 * h, h=h, scheme=scheme, solver=solver("newton_min"), progress=False)
     np.testing.assert_allclose(x, beside["plant"]["x"], rtol=0, atol=1e-9 * scale)
+
+
+def pulled(t, z, out):
+    for i in range(out.size):
+        out[i] = math.sin(40.0 * t + i)
+
+
+@pytest.mark.parametrize("options", [{"gamma": 0.6, "gamma_for_relation": True}, {"theta": 0.5, "midpoint": True}, {"gamma": 0.7}],
+                         ids=["relation", "midpoint", "input"])  # fmt: skip
+def test_steps_without_a_matrix_are_those_with_one(options):
+    """Two systems joined by the rows, one with a source by a function of time, the other with a mass, under all weights of the scheme."""
+    n, m, rng = 90, 70, np.random.default_rng(0)
+    C = np.zeros((m, 2 * n))
+    C[np.arange(m), np.arange(m)], C[np.arange(m), n + rng.permutation(n)[:m]] = 1.0, -1.0
+    relation = nsds.first_order_linear_relation(C=sp.csr_array(C), B=sp.csr_array(C.T), e=0.1 * rng.normal(size=m))
+    one = nsds.first_order_linear(A=line(n), b=pulled, x=rng.normal(size=n))
+    other = nsds.first_order_linear(A=2.0 * line(n), M=rng.uniform(1, 2, n), x=rng.normal(size=n))
+    system = nsds.system(one=one, other=other, law=nsds.interaction(relation, nsds.relay(-0.3, 0.4), on=("one", "other")))
+    runs = []
+    for chosen in (None, solver("newton_min")):
+        runs.append(nsds.simulate(system, t_end=0.2, h=0.01, scheme=nsds.euler_moreau(**options), solver=chosen, progress=False))
+        assert (runs[-1]["status"] == CONVERGED).all()
+    assert (abs(np.diff(runs[0]["law"]["lambda"] >= 0.4, axis=0)).sum(axis=1) > 0).any()
+    for part, field in (("one", "x"), ("other", "x"), ("law", "y"), ("law", "lambda")):
+        np.testing.assert_allclose(*(run[part][field] for run in runs), rtol=0, atol=1e-11)
 
 
 def pile(n, law=None, **more):
