@@ -32,8 +32,8 @@ _SIZES = {"fc2d": (2, 1), "fc3d": (3, 2), "rfc2d": (3, 1), "rfc3d": (5, 2)}  # c
 _MAY_BE_SOLVED = (MAX_ITER, STALLED, RAY, SINGULAR)  # by another method
 # Methods that "auto" tries where its compiled part has failed, and the iterations each may take; 0: its own limit, as it gives up soon.
 _OTHERS = (
-    ("newton_natural", 80), ("newton_fb", 80), ("newton_ac", 0), ("enumerate", 4000), ("admm", 0), ("cpg", 1000), ("nsgs", 200),
-    ("tresca", 0), ("aclm", 0), ("panagiotopoulos", 0), ("fixed_point", 3000),
+    ("newton_natural", 80), ("newton_fb", 0), ("newton_ac", 0), ("least_norm", 0), ("enumerate", 4000), ("admm", 0), ("cpg", 1000),
+    ("nsgs", 200), ("tresca", 0), ("aclm", 0), ("panagiotopoulos", 0), ("fixed_point", 3000),
 )  # fmt: skip
 # The same for more contacts than these, where factors may be costly, and methods that need them end early in the compiled part.
 _FEW, _OTHERS_OF_MANY = 40, (("interior_point", 0), ("proximal", 0), ("newton_jm", 0))

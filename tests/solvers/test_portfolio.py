@@ -22,7 +22,7 @@ def unmatched(problem):
 def test_no_listed_method_solves_what_auto_does_not(which):
     problems = {
         "random": portfolio.random(range(40)),
-        "any matrix": portfolio.contacts_of_any_matrix((0, 3, 4, 7, 25, 350)),
+        "any matrix": portfolio.contacts_of_any_matrix((0, 3, 4, 7, 15, 25, 350, 919)),
         "families": portfolio.drawn(range(2), (4, 7)),
     }[which]
     for problem in problems:
