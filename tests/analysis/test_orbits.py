@@ -5,10 +5,6 @@ sensitivity_bouncing_ball of the reference collection.
 """
 
 import math
-import os
-import pickle
-import subprocess
-import sys
 from contextlib import closing
 
 import numpy as np
@@ -23,6 +19,7 @@ from tests.analysis.models import (
     PERIOD,
     C,
     R,
+    buck,
     den_hartog,
     duffing,
     free_motion,
@@ -31,7 +28,6 @@ from tests.analysis.models import (
     self_excited,
     single_impact_orbit,
 )
-from tests.paths import ROOT
 
 
 @pytest.mark.parametrize(("omega", "n", "sigma", "r"), [(2.8, 1, 0.0, 0.8), (5.0, 2, 0.0, 0.8), (1.3, 1, 0.3, 0.5)])
@@ -301,42 +297,21 @@ def test_what_is_refused_is_named():
         nsds.floquet(system, period=1.0, scheme=nsds.moreau_jean())
 
 
-PLAIN = """
-import pickle, sys
-import nsds
-from tests.analysis.models import PERIOD, buck
-exact = nsds.event_driven(time_events=[PERIOD], rtol=1e-12, atol=1e-14)
-relay, run = nsds.examples.relay_oscillator(), {"t_end": 7.0, "h": 7.0, "scheme": nsds.event_driven(), "progress": False}
-results = {
-    "relay": nsds.floquet(relay, period=7.0),
-    "end": nsds.simulate(relay, **run)["plant"]["x"][-1],
-    "buck": nsds.floquet(buck(15.0, 11.864897927512084, 0.5633093936033488), period=PERIOD, scheme=exact),
-}
-sys.stdout.buffer.write(pickle.dumps(results))
-"""
-
-
-@pytest.fixture(scope="module")
-def plain():
-    """Results of runs without a compiler, which would take longer to be compiled than they take."""
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run([sys.executable, "-c", PLAIN], cwd=ROOT, env=environment, capture_output=True, check=False)
-    assert run.returncode == 0, run.stderr
-    return pickle.loads(run.stdout)
-
-
-def test_motions_are_carried_along_by_their_tangent_maps(plain):
+def test_motions_are_carried_along_by_their_tangent_maps():
     """Without forcing ``M x'(0) = x'(T)``, where a relay switches, too."""
-    found, end = plain["relay"], plain["end"]
+    relay = nsds.examples.relay_oscillator()
+    found = nsds.floquet(relay, period=7.0)
+    end = nsds.simulate(relay, t_end=7.0, h=7.0, scheme=nsds.event_driven(), progress=False)["plant"]["x"][-1]
     A, switch = np.array([[0, 1, 0], [0, 0, 1], [0, -3, -2]]), np.array([0, 0, 1])
     np.testing.assert_allclose(found["monodromy"] @ (A @ found["x"] - switch), A @ end - switch * np.sign(end[0]), atol=1e-13)
     assert found["n_events"] == 3
     assert abs(found["log_det"] + 14) < 1e-12
 
 
-def test_a_converter(plain):
+def test_a_converter():
     """State, trace and determinant of the case buck_period_doubling of the collection, at 15 V."""
-    found = plain["buck"]
+    exact = nsds.event_driven(time_events=[PERIOD], rtol=1e-12, atol=1e-14)
+    found = nsds.floquet(buck(15.0, 11.864897927512084, 0.5633093936033488), period=PERIOD, scheme=exact)
     assert found["residual"] < 1e-9
     assert abs(found["monodromy"].trace() + 1.2261789538342707) < 1e-7
     assert abs(np.linalg.det(found["monodromy"]) - math.exp(-PERIOD / (R * C))) < 1e-9

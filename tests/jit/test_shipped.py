@@ -58,7 +58,13 @@ def made_once(tmp_path_factory):
 
 @pytest.fixture
 def package(made_once, tmp_path):
-    return shutil.copytree(made_once, tmp_path / "package")
+    """A copy of a part of it, to be changed: what `USE` needs, as to import all the rest takes longer than most of these tests."""
+    whole, part = made_once / "nsds", tmp_path / "package" / "nsds"
+    for folder in ("_jit", "maths"):
+        shutil.copytree(whole / folder, part / folder)
+    shutil.copy2(whole / "_checks.py", part)
+    (part / "__init__.py").write_text("from nsds.maths import rotations\n")
+    return part.parent
 
 
 def archive(package):
