@@ -100,19 +100,19 @@ class Rows:
         """Add a row and return its number."""
         k = self._count
         self._count += 1
-        self.rows[k] = row
+        self.rows[k], of = row, self.of
         for column in row:
-            if column in self.of:
-                self.of[column].add(k)
+            if column in of:
+                of[column].add(k)
             else:
-                self.of[column] = {k}
+                of[column] = {k}
         return k
 
     def drop(self, k):
         """Remove a row and return it."""
-        row = self.rows.pop(k)
+        row, of = self.rows.pop(k), self.of
         for column in row:
-            self.of[column].discard(k)
+            of[column].discard(k)
         return row
 
     def eliminate(self, key, other):
@@ -164,10 +164,10 @@ class System:
 
     def _pivot(self, row):
         """The quantity to eliminate by a row: the one in the fewest others."""
-        best, fewest = None, math.inf
+        best, fewest, fixed, of = None, math.inf, self._fixed, self.left.of
         for key in row:
-            if key[0] not in self._fixed:
-                count = len(self.left.of[key])
+            if key[0] not in fixed:
+                count = len(of[key])
                 if count < fewest:
                     best, fewest = key, count
         return best
@@ -189,14 +189,14 @@ class System:
         return [k for k in changed if k not in empty] if empty else changed
 
     def _says_something(self, row):
-        return any(key[0] != self._idle for key in row)
+        return bool(row) and (next(iter(row))[0] != self._idle or any(key[0] != self._idle for key in row))
 
     def _reduced(self, row):
         """A row as whole numbers, without quantities that have been eliminated."""
-        row, places = whole(row), self._places
-        while found := [(places[key], key) for key in row if key in places]:
-            _, key = min(found)
-            eliminate(row, key, self.gone[key])
+        row, places, gone = whole(row), self._places, self.gone
+        while found := [key for key in row if key in places]:
+            key = found[0] if len(found) == 1 else min(found, key=places.__getitem__)
+            eliminate(row, key, gone[key])
         return row
 
     def state(self):

@@ -96,8 +96,11 @@ def reduced(elements, t=0.0):
     free = _Start(loops, starts, waves, t, solved).of(kept)
     _require_consistent(dependent, free, starts, waves, t)
     # 5. subtract outputs of op-amps that a state follows instantly, so that no rate of these is needed
-    follows = {name: {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"} for name in kept}
-    follows = {("x", name): {("x", name): 1} | at_once for name, at_once in follows.items() if at_once}
+    follows = {}
+    for name in kept:
+        if any(key[0] == "dlam" for key in solved.gone.get(("dx", name), ())):
+            at_once = {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"}
+            follows["x", name] = {("x", name): 1} | at_once
 
     def row_of(key, may_float=False, number=operator.truediv):
         row = solved.value(key, may_float, Fraction if follows else number)
@@ -391,7 +394,7 @@ class _Start:
             known = {key: c for key, c in row.items() if key[0] != "lam"}
             self.off[name] = sum(float(c) * _start_of(key, self.before, waves, t) for key, c in known.items()) - self.before[name]
         # 2. effect of a push on each relation on the states
-        self.pushed = {state: solved.pushed(state) for state in starts}
+        self.pushed = {state: solved.pushed(state) for state in starts} if loops else {}
 
     def of(self, kept):
         """{name: value} of the independent states."""
@@ -521,11 +524,12 @@ class _Tableau(System):
 
     def value(self, key, may_float=False, number=Fraction):
         """A quantity in terms of known ones, as fractions or floats; an undetermined one is 0 if it may float, else refused."""
-        row, known, result = self.gone.get(key, {key: 1}), self.known, {}
+        row, known, result = self.gone.get(key) or {key: 1}, self.known, {}
         pivot = -row[key]
         for other, c in row.items():
-            if other[0] in known:
-                if other[0] != "push":
+            kind = other[0]
+            if kind in known:
+                if kind != "push":
                     result[other] = number(c, pivot)
             elif not may_float and (other != key or key not in self.gone):
                 what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(other[0], "something of")

@@ -25,6 +25,7 @@ _DIGITS = re.compile(r"(?<![\w.])\.?[0-9](?:[\w.]|(?<=[0-9.][eE])[+-](?=[0-9]))*
 _BRACES = re.compile(r"\{[^}]*\}")
 _QUOTED = re.compile(r"(?<![\w\"])'([^']*)'")  # an expression of other programs
 _COMMENT = re.compile(r";|(?:^|\s)\$(?=\s|$)|\s//.*")  # behind a line
+_COMMENTS = re.compile(r"[;$/]")  # what some have
 _READ = re.compile(r"\b([vi])\(([^\s,()]+)(?:,([^\s,()]+))?\)", re.IGNORECASE)  # in an expression
 _BEHAVIOUR = re.compile(r"(value|v|i|vol|cur)(?:=|(?=\{))(.+)", re.IGNORECASE)
 _POWERS = {"": 0, "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "\u00b5": -6, "\u03bc": -6, "n": -9, "p": -12, "f": -15}
@@ -131,7 +132,7 @@ def read(netlist, parameters):
     """`Netlist` of a text, a file, or lines and tuples; ``parameters`` override those of .param with the same names."""
     # 1. lines, without spaces inside braces, so that expressions are one word
     title, lines = _lines(netlist)
-    lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), _QUOTED.sub(r"{\1}", text))) for number, text in lines]
+    lines = [(number, _joined(text) if "{" in text or "'" in text else text) for number, text in lines]
     given = {name.lower(): exact(value) for name, value in parameters.items()}
     scope = _Scope({}, {}, {}, given, frozenset(given))
     _require_used(parameters, lines)
@@ -158,6 +159,11 @@ def read(netlist, parameters):
     return Netlist(tuple(_started(elements, starts)), t_end)
 
 
+def _joined(text):
+    """A line with its expressions in braces, as words without spaces."""
+    return _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), _QUOTED.sub(r"{\1}", text))
+
+
 def exact(value):
     """A number as a fraction; a float is the decimal number by which it prints."""
     return Fraction(repr(_checks.number(_OWNER, "a value of params", value)))
@@ -179,8 +185,8 @@ def _lines(netlist):
     title, *others = netlist.splitlines() or [""]
     result, is_command = [], False
     for number, text in enumerate(others, 2):
-        text = _COMMENT.split(text, maxsplit=1)[0].strip()
-        if text.lower() in (".control", ".endc"):  # commands of another program
+        text = _COMMENT.split(text, maxsplit=1)[0].strip() if _COMMENTS.search(text) else text.strip()
+        if text.startswith(".") and text.lower() in (".control", ".endc"):  # commands of another program
             is_command = not is_command and text.lower() == ".control"
             continue
         if not text or text.startswith("*") or is_command:
@@ -344,11 +350,20 @@ def _note_model(number, text, scope):
 
 def _number(word, number, text, scope):
     """A number, a parameter, or an expression of them, with or without braces."""
-    value = _fraction(word.strip().strip("{}").strip())
-    value = _expression(word, number, text, scope) if value is None else value
-    if value and not _is_float(value):
+    value, is_float = _number_of(word)
+    if value is None:
+        value = _expression(word, number, text, scope)
+        is_float = _is_float(value)
+    if not is_float:
         raise _wrong(number, text, f"{_checks.shortened(word)} is too {'small' if abs(value) < 1 else 'large'}")
     return value
+
+
+@lru_cache(maxsize=4096)
+def _number_of(word):
+    """(fraction of a word, whether it is within the range of floats); None of what is no number."""
+    value = _fraction(word.strip().strip("{}").strip())
+    return value, value is not None and _is_float(value)
 
 
 def _expression(word, number, text, scope):
@@ -363,9 +378,9 @@ def _expression(word, number, text, scope):
 
 
 def _is_float(value):
-    """Whether a nonzero fraction is within the range of floats in all digits."""
+    """Whether a number is zero, or within the range of floats in all digits."""
     try:
-        return abs(float(value)) >= sys.float_info.min
+        return not value or abs(float(value)) >= sys.float_info.min
     except OverflowError:
         return False
 

@@ -223,27 +223,30 @@ class _Rows:
         """(states (rows, n), lambda, sources, their rates, constants) of rows; the first two sparse in a large circuit."""
         m, k = len(self.outputs), len(self.sources)
         states = {name: j for j, name in enumerate(self.equations.states)}
-        entries, of_sources, constants = ([], []), np.zeros((2, len(rows), k)), np.zeros(len(rows))
+        of_states, of_devices = ([], [], []), ([], [], [])  # rows, columns, numbers
+        of_sources, constants = np.zeros((2, len(rows), k)), np.zeros(len(rows))
         # coefficients by the kind of known quantity; lambda of a device may be several rows
         for i, row in enumerate(rows):
-            for (what, *name), c in row.items():
-                if what == "lam":
-                    entries[1].extend((i, at, float(c) * factor) for at, factor in self.lam[name[0]])
+            for key, c in row.items():
+                what = key[0]
+                if what == "x":
+                    _add_entry(of_states, i, states[key[1]], float(c))
+                elif what == "lam":
+                    for at, factor in self.lam[key[1]]:
+                        _add_entry(of_devices, i, at, float(c) * factor)
                 elif what == "one":
                     constants[i] += float(c)
                 elif what == "dlam":  # no row says how fast an output changes: what depends on it cannot be read
                     continue
-                elif what == "x":
-                    entries[0].append((i, states[name[0]], float(c)))
                 else:
-                    of_sources[int(what == "du"), i, self.sources[name[0]]] += float(c)
-                    self._require_smooth(what, name[0])
-        return *(self._matrix(each, (len(rows), size)) for each, size in zip(entries, (n, m), strict=True)), *of_sources, constants
+                    of_sources[int(what == "du"), i, self.sources[key[1]]] += float(c)
+                    self._require_smooth(what, key[1])
+        return self._matrix(of_states, (len(rows), n)), self._matrix(of_devices, (len(rows), m)), *of_sources, constants
 
     def _matrix(self, entries, shape):
-        """Entries (row, column, number), those of one place added."""
-        row, column = (np.array([entry[axis] for entry in entries], np.int64) for axis in (0, 1))
-        numbers = np.array([entry[2] for entry in entries], np.float64)
+        """Rows, columns and numbers of entries, those of one place added."""
+        row, column = (np.array(places, np.int64) for places in entries[:2])
+        numbers = np.array(entries[2], np.float64)
         if self.is_large:
             from scipy.sparse import csr_array
 
@@ -345,6 +348,13 @@ class _Rows:
         kinds = {d.name: (self.first[d.name], DIODE if d.breakdown is None else ZENER, int(d.by_voltage)) for d in e.devices if d.is_diode}
         kinds |= {each.name: (self.first[each.name], AMPLIFIER, 0) for each in e.amplifiers}
         return {name: kinds[name] for name in self.order if name in kinds}
+
+
+def _add_entry(entries, row, column, number):
+    rows, columns, numbers = entries
+    rows.append(row)
+    columns.append(column)
+    numbers.append(number)
 
 
 def _scaled(row, factor):

@@ -327,9 +327,9 @@ def number_of_entries(index):
 def factorise(values, data, index, work, iwork):
     """``P_r A P_c = L U`` for the values of a planned pattern; returns the number of pivots that were rounding and are perturbed.
 
-    Only rows whose values differ from those of the call before, and their ancestors in the elimination tree, are eliminated again: the
-    others would get the same bits. In: offsets values, data in work (data of zeros before the first call); index in iwork. Out: data. The
-    row of A with the first perturbed pivot: `weak_row`; the multiplications that it took, with a solution: `effort`.
+    Only rows whose values differ from those of the call before, and rows that are eliminated with others whose factors have changed, are
+    eliminated again: the rest would get the same numbers. In: offsets values, data in work (data of zeros before the first call); index in
+    iwork. Out: data. The row of A with the first perturbed pivot: `weak_row`; the multiplications that it took, with a solution: `effort`.
     """
     n, m = iwork[index + _N], iwork[index + _M]
     row_of, start = index + iwork[index + _ROW], index + iwork[index + _START]
@@ -342,7 +342,7 @@ def factorise(values, data, index, work, iwork):
     for i in range(n):
         work[dense + i] = work[changed + i] = 0.0
     for i in range(n):
-        # 1. a row that has not changed keeps its factors; one that has changes its parent
+        # 1. a row keeps its factors, unless it has changed, or one that it is eliminated with
         is_new = work[changed + i] != 0.0 or work[reciprocal + i] == 0.0
         for k in range(iwork[start + i], iwork[start + i + 1]):
             is_new |= work[kept + iwork[value + k]] != work[values + iwork[value + k]]
@@ -351,8 +351,6 @@ def factorise(values, data, index, work, iwork):
                 iwork[index + _WEAK_ROW] = iwork[row_of + i] if n_weak == 0 else iwork[index + _WEAK_ROW]
                 n_weak += 1
             continue
-        if iwork[upper + i] < iwork[upper + i + 1]:
-            work[changed + iwork[upper_column + iwork[upper + i]]] = 1.0
         # 2. row of A
         for k in range(iwork[start + i], iwork[start + i + 1]):
             work[dense + iwork[place + k]] = work[kept + iwork[value + k]] = work[values + iwork[value + k]]
@@ -377,11 +375,15 @@ def factorise(values, data, index, work, iwork):
                 iwork[index + _WEAK_ROW] = iwork[row_of + i]
             n_weak += 1
             pivot = (_REPLACED * terms if terms > 0.0 else 1.0) * (-1.0 if pivot < 0.0 else 1.0)
+        differs = work[reciprocal + i] != 1.0 / pivot
         work[reciprocal + i] = 1.0 / pivot
-        # 5. row of U
+        # 5. row of U; rows that are eliminated with it change, if it has
         for l in range(iwork[upper + i], iwork[upper + i + 1]):
+            differs |= work[U + l] != work[dense + iwork[upper_column + l]]
             work[U + l] = work[dense + iwork[upper_column + l]]
             work[dense + iwork[upper_column + l]] = 0.0
+        for l in range(iwork[upper + i] if differs else 0, iwork[upper + i + 1] if differs else 0):
+            work[changed + iwork[upper_column + l]] = 1.0
     iwork[index + _WEAK], iwork[index + _EFFORT] = n_weak, n_products
     if n_weak == 0:
         iwork[index + _WEAK_ROW] = -1

@@ -95,6 +95,7 @@ _VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
 _OFF = 1e-9  # relative to the terms of held rows: largest deviation from 0
 _BROKEN = 1e-3  # relative to the terms of y or lambda: a larger violation by a choice that looks ahead is no solution
 _NO_SIZE = 1e-140  # of a state: smaller values are 0, up to the error of a projection
+_FADED = 1e-100  # of the largest state: smaller ones do not move
 _NOTHING = 1e-14
 _SWEEPS = 8  # of a choice of modes by rows; each reduces the error by the influence of one row on the next
 _NO_PIVOT = 1e-11
@@ -933,15 +934,20 @@ def forget_moving(p, memory):
 
 @kernel
 def _widen(p, memory):
-    """Add to the states that move all on which those that are not 0, or have a constant rate, act within a series."""
+    """Add to the states that move all on which those that are not 0, or have a constant rate, act within a series.
+
+    Along many states motion fades to numbers that have lost their digits, and take a processor a hundred times as long: they count as 0.
+    """
     work, iwork = memory.work, memory.iwork
-    first, end, reach = p.first_driven, p.end_driven, SERIES_DEGREE * p.band
+    first, end, reach, least = p.first_driven, p.end_driven, SERIES_DEGREE * p.band, 0.0
     for a in range(p.n_own):
-        if work[p.x + a] != 0.0 or work[p.constant + a] != 0.0:
+        least = max(least, _FADED * abs(work[p.x + a]))
+    for a in range(p.n_own):
+        if abs(work[p.x + a]) > least or work[p.constant + a] != 0.0:
             first = min(first, a)
             break
     for a in range(p.n_own - 1, -1, -1):
-        if work[p.x + a] != 0.0 or work[p.constant + a] != 0.0:
+        if abs(work[p.x + a]) > least or work[p.constant + a] != 0.0:
             end = max(end, a + 1)
             break
     # each coefficient reaches as much farther as rates do

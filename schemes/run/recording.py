@@ -125,8 +125,10 @@ class Recorder:
 
     def extend(self):
         """Double the room for rows, for those at events, whose number is unknown."""
-        more = self._allocated(len(self.reached), self.rows.shape[1] + _MORE_ROWS)
-        self.rows = np.concatenate([self.rows, more], axis=1)
+        n_rows, width = self.rows.shape[1], self.dtype.itemsize
+        more = self._allocated(len(self.reached), 2 * n_rows + _MORE_ROWS)
+        more.view(np.uint8).reshape(len(more), -1)[:, : n_rows * width] = self.rows.view(np.uint8).reshape(len(more), -1)
+        self.rows = more
         self.reached[self.reached[:, STOPPED] == CAPACITY, STOPPED] = 0
 
     def next_row(self, done, n_steps):

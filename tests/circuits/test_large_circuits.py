@@ -276,6 +276,14 @@ def test_a_ladder_of_300_sections_moves_event_by_event_as_a_short_one():
     np.testing.assert_allclose(long, short, rtol=0, atol=1e-12 * abs(short).max())
 
 
+def test_motion_that_fades_along_a_ladder_keeps_its_digits():
+    """Each section has a part of the one before: where that leads below numbers with all digits, it stands still."""
+    rows = nsds.simulate(nsds.circuit(ladder(500)), t_end=5e-4, h=5e-6, scheme=nsds.event_driven(), progress=False)
+    x = abs(rows["circuit"]["x"][-1])
+    assert 0 < np.count_nonzero(x) < x.size
+    assert 1e-250 < x[x > 0.0].min() < 1e-100 * x.max()
+
+
 def test_edited_maps_of_a_large_circuit_are_checked():
     circuit = nsds.circuit(ladder(70))
     circuit["names"]["voltages"]["indices"][3] = 10**6

@@ -202,6 +202,19 @@ def test_factors_of_changed_rows_are_those_from_scratch_to_the_bit(seed):
     assert sparse_lu.effort(0, iwork) == plan.fill + n
 
 
+def test_a_change_is_followed_as_far_as_factors_feel_it():
+    """Pivots of a line forget those far before them: a change at one end is not felt at the other."""
+    n = 3000
+    A = line(n) + 2.0 * sp.eye_array(n)
+    plan = sparse_lu.plan(A)
+    work, iwork = np.concatenate([sp.csr_array(A).data, np.zeros(plan.size)]), plan.index.copy()
+    sparse_lu.factorise(0, plan.nnz, 0, work, iwork)
+    of_all = sparse_lu.effort(0, iwork) - plan.fill - n
+    work[0] *= 2.0
+    sparse_lu.factorise(0, plan.nnz, 0, work, iwork)
+    assert 0 < sparse_lu.effort(0, iwork) - plan.fill - n < 0.05 * of_all
+
+
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_full_band_is_eliminated_in_its_order_and_fills_in_nothing(width):
     n = 40
