@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nsds import _checks
+from nsds.circuits.waves import COUNTS, wave_of
 
 _OWNER = "circuit"
 # A number: digits, a factor, a unit, which is ignored; or the factor in place of the point, 4k7. µ and Ω have two code points each.
@@ -46,35 +47,14 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 _MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh"), "CSW": ("ron", "roff", "it", "ih")}
 _MODEL_OF = {"D": "D", "S": "SW", "W": "CSW"}
-_WAVES = ("DC", "SIN", "PULSE", "PWL")
+_KEYS = {"R": ("r",), "C": ("c", "ic", "rser"), "L": ("l", "ic", "rser"), "V": ("dc", "r", "td", "rser"), "I": ("dc", "r", "td")}
+_SERIES = ":Rser"  # behind the name of an element, of its series resistor
+_REPEATED = re.compile(r"\bPWL\s+REPEAT\s+FOREVER\s*\((.*)\)\s*ENDREPEAT\b", re.IGNORECASE)
 _REFUSED = {
     "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
     "T": "lines", "U": "lines", "Z": "transistors",
 }  # fmt: skip
 _N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "W": 2, "E": 4, "G": 4, "F": 2, "H": 2, "K": 0, "B": 2}
-
-
-class Wave(NamedTuple):
-    """A source. kind "SIN": offset, amplitude, frequency (Hz), delay, damping (1/s), phase (degrees). kind "PIECES", linear ones: delay,
-    period (inf: once), then pairs of time and value; before the delay the first value, two pairs of one time make a step.
-    """
-
-    kind: str
-    numbers: tuple
-
-    @property
-    def is_constant(self):
-        """Whether its value never changes."""
-        return self.kind == "PIECES" and len(set(self.numbers[3::2])) == 1
-
-    def parts(self, name):
-        """{name: wave} of the waves whose sum it is, as kernels treat them: before its delay a sine has its offset, and the contribution of
-        its phase then is a step of its own.
-        """
-        if self.kind != "SIN" or self.numbers[3] <= 0 or self.numbers[5] == 0:
-            return {name: self}
-        waiting = self.numbers[1] * math.sin(math.radians(self.numbers[5]))
-        return {name: self, f"{name}#wait": Wave("PIECES", (self.numbers[3], math.inf, 0.0, waiting, 0.0, 0.0))}
 
 
 class Element(NamedTuple):
@@ -111,6 +91,7 @@ class _Scope(NamedTuple):
     functions: dict  # of .func: names of the arguments, and text
     parameters: dict
     given: frozenset
+    shared: frozenset  # nodes of .global, as subcircuits see them, too
     prefix: str = ""
     ports: dict = {}  # noqa: RUF012 (never changed)
 
@@ -134,7 +115,8 @@ def read(netlist, parameters):
     title, lines = _lines(netlist)
     lines = [(number, _joined(text) if "{" in text or "'" in text else text) for number, text in lines]
     given = {name.lower(): exact(value) for name, value in parameters.items()}
-    scope = _Scope({}, {}, {}, given, frozenset(given))
+    shared = frozenset(node for _, text in lines if text.lower().startswith(".global") for node in text.lower().split()[1:])
+    scope = _Scope({}, {}, {}, given, frozenset(given), shared)
     _require_used(parameters, lines)
     # 2. models, parameters and subcircuits, wherever they stand
     starts, t_end, elements = {}, None, []
@@ -145,6 +127,8 @@ def read(netlist, parameters):
         word = text.split()[0].lower()
         if word == ".tran":
             t_end = _horizon(number, text, scope)
+        elif word == ".global":  # noted above
+            continue
         elif word == ".ic":
             starts |= _starts(number, text, scope)
         elif word.startswith("."):
@@ -315,7 +299,7 @@ def _enter(lines, scope):
 
 def _pairs(text, number, line):
     """[(name, value), ...] of ``name=value name=value``."""
-    text = re.sub(r"\s*=\s*", "=", text)
+    text = re.sub(r",(?=\s*\w+=)", " ", re.sub(r"\s*=\s*", "=", text))
     result = []
     for each in re.findall(r"[^\s=]+=\{[^}]*\}|\S+", text):
         name, equals, value = each.partition("=")
@@ -490,14 +474,14 @@ def _horizon(number, text, scope):
     words = text.split()[1:]
     if not words or words[-1].lower() != "uic":
         raise _wrong(number, text, "UIC must end it: runs begin with the values of IC, and no operating point is computed")
-    if len(words) < 3:
-        raise _wrong(number, text, "expected a step and an end")
-    return float(_number(words[1], number, text, scope))
+    if len(words) < 2:
+        raise _wrong(number, text, "expected a step and an end, or an end")
+    return float(_number(words[min(1, len(words) - 2)], number, text, scope))
 
 
 def _starts(number, text, scope):
     """{("V", node) or ("I", inductor): value} of .ic."""
-    found = re.findall(r"([VI])\s*\(\s*([^\s()]+)\s*\)\s*=\s*(\S+)", text, re.IGNORECASE)
+    found = re.findall(r"([VI])\s*\(\s*([^\s()]+)\s*\)\s*=\s*(\{[^}]*\}|[^\s,]+)", text, re.IGNORECASE)
     if not found:
         raise _wrong(number, text, "expected V(node)=value or I(inductor)=value")
     return {(what.upper(), name.lower()): _number(value, number, text, scope) for what, name, value in found}
@@ -506,7 +490,7 @@ def _starts(number, text, scope):
 def _node(name, scope):
     name = name.lower()
     name = "0" if name == "gnd" else name
-    return name if name == "0" else scope.ports.get(name, f"{scope.prefix.lower()}{name}")
+    return name if name == "0" or name in scope.shared else scope.ports.get(name, f"{scope.prefix.lower()}{name}")
 
 
 def _made(number, text, scope):
@@ -537,26 +521,47 @@ def _made(number, text, scope):
     if kind in _MODEL_OF:
         of, rest = ((scope.prefix + rest[0],), rest[1:]) if kind == "W" else ((), rest)
         return [Element(name, kind, nodes, _model_of(number, text, rest, kind, scope), of)]
+    rest, keyed = _keyed(rest, kind)
     if kind in "VI":
-        return [Element(name, kind, nodes, _wave(number, text, " ".join(rest), scope))]
+        found = [Element(name, kind, nodes, _wave(number, text, rest, keyed, scope))]
+        return _behind_resistor(found[0], keyed.get("rser"), number, text, scope)
     if kind == "K":
         rest, of = rest[-1:], tuple(scope.prefix + word for word in rest[:-1])
         if len(of) < 2:
             raise _wrong(number, text, "expected two inductors or more, and a coefficient")
         return [Element(name, kind, (), _number(rest[0], number, text, scope), of)]
     # 4. R, C, L and linear controlled sources: a value, and for C and L an initial one
-    of, start = (), None
+    of = ()
     if kind in "FH":
         of, rest = (scope.prefix + rest[0],), rest[1:]
-    tail = " ".join(rest[1:]).replace(" ", "")
-    if kind in "CL" and tail.lower().startswith("ic="):
-        start, tail = _number(tail[3:], number, text, scope), ""
-    if not rest or tail:
-        raise _wrong(number, text, f"'{tail}' is not supported" if tail else "its value is missing")
-    value = _number(rest[0], number, text, scope)
+    rest = [keyed[kind.lower()], *rest] if kind.lower() in keyed else rest
+    if not rest or len(rest) > 1:
+        raise _wrong(number, text, f"'{' '.join(rest[1:])}' is not supported" if rest else "its value is missing")
+    value, start = _number(rest[0], number, text, scope), _number(keyed["ic"], number, text, scope) if "ic" in keyed else None
     if kind in "CL" and value <= 0:
         raise _wrong(number, text, f"its value must be positive, got {float(value):g}")
-    return [Element(name, kind, nodes, value, of, start)]
+    return _behind_resistor(Element(name, kind, nodes, value, of, start), keyed.get("rser"), number, text, scope)
+
+
+def _keyed(words, kind):
+    """(other words, {name: text}) of a line's words behind the nodes, without the entries name=value that its kind has."""
+    others, keyed = [], {}
+    for word in re.sub(r"\s*=\s*", "=", " ".join(words)).split():
+        name, equals, value = word.partition("=")
+        if equals and value and name.lower() in _KEYS.get(kind, ()):
+            keyed[name.lower()] = value
+        else:
+            others.append(word)
+    return others, keyed
+
+
+def _behind_resistor(element, resistance, number, text, scope):
+    """The element, and its Rser, if it has one, as a resistor at its second node."""
+    if resistance is None:
+        return [element]
+    name, (one, other) = element.name + _SERIES, element.nodes
+    resistor = Element(name, "R", (name.lower(), other), _number(resistance, number, text, scope))
+    return [element._replace(nodes=(one, name.lower())), resistor]
 
 
 def _model_of(number, text, rest, kind, scope):
@@ -675,55 +680,42 @@ def _polynomial(rest, is_of_currents, number, text, scope):
     return sum((control * factor for control, factor in zip(controls, numbers[1:], strict=False)), _Sum({("one", ()): numbers[0]}))
 
 
-def _wave(number, text, words, scope):
-    """Wave of DC, SIN, PULSE or PWL."""
-    # 1. kind and numbers; a number alone is DC
-    words = _of_time(re.findall(r"\{[^}]*\}|[^\s(),]+", words))
-    kind, numbers = words[0].upper(), [_number(word, number, text, scope) for word in words[1:]] if words else []
-    if kind not in _WAVES:
+def _wave(number, text, rest, keyed, scope):
+    """Wave of a source: its kind and numbers, or a number alone."""
+    # 1. kind, numbers, and what PWL may have beside them
+    words = _REPEATED.sub(r"PWL(\1)", " ".join(rest))
+    repeats = words != " ".join(rest)
+    words = _of_time([*(["DC", keyed["dc"]] if "dc" in keyed else []), *re.findall(r"\{[^}]*\}|[^\s(),]+", words)])
+    kind = {"SINE": "SIN"}.get(words[0].upper(), words[0].upper()) if words else ""
+    late, again = (_number(keyed[name], number, text, scope) if name in keyed else None for name in ("td", "r"))
+    if (late is not None or again is not None) and kind != "PWL":
+        raise _wrong(number, text, "td= and r= belong to PWL")
+    if again:
+        raise _wrong(number, text, f"PWL repeats from its beginning, r=0, got r={keyed['r']}")
+    # 2. its numbers
+    if kind not in COUNTS or len(words) == 1:
         if len(words) != 1:
-            likely = _checks.meant(kind, _WAVES)
-            raise _wrong(number, text, f"'{words[0]}' is not supported; sources are {', '.join(_WAVES)}{likely}")
-        kind, numbers = "DC", [_number(words[0], number, text, scope)]
-    # 2. as many numbers as the kind has
-    least, most = {"DC": (1, 1), "SIN": (3, 6), "PULSE": (2, 7), "PWL": (2, math.inf)}[kind]
-    if not least <= len(numbers) <= most or (kind == "PWL" and len(numbers) % 2):
-        raise _wrong(number, text, f"{kind} has {least} to {most} numbers, of PWL in pairs; got {len(numbers)}")
-    if kind == "DC":
-        return Wave("PIECES", (0.0, math.inf, 0.0, float(numbers[0])))
-    if kind == "SIN":
-        return Wave("SIN", tuple(map(float, numbers + [0] * (6 - len(numbers)))))
-    if kind == "PWL":
-        if any(late < early for early, late in zip(numbers[:-2:2], numbers[2::2], strict=True)):
-            raise _wrong(number, text, "the times of PWL must not fall")
-        return Wave("PIECES", (0.0, math.inf, *map(float, numbers)))
-    return _pulse(number, text, numbers)
+            likely = _checks.meant(kind, COUNTS)
+            raise _wrong(number, text, f"'{' '.join(words[:1])}' is not supported; sources are {', '.join(COUNTS)}{likely}")
+        kind, words = "DC", ["DC", *words]
+    numbers = [_number(word, number, text, scope) for word in words[1:]]
+    try:
+        return wave_of(kind, numbers, repeats or again is not None, late or 0)
+    except ValueError as error:
+        raise _wrong(number, text, error) from None
 
 
 def _of_time(words):
     """Words of a source without what other analyses use: AC with magnitude and phase, and a value for DC before a wave."""
-    names = [word.upper() for word in words]
+    names, known = [word.upper() for word in words], {*COUNTS, "SINE"}
     if "AC" in names:
         start = names.index("AC")
-        end = next((k for k in range(start + 1, len(names)) if names[k] in _WAVES), len(names))
+        end = next((k for k in range(start + 1, len(names)) if names[k] in known), len(names))
         if end - start <= 3:
             words = words[:start] + words[end:] or ["0"]
             names = [word.upper() for word in words]
-    start = next((k for k, name in enumerate(names) if name in _WAVES and name != "DC"), 0)
+    start = next((k for k, name in enumerate(names) if name in known and name != "DC"), 0)
     return words[start:] if start == 1 + (names[0] == "DC") else words
-
-
-def _pulse(number, text, numbers):
-    """PULSE(v1 v2 td tr tf pw per); without pw it stays at v2, without per it occurs once."""
-    low, high, delay, rise, fall = [*numbers, 0, 0, 0][:2] + [*numbers[2:], 0, 0, 0][:3]
-    width = numbers[5] if len(numbers) > 5 else None
-    period = numbers[6] if len(numbers) > 6 and numbers[6] > 0 else None
-    if min(rise, fall, width or 0) < 0 or (period is not None and width is not None and rise + width + fall > period):
-        raise _wrong(number, text, "rise, width and fall must not be negative, and fit into the period")
-    points = [0, low, rise, high]
-    if width is not None:
-        points += [rise + width, high, rise + width + fall, low]
-    return Wave("PIECES", (float(delay), math.inf if period is None else float(period), *map(float, points)))
 
 
 def _checked(elements):
@@ -754,17 +746,19 @@ def _started(elements, starts):
     # nodes that .ic does not name are at 0, but not beside sources: other programs differ there
     voltages = {"0": 0} | {node: value for (what, node), value in starts.items() if what == "V"}
     sourced = {node for element in elements if element.kind in ("V", "E", "H", "OP", "BV") for node in element.nodes[:2]}
+    outer = {e.nodes[0]: e.nodes[1] for e in elements if e.kind == "R" and e.name.endswith(_SERIES) and e.nodes[0] == e.name.lower()}
     for element in elements:
+        ends = [outer.get(node, node) for node in element.nodes]
         if element.start is None and element.kind == "L":
             yield element._replace(start=starts.get(("I", element.name.lower())))
-        elif element.start is None and element.kind == "C" and any(node in voltages for node in element.nodes if node != "0"):
-            unknown = next((node for node in element.nodes if node not in voltages and node in sourced), None)
+        elif element.start is None and element.kind == "C" and any(node in voltages for node in ends if node != "0"):
+            unknown = next((node for node in ends if node not in voltages and node in sourced), None)
             if unknown:
                 raise ValueError(
                     f"{_OWNER}: .ic names one node of '{element.name}', and not V({unknown}), where a source is: give it, too, or IC= of "
                     f"'{element.name}'"
                 )
-            a, b = (voltages.get(node, 0) for node in element.nodes)
+            a, b = (voltages.get(node, 0) for node in ends)
             yield element._replace(start=a - b)
         else:
             yield element

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.circuits.record import AMPLIFIER, LARGE, NONE, ZENER
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
-from nsds.circuits.waveforms import SWITCH_HEAD, K, driven_rows, is_closed, waves
+from nsds.circuits.waveforms import SWITCH_HEAD, K, by_rate, driven_rows, is_closed, waves
 from nsds.model.records import model_of, stored_sparse
 from nsds.model.system_kinds import NAMES
 from nsds.model.validation import valid
@@ -234,6 +234,15 @@ def _solver_of(matrix):
             return factors.solve
     inverse = np.linalg.pinv(matrix.toarray(), rcond=_DEPENDENT)
     return lambda right: inverse @ right
+
+
+def follows_rate(record, number):
+    """Whether a state, an output or a reading of one record of a circuit depends on the rate of its source of that number."""
+    names, n, m = record["names"], record["circuit"]["x"].size, record["devices"]["lambda"].size
+    if any("z" in record.dtype[part].names and by_rate(record[part]["z"])[number] for part in ("circuit", "devices")):
+        return True
+    k, n_elements = int(names["z"][K]), len(names["element_names"].item().split())
+    return bool(abs(_columns(names["currents"], n_elements)[[n + m + k + number]]).max() > 0.0)
 
 
 def _dense_column(weights, place):

@@ -21,6 +21,10 @@ from nsds.model.relations_first_order import first_order_linear_relation
 from nsds.model.systems import compressed_rows
 
 _OWNER = "circuit"
+IMPULSIVE = (
+    "the source steps, and capacitors or inductors follow it without a resistor, which would need an impulse; give it a rise time, or put "
+    "a resistor into the loop"
+)
 LARGE = 120  # states and rows, above which matrices are stored in sparse form
 _READING = re.compile(r"([vi])\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)", re.IGNORECASE)
 # Kinds of devices, by which of their rows tell that they conduct; see `nsds.circuits.readings`.
@@ -59,10 +63,12 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
 
     Notes
     -----
-    Read are R, C, L (``IC=``), K (1 allowed), V and I (DC, SIN, PULSE, PWL), E, G, F, H (linear), B, E and G with ``V=``, ``I=`` or
+    Read are R, C, L (``IC=``), K (1 allowed), V and I (DC, SIN, PULSE, PWL, also with ``td=``, ``r=0`` or REPEAT FOREVER, EXP with all
+    six numbers, SFFM, and AM of HSPICE: amplitude, offset, signal, carrier, delay), E, G, F, H (linear), B, E and G with ``V=``, ``I=`` or
     ``VALUE=`` and POLY where they are sums of V(node), V(node,node) and I(element), E with a TABLE of two corners (op-amp with rails),
     D with ``.model D(Ron Roff Vfwd Vrev)``, S with ``.model SW(Ron Roff Vt Vh)``, W with ``.model CSW(Ron Roff It Ih)``, ``.subckt``
-    and X with parameters, ``.param``, ``.func``, ``.ic`` and ``.tran ... UIC``. What a subcircuit defines inside is seen there only.
+    and X with parameters, ``.global``, ``.param``, ``.func``, ``.ic`` and ``.tran ... UIC``. What a subcircuit defines inside is seen there
+    only. ``Rser=`` of C, L and V is a resistor of its own, ``C1:Rser``.
     Nodes that ``.ic`` does not name are at 0 for capacitors at a node that it names. Without effect are AC values of sources,
     ``.options``, ``.temp``, ``.control`` and lines about output or other analyses.
 
@@ -257,15 +263,8 @@ class _Rows:
 
     def _require_smooth(self, what, name):
         """Refuses rates of sources that step: they would be impulses."""
-        wave = self.equations.waves[name]
-        if what == "du" and wave.kind == "PIECES" and "#" not in name:  # what a sine adds while it waits makes it continuous
-            times, values = wave.numbers[2::2], wave.numbers[3::2]
-            steps = any(times[j] == times[j + 1] and values[j] != values[j + 1] for j in range(len(times) - 1))
-            if steps or (wave.numbers[1] < math.inf and values[0] != values[-1]):
-                raise ValueError(
-                    f"{_OWNER}: element '{name}': the source steps, and capacitors or inductors follow it without a resistor, which would "
-                    "need an impulse; give it a rise time, or put a resistor into the loop"
-                )
+        if what == "du" and "#" not in name and self.equations.waves[name].has_steps:  # what a sine adds while it waits makes it continuous
+            raise ValueError(f"{_OWNER}: element '{name}': {IMPULSIVE}")
 
     def switches(self):
         """Numbers of each switch: row, threshold, bounds when closed, constant, hysteresis, start, and weights of its control."""
@@ -289,7 +288,7 @@ class _Rows:
         if len(acting) > 1 or any(wave.kind == "SIN" and wave.numbers[4] != 0 for wave in acting):
             raise ValueError(
                 f"{_OWNER}: the control of switch '{name}', which has hysteresis, must be one source beside constant ones: pulses, "
-                "straight pieces, or a sine without damping, and without a phase where it has a delay"
+                "straight pieces, or one sine without damping, and without a phase where it has a delay"
             )
 
     def names(self, n, integrals, switches, t_end):

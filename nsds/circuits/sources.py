@@ -4,6 +4,8 @@ import numpy as np
 
 from nsds import _checks
 from nsds.circuits.netlist import read
+from nsds.circuits.readings import follows_rate
+from nsds.circuits.record import IMPULSIVE
 from nsds.circuits.waveforms import numbers_of, place_of
 from nsds.model.records import model_of
 from nsds.model.system_kinds import NAMES
@@ -22,7 +24,8 @@ def set_source(system, name, wave):
     name : str
         Voltage or current source of the netlist, one that varies in time.
     wave : str
-        As in a netlist, ``"PULSE(0 1 0 0 0 2.5u 10u)"``, of the kind and with as many corners as the source has: SIN, or PULSE and PWL.
+        As in a netlist, ``"PULSE(0 1 0 0 0 2.5u 10u)"``, of the kind and with as many corners as the source has: SIN, PULSE and PWL,
+        EXP, AM, or SFFM.
 
     Raises
     ------
@@ -32,7 +35,7 @@ def set_source(system, name, wave):
     Notes
     -----
     States of the record remain as they are. A wave of linear pieces (PULSE, PWL) needs no new preparation, in `nsds.stepper` and in runs
-    that follow each other; one of SIN does under `nsds.event_driven`.
+    that follow each other; another one does under `nsds.event_driven`.
 
     Examples
     --------
@@ -66,10 +69,11 @@ def set_source(system, name, wave):
     if ("names", NAMES) not in [line[:2] for line in model_of(records)]:
         raise ValueError(f"{_OWNER}: system must be a record of nsds.circuit, with the part 'names'")
     known = np.ravel(records["names"]["source_names"])[0].decode().split()
-    wanted = {each.upper(): each for each in known}
+    wanted = {each.upper(): each for each in known if "#" not in each}
     if not isinstance(name, str) or name.upper() not in wanted:
+        names = ", ".join(wanted.values()) or "none"
         raise ValueError(
-            f"{_OWNER}: there is no source {_checks.shortened(name)} that varies in time; these are: {', '.join(known) or 'none'}. "
+            f"{_OWNER}: there is no source {_checks.shortened(name)} that varies in time; these are: {names}. "
             "What is constant in the netlist is in the matrices"
         )
     name = wanted[name.upper()]
@@ -80,14 +84,19 @@ def set_source(system, name, wave):
         elements, _ = read([f"V1 1 0 {wave}", "R1 1 0 1"], {})
     except ValueError as error:
         raise ValueError(f"{_OWNER}: wave of '{name}': {error}") from None
+    if len(elements) > 2:
+        raise ValueError(f"{_OWNER}: wave of '{name}' must be a wave alone, got {_checks.shortened(wave)}")
+    if elements[0].value.has_steps and follows_rate(records[(0,) * records.ndim], known.index(name)):
+        raise ValueError(f"{_OWNER}: wave of '{name}': {IMPULSIVE}")
     numbers = {each: numbers_of(one) for each, one in elements[0].value.parts(name).items()}
     # 3. its numbers in place of the old ones, wherever kernels and readings look for them
     fields = [system[part]["z"] for part in ("circuit", "devices", "names") if "z" in (system.dtype[part].names or ())]
     rows = [z[index] for z in fields for index in np.ndindex(system.shape)]
-    changes = [(row, place_of(known.index(each), row), own) for each, own in numbers.items() if each in known for row in rows]
-    if len(changes) < len(numbers) * len(rows) or any((row[at : at + 2] != own[:2]).any() for row, at, own in changes):
+    changes = [(row, place_of(known.index(each), row), new) for each, new in numbers.items() if each in known for row in rows]
+    own = [each for each in known if each.partition("#")[0] == name]
+    if set(own) != set(numbers) or any((row[at : at + 2] != new[:2]).any() for row, at, new in changes):
         raise ValueError(
             f"{_OWNER}: the wave of '{name}' must be of the kind and have as many numbers as in the netlist, got {_checks.shortened(wave)}"
         )
-    for row, at, own in changes:
-        row[at : at + own.size] = own
+    for row, at, new in changes:
+        row[at : at + new.size] = new

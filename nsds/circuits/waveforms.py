@@ -3,7 +3,7 @@
 z begins with a head: number of sources k, rows m, switches, where in z waves, constants (m), weights of u (m, k) and of its rate
 (m, k), bounds of lambda (2, m) and switches begin, and the times before and after t between which a rate is the mean one, 0 but in steps
 of a scheme that evaluates rows once a step (see `set_window`). A wave is its kind, how many numbers follow, and these: one of the parts
-of a `nsds.circuits.netlist.Wave`: its kind, the count of its numbers, and these.
+of a `nsds.circuits.waves.Wave`: its kind, the count of its numbers, and these.
 A switch is its row, the threshold, the bounds of lambda when closed, a constant of its control, its hysteresis, whether it is closed at the
 start, and the weights of u (k) in its control: with hysteresis of one source, as what its control was last tells whether it is closed.
 """
@@ -198,7 +198,7 @@ def edges_of(z, t, t_end, fast, most):
         at = next_wave(at, z)
 
 
-def _by_rate(z):
+def by_rate(z):
     """Whether some row depends on the rate of each source."""
     m, k = int(z[M]), int(z[K])
     return z[int(z[RATES]) :][: m * k].reshape(m, k).any(axis=0)
@@ -206,7 +206,7 @@ def _by_rate(z):
 
 def rates_at_once(z):
     """Whether some row depends on the rate of each source at a time, and not on its mean over a step."""
-    return _by_rate(z) & (z[BEFORE] + z[AFTER] == 0.0)
+    return by_rate(z) & (z[BEFORE] + z[AFTER] == 0.0)
 
 
 def set_window(z, before, after):
@@ -215,7 +215,7 @@ def set_window(z, before, after):
     Rows that a step evaluates once then move the charge that a source asks for over the step, however short its edges.
     """
     for member in z:
-        member[[BEFORE, AFTER]] = (before, after) if _by_rate(member).any() else 0.0
+        member[[BEFORE, AFTER]] = (before, after) if by_rate(member).any() else 0.0
 
 
 def place_of(number, z):
@@ -237,12 +237,12 @@ def places_of_pieces(z):
 
 
 def numbers_of(each):
-    """Numbers of a `nsds.circuits.netlist.Wave` in z."""
+    """Numbers of a `nsds.circuits.waves.Wave` in z."""
     return np.clip(np.array([KINDS[each.kind], len(each.numbers), *each.numbers]), -LARGEST, LARGEST)
 
 
 def packed(waves, constants, weights, rates, bounds=None, switches=()):
-    """z for rows of the given sizes. waves: `nsds.circuits.netlist.Wave`s; switches: rows of numbers."""
+    """z for rows of the given sizes. waves: `nsds.circuits.waves.Wave`s; switches: rows of numbers."""
     parts = [np.concatenate([np.zeros(0), *map(numbers_of, waves)]), constants, weights.reshape(-1), rates.reshape(-1),
              np.zeros(0) if bounds is None else bounds.reshape(-1), np.concatenate([np.zeros(0), *switches])]  # fmt: skip
     starts = HEAD + np.cumsum([0, *(part.size for part in parts[:-1])])

@@ -9,7 +9,7 @@ from nsds.model.functions import function_name
 from nsds.model.records import pack
 from nsds.model.systems import control_fields
 
-_UNIT = 1e-6  # accepted deviation of the norm of a quaternion from 1
+UNIT = 1e-6  # accepted deviation of the norm of a quaternion from 1
 _SYMMETRIC = 1e-9  # accepted asymmetry of an inertia, relative to its largest entry
 _PLATE = 1e-6  # of the largest moment: accepted excess over the sum of the others, as in files with six digits for a plate
 
@@ -195,7 +195,7 @@ def require_values(owner, part, bodies, n_members=1):
     skew = abs(inertia - inertia.swapaxes(-1, -2)).max(axis=(-1, -2))
     # 2. the first body that violates one of them is named
     for holds, field, want, got, values in (
-        (abs(norm - 1.0) <= _UNIT, "q[3:]", "a unit quaternion, scalar first", "norm", norm),
+        (abs(norm - 1.0) <= UNIT, "q[3:]", "a unit quaternion, scalar first", "norm", norm),
         (mass > 0.0, "mass", "positive", "value", mass),
         (skew <= _SYMMETRIC * abs(inertia).max(axis=(-1, -2)), "inertia", "symmetric", "difference across the diagonal", skew),
         (least > 0.0, "inertia", "positive definite", "least eigenvalue", least),

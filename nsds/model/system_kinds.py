@@ -7,13 +7,14 @@ from nsds._docstrings import with_sections
 
 LAGRANGIAN, FIRST_ORDER, NEWTON_EULER = "Lagrangian", "first-order", "Newton–Euler"
 
+RIGID_BODIES = "rigid_bodies"  # the kind whose coordinates are positions and unit quaternions
 # kind of system -> (family, its state, fields that change in time)
 SYSTEMS = {
     "lagrangian_linear": (LAGRANGIAN, "q", ("q", "v")),
     "lagrangian": (LAGRANGIAN, "q", ("q", "v", "u")),
     "first_order_linear": (FIRST_ORDER, "x", ("x", "r", "u")),
     "first_order": (FIRST_ORDER, "x", ("x", "r", "u")),
-    "rigid_bodies": (NEWTON_EULER, "q", ("q", "v", "p", "u", "alive")),
+    RIGID_BODIES: (NEWTON_EULER, "q", ("q", "v", "p", "u", "alive")),
 }
 
 

@@ -616,9 +616,12 @@ def _system_checks(name, kind, part, family):
     return checks
 
 
+OUT_OF_PLANE = {"q": [2, 4, 5], "v": [2, 3, 4]}  # entries that are 0 of planar bodies
+
+
 def _planar_check(owner, name, bodies, n_members):
     """Checks that planar bodies are in the plane z = 0, rotated about its normal, without gyroscopic moments."""
-    for field, out in (("q", [2, 4, 5]), ("v", [2, 3, 4])):
+    for field, out in OUT_OF_PLANE.items():
         off = bodies[field][..., out]
         if off.any():
             raise ValueError(f"{owner}: {name}.{field} must be 0 at entries {out}, out of the plane, got {abs(off).max():.3g}")

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from nsds._jit import kernel, view
+from nsds._jit import kernel, tiny, view
 from nsds.circuits.waveforms import (
     CONSTANTS,
     RATES,
@@ -34,6 +34,7 @@ from nsds.status import IMPULSE, INFEASIBLE, advice
 
 _SAMPLES = 64  # of a period of a sine, in which a control comes to its threshold
 _HALVINGS = 60
+_OVER = 40.0  # time constants after which a sine is below rounding
 
 
 def are_circuits(records):
@@ -114,7 +115,7 @@ def set_sources(t, is_left, slack, p, relations, memory):
             work[x], work[x + 1] = a, rate
             if z[at] == SIN:
                 omega = 2.0 * math.pi * z[at + 4]
-                work[x + 1] = (rate + z[at + 6] * a) / omega if omega > 0.0 else 0.0
+                work[x + 1] = (rate + z[at + 6] * a) / omega if omega != 0.0 else 0.0
         at = next_wave(at, z)
 
 
@@ -137,33 +138,36 @@ def _next_corner(t, z):
     return first if first < 1e300 else np.inf
 
 
+@tiny
+def _pace(t, at, z):
+    """Rate at which the wave at z[at] curves from t on: of a sine its frequency or damping, 0 of what waits, is over, or is straight."""
+    if z[at] != SIN or is_later(z[at + 5], t, 0.0) or z[at + 6] * (t - z[at + 5]) > _OVER:
+        return 0.0
+    return max(z[at + 4], abs(z[at + 6]))
+
+
 @kernel
 def _next_crossing(t, until, z):
     """First time in (t, until) at which a switch opens or closes, as its control crosses its threshold, else until.
 
-    Between corners controls are linear, or contain sines: then they are sampled, and at most two crossings within a 64th of the period of
-    the fastest are missed.
+    Between corners controls are linear, or contain sines: then they are sampled, and at most two crossings within a 64th of the period, or
+    time constant, of the fastest are missed.
     """
-    # 1. fastest sine
-    fastest, at = 0.0, int(z[WAVES])
-    for _ in range(int(z[K])):
-        fastest = max(fastest, z[at + 4]) if z[at] == SIN else fastest
-        at = next_wave(at, z)
-    # 2. each switch: whether its control is curved, and the span to search
     for a in range(int(z[SWITCHES])):
+        # 1. each switch: how fast its control curves, and the span to search
         s = int(z[SWITCH]) + a * (SWITCH_HEAD + int(z[K]))
-        is_curved, at = False, int(z[WAVES])
+        fastest, at = 0.0, int(z[WAVES])
         for j in range(int(z[K])):
-            is_curved |= z[at] == SIN and z[s + SWITCH_HEAD + j] != 0.0
+            fastest = max(fastest, _pace(t, at, z)) if z[s + SWITCH_HEAD + j] != 0.0 else fastest
             at = next_wave(at, z)
         span = until - t
-        if is_curved:
+        if fastest > 0.0:
             span = min(span, 2.0 / fastest)
             until = t + span
         if not span < np.inf:
             continue
-        # 3. change of sign between samples, then bisection; at t itself the sign shortly after counts
-        pieces = math.ceil(span * fastest * _SAMPLES) if is_curved else 1
+        # 2. change of sign between samples, then bisection; at t itself the sign shortly after counts
+        pieces = max(math.ceil(span * fastest * _SAMPLES), 1)
         low = t
         for k in range(pieces):
             high = t + span * (k + 1) / pieces

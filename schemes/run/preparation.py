@@ -12,8 +12,9 @@ from nsds._jit import kernel, tiny
 from nsds.model.functions import Watch, watch
 from nsds.model.layout import state_fields, table
 from nsds.model.records import RESIDUAL, STEP, T0, T, copied, lines_of, memory
-from nsds.model.system_kinds import COLLISIONS, CONTROL, NAMES, RELATIONS, SYSTEMS
-from nsds.model.validation import bounds_of_words, runnable
+from nsds.model.rigid_bodies import UNIT
+from nsds.model.system_kinds import COLLISIONS, CONTROL, NAMES, RELATIONS, RIGID_BODIES, SYSTEMS
+from nsds.model.validation import OUT_OF_PLANE, bounds_of_words, runnable
 from nsds.schemes import table as schemes
 from nsds.schemes.run import sampled_control
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
@@ -24,9 +25,9 @@ SHORTEST = 2.0**-300  # s: least step, so that its square and the inverse of tha
 MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 LAST = 2**62  # the number of the last step, from which the remaining ones are counted back
 # Ranges [first, end) of entries of a record, and their kind: as they were when the run was prepared, or numbers or integers within bounds,
-# or what the preparation has set.
+# or what the preparation has set, or a unit quaternion.
 STRETCH = table("first", "end", "kind")
-SAME, NUMBERS, WHOLE, SET = range(4)
+SAME, NUMBERS, WHOLE, SET, QUATERNION = range(5)
 _STANDS_STILL = 2  # in place of the flag that the scheme has started
 _FREE = ("p", "u", "z", "fext", "mext", "b")  # of systems, besides their state: written, or read in each step at their place in a record
 
@@ -128,7 +129,7 @@ def _admission(dtype, model, sources):
     whole_low, whole_high, kind = low.view(np.int64), high.view(np.int64), np.full(low.size, SAME)
     kind[RESIDUAL], whole_low[RESIDUAL], whole_high[RESIDUAL] = WHOLE, np.iinfo(np.int64).min, np.iinfo(np.int64).max  # of any bits
     # 2. fields that may change, with their bounds; of rates of sources in a circuit, windows of the scheme
-    changing, sources = _changing(dtype, model), dict(sources)
+    changing, sources, kinds = _changing(dtype, model), dict(sources), {line[0]: line[1] for line in lines_of(model)}
     for name, (start, count, stride, fields) in bounds_of_words(dtype, model).items():
         for each in fields:
             if name and each.field not in changing.get(name, ()):
@@ -137,6 +138,11 @@ def _admission(dtype, model, sources):
             kind[words] = NUMBERS if each.kind == "f" else WHOLE
             for bounds, bound in ((low, each.low), (high, each.high)):
                 (bounds if each.kind == "f" else bounds.view(np.int64))[words] = bound
+            if kinds.get(name) == RIGID_BODIES and each.field == "q":
+                kind[words[:, 3:]] = QUATERNION
+            if name and "planar" in dtype[name].base.names and each.field in OUT_OF_PLANE:
+                out = words[:, OUT_OF_PLANE[each.field]]
+                low[out], high[out] = 0.0, 0.0
             if name in sources and each.field == "z":
                 free, windows = sources[name]
                 kind[np.delete(words, free, axis=1)] = SAME
@@ -200,6 +206,13 @@ def _take_state(may, new, inew, mem, imem):
             for i in range(s.first, s.end):
                 is_good &= may.low[i] <= new[i] and new[i] <= may.high[i]
                 imem[i] = inew[i]
+        elif s.kind == QUATERNION:
+            square = 0.0
+            for i in range(s.first, s.end):
+                is_good &= may.low[i] <= new[i] and new[i] <= may.high[i]
+                square += new[i] * new[i]
+                imem[i] = inew[i]
+            is_good &= abs(math.sqrt(square) - 1.0) <= UNIT
         elif s.kind == WHOLE:
             for i in range(s.first, s.end):
                 is_good &= may.whole_low[i] <= inew[i] and inew[i] <= may.whole_high[i]

@@ -96,6 +96,38 @@ def test_what_a_source_is_for_other_analyses_is_not_read(line, plain):
     assert elements(f"V1 a 0 {line}") == elements(f"V1 a 0 {plain}")
 
 
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [("R1 a 0 R = 1k", "R1 a 0 1k"), ("C1 a 0 C=1u IC = 2", "C1 a 0 1u IC=2"), ("C1 a 0 IC=2 1u", "C1 a 0 1u IC=2"),
+     ("V1 a 0 DC=5", "V1 a 0 5"), ("V1 a 0 dc = 0 SINE(0 1 50)", "V1 a 0 SIN(0 1 50)"), (".param p=1k, q = {p*2}\nR1 a 0 {q}", "R1 a 0 2k"),
+     ("C1 a 0 1u\nC2 b 0 1u\n.ic V(a) = 1, V(b)=2", "C1 a 0 1u IC=1\nC2 b 0 1u IC=2"), ("V1 a 0 {am}\n.param am=2", "V1 a 0 2"),
+     ("V1 a 0 am\n.param am=2", "V1 a 0 2")],
+)  # fmt: skip
+def test_values_are_stated_in_several_ways(line, plain):
+    assert elements(line) == elements(plain)
+
+
+def test_an_element_has_a_resistor_of_its_own():
+    """Rser is a resistor at the second node, which .ic sees through."""
+    found = elements("V1 a 0 5 Rser=1\nC1 a b 1u Rser={r*2}\nL1 b 0 1m IC=3 Rser=4\n.param r=3\n.ic V(a)=5 V(b)=1")
+    assert [(e.name, e.kind, e.nodes, e.start) for e in found] == [
+        ("V1", "V", ("a", "v1:rser"), None), ("V1:Rser", "R", ("v1:rser", "0"), None),
+        ("C1", "C", ("a", "c1:rser"), 4), ("C1:Rser", "R", ("c1:rser", "b"), None),
+        ("L1", "L", ("b", "l1:rser"), 3), ("L1:Rser", "R", ("l1:rser", "0"), None),
+    ]  # fmt: skip
+    assert [e.value for e in found[1::2]] == [1, 6, 4]
+
+
+def test_global_nodes_are_seen_in_subcircuits():
+    found = elements(".global VCC\n.subckt S o\nR1 vcc m 1\nR2 m o 1\n.ends\nX1 a S\nV1 vcc 0 5")
+    assert [e.nodes for e in found] == [("vcc", "x1.m"), ("x1.m", "a"), ("vcc", "0")]
+
+
+@pytest.mark.parametrize(("line", "end"), [(".tran 1u 2m uic", 2e-3), (".tran 2m UIC", 2e-3), (".tran 0 2m 0 1u uic", 2e-3)])
+def test_the_end_of_a_run(line, end):
+    assert read(f"title\nR1 a 0 1\n{line}", {}).t_end == end
+
+
 def test_a_node_may_be_named_like_a_table():
     assert elements("E1 stable 0 a 0 2")[0].kind == "E"
 
@@ -146,9 +178,11 @@ BAD = {
     "C1 a 0 -1u": "must be positive",
     "C1 a 0 1u IC=x": "'x' is no number and no parameter",
     "D1 a 0 DX": "there is no .model DX D",
-    "V1 a 0 EXP(0 1)": "'EXP' is not supported",
     "V1 a 0 SIN(0 1)": "SIN has 3 to 6 numbers",
     "V1 a 0 PWL(0 1 2)": "in pairs",
+    "R1 a 0 1k Rser=1": "'Rser=1' is not supported",
+    "V1 a 0 1 2": "'1' is not supported; sources are DC, SIN",
+    ".tran uic": "expected a step and an end, or an end",
     "V1 a 0 PWL(0 1 -1 2)": "must not fall",
     "V1 a 0 PULSE(0 1 0 1 1 1 2)": "fit into the period",
     "E1 o 0 TABLE {V(p)} = (0,1)": "two corners",

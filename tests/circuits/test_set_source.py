@@ -11,6 +11,9 @@ WAVES = {  # two waves of one source
     "PWL": ("PWL(0 0 5m 10 6m -10)", "PWL(1m 1 2m 9 8m -5)"),
     "SIN": ("SIN(0 10 50)", "SIN(1 8 60 2m 20)"),
     "SIN that waits": ("SIN(0 10 50 1m 0 90)", "SIN(1 8 60 2m 0 45)"),
+    "EXP": ("EXP(0 10 1m 2m 12m 1m)", "EXP(1 8 2m 3m 9m 2m)"),
+    "AM": ("AM(5 1 50 200)", "AM(4 2 60 300)"),
+    "SFFM": ("SFFM(0 10 100 1 30)", "SFFM(1 8 110 1 30)"),
 }
 SCHEMES = {"steps": None, "events": nsds.event_driven()}
 
@@ -91,8 +94,36 @@ def test_what_does_not_fit_is_refused_and_changes_nothing():
         ((system, name, 5.0), TypeError, "wave must be a text"),
         ((system, name, "SIN(0 1)"), ValueError, f"wave of '{name}': .*SIN has 3 to 6 numbers"),
         ((system, name, "SIN(0 1 50)"), ValueError, f"the wave of '{name}' must be of the kind and have as many numbers"),
+        ((system, name, "PULSE(0 10 1m 1m 2m 3m 10m) Rser=1"), ValueError, f"wave of '{name}' must be a wave alone"),
         ((system, name, "PWL(0 0 1 1)"), ValueError, f"the wave of '{name}' must be of the kind and have as many numbers"),
     ]:
         with pytest.raises(error, match=words):
             nsds.circuits.set_source(*arguments)
     assert system.tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("wave", ["SIN(0 10 50 0 0 90)", "SIN(0 10 50 1m 0 0)"])
+def test_a_sine_that_no_longer_waits_is_refused(wave):
+    """What it adds while it waits would go on."""
+    system = rectifier("SIN(0 10 50 1m 0 90)")
+    with pytest.raises(ValueError, match="must be of the kind and have as many numbers as in the netlist"):
+        nsds.circuits.set_source(system, name_of(system), wave)
+
+
+LADDER = [line for k in range(150) for line in (f"R{k} n{k} n{k + 1} 1", f"Cx{k} n{k} 0 1u")]
+CHARGED = {  # capacitors that follow a source at once, of which one is no state, or none is
+    "two": ["C1 in m 1u", "C2 m 0 1u", "R1 m 0 1k"],
+    "one": ["C1 in 0 1u", "R1 in 0 1k"],
+    "ladder": ["C1 in 0 1u", "Rin in n0 1", *LADDER],
+}
+
+
+@pytest.mark.parametrize("lines", CHARGED)
+def test_a_step_that_asks_for_an_impulse_is_refused_as_in_a_netlist(lines):
+    netlist = ["V1 in 0 PULSE(0 1 0 1u 1u 3u 10u)", *CHARGED[lines]]
+    with pytest.raises(ValueError, match="the source steps, and capacitors or inductors follow it without a resistor"):
+        nsds.circuit([netlist[0].replace("1u 1u", "0 0"), *netlist[1:]])
+    system = nsds.circuit(netlist)
+    with pytest.raises(ValueError, match="wave of 'V1': the source steps, and capacitors or inductors follow it without a resistor"):
+        nsds.circuits.set_source(system, "V1", "PULSE(0 1 0 0 0 3u 10u)")
+    nsds.circuits.set_source(system, "V1", "PULSE(0 2 0 2u 1u 3u 10u)")
