@@ -15,6 +15,7 @@ from numba.core.types.functions import BaseFunction
 
 from nsds._jit import cache, callback, caller, calls, compiler, kernel, on_demand, shipped, tiny
 from nsds._jit.cache import FOLDER, fingerprint
+from tests.jit.part import part_of_the_package
 from tests.paths import ROOT
 
 COUNT_COMPILATIONS = """
@@ -128,10 +129,21 @@ def copy_of_the_package(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def compiled_once(tmp_path_factory):
+def part(tmp_path_factory):
+    return part_of_the_package(ROOT / "nsds", tmp_path_factory.mktemp("part"))
+
+
+@pytest.fixture
+def copy_of_the_part(tmp_path):
+    """In another folder, to be changed."""
+    return part_of_the_package(ROOT / "nsds", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def compiled_once(part, tmp_path_factory):
     """A cache with the caller, its callee and nothing else."""
     folder = tmp_path_factory.mktemp("compiled")
-    first = run(USE_A_CALLEE, NUMBA_CACHE_DIR=str(folder))
+    first = run(USE_A_CALLEE, part, NUMBA_CACHE_DIR=str(folder))
     assert first.stdout.strip() == "1.0", first.stderr
     return folder
 
@@ -142,29 +154,29 @@ def cache_of_a_callee(compiled_once, tmp_path):
     return shutil.copytree(compiled_once, tmp_path / "cache")
 
 
-def test_a_caller_follows_an_edited_callee_in_another_module(copy_of_the_package, cache_of_a_callee):
+def test_a_caller_follows_an_edited_callee_in_another_module(copy_of_the_part, cache_of_a_callee):
     """numba alone would go on with the old callee: it looks at the caller's file only."""
     where = {"NUMBA_CACHE_DIR": str(cache_of_a_callee)}
-    before = run(USE_A_CALLEE, copy_of_the_package, **where)
+    before = run(USE_A_CALLEE, copy_of_the_part, **where)
     assert before.stdout.strip() == "1.0", before.stderr
-    edit(copy_of_the_package / "nsds" / "maths" / "vectors.py", "+ a[2] * b[2]\n", "+ a[2] * b[2] + 4.0\n")
-    assert float(run(USE_A_CALLEE, copy_of_the_package, **where).stdout) == math.cos(1.0)
+    edit(copy_of_the_part / "nsds" / "maths" / "vectors.py", "+ a[2] * b[2]\n", "+ a[2] * b[2] + 4.0\n")
+    assert float(run(USE_A_CALLEE, copy_of_the_part, **where).stdout) == math.cos(1.0)
 
 
-def test_the_second_process_finds_everything_compiled(copy_of_the_package, cache_of_a_callee):
+def test_the_second_process_finds_everything_compiled(copy_of_the_part, cache_of_a_callee):
     """Also in another folder than the first."""
     files = {path: path.stat().st_ino for path in cache_of_a_callee.rglob("*.nbc")}
     assert files
-    second = run(USE_A_CALLEE, copy_of_the_package, NUMBA_CACHE_DIR=str(cache_of_a_callee))
+    second = run(USE_A_CALLEE, copy_of_the_part, NUMBA_CACHE_DIR=str(cache_of_a_callee))
     assert second.returncode == 0, second.stderr
     assert files == {path: path.stat().st_ino for path in cache_of_a_callee.rglob("*.nbc")}
 
 
 @pytest.mark.skipif(cache.fcntl is None, reason="this system locks no bytes of files")
-def test_one_of_several_processes_compiles_a_kernel(tmp_path):
+def test_one_of_several_processes_compiles_a_kernel(part, tmp_path):
     """While the others wait for its code; one that has stopped, or a folder without locks, costs time alone."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), shipped.SWITCH: "0"}
-    running = [subprocess.Popen([sys.executable, "-c", USE_A_CALLEE], cwd=ROOT, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
+    running = [subprocess.Popen([sys.executable, "-c", USE_A_CALLEE], cwd=part, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
     assert [process.communicate()[0] for process in running] == 2 * [b"1.0\n"]
     kernels = [path.name.rpartition("-")[0] for path in tmp_path.rglob("*.nbc")]
     assert len(kernels) == len(set(kernels)) > 0
@@ -367,9 +379,9 @@ def test_users_fingerprints_follow_functions_called_through_a_module():
     assert fingerprint(scope["force"], {}) != first
 
 
-def test_damaged_and_missing_files_of_the_cache_are_made_anew(tmp_path):
+def test_damaged_and_missing_files_of_the_cache_are_made_anew(part, tmp_path):
     """Also those that refer to them: nothing of what remains is linked to code that is not there."""
-    where, program = {"NUMBA_CACHE_DIR": str(tmp_path)}, A_PIECE + EARLY + LATE + LATEST
+    where, program = {"cwd": part, "NUMBA_CACHE_DIR": str(tmp_path)}, A_PIECE + EARLY + LATE + LATEST
     assert run(program, **where).stdout.split() == ["2.0", "4.0", "6.0"]
     files = sorted(tmp_path.rglob("*.nbc"))
     assert len(files) > 8
@@ -418,9 +430,9 @@ print(value, ["long" in " ".join(declared), "short" in " ".join(declared)], len(
 )
 
 
-def test_a_callee_is_not_compiled_again_with_its_caller(tmp_path):
+def test_a_callee_is_not_compiled_again_with_its_caller(part, tmp_path):
     """Its code is referred to, that of tiny ones copied; a process that compiles nothing finds both."""
-    first, second = (run(COMPILED_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    first, second = (run(COMPILED_ONCE, part, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first.stdout.strip() == "2.0 [True, False] True", first.stderr
     assert second.stdout.strip() == "2.0 [False, False] False", second.stderr
 
@@ -470,10 +482,10 @@ print(latest(np.ones(2)))
 """
 
 
-def test_what_a_piece_calls_is_loaded_with_it(tmp_path):
+def test_what_a_piece_calls_is_loaded_with_it(part, tmp_path):
     """Code that a piece shows to its callers is not in them where they do not copy it: they refer to it, in another process, too."""
     for callers, value in ((EARLY, "2.0"), (LATE, "4.0"), (LATE, "4.0")):
-        found = run(A_PIECE + callers, NUMBA_CACHE_DIR=str(tmp_path))
+        found = run(A_PIECE + callers, part, NUMBA_CACHE_DIR=str(tmp_path))
         assert (found.returncode, found.stdout.strip()) == (0, value), found.stderr
 
 
@@ -510,18 +522,18 @@ with event.install_recorder("numba:compile") as recorder:
 """
 
 
-def test_python_comes_in_by_a_door(tmp_path):
+def test_python_comes_in_by_a_door(part, tmp_path):
     """What only kernels call has no code for Python, what they contain none at all, until Python calls them; then nothing is made anew."""
-    first, second = (run(DOORS, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    first, second = (run(DOORS, part, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     results, doors = "4.0 False True True 0 0 0 6.0 4.0 10.0 1 1 1", "['<lambda>', '<lambda>']"
     assert first.stdout.strip() == f"{results} {doors}", first.stderr
     assert second.stdout.strip() == f"{results} []", second.stderr
 
 
-def test_a_cache_that_cannot_be_written_is_read_and_told_of(cache_of_a_callee, tmp_path):
+def test_a_cache_that_cannot_be_written_is_read_and_told_of(part, cache_of_a_callee, tmp_path):
     """A full or read-only disk: what is there is used, the rest is compiled for this process only."""
     full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); {USE_A_CALLEE}"
-    warm, cold = (run(full, NUMBA_CACHE_DIR=str(folder)) for folder in (cache_of_a_callee, tmp_path / "other"))
+    warm, cold = (run(full, part, NUMBA_CACHE_DIR=str(folder)) for folder in (cache_of_a_callee, tmp_path / "other"))
     assert (warm.stdout, cold.stdout) == ("1.0\n",) * 2, warm.stderr + cold.stderr
     assert "cannot be kept" not in warm.stderr
     assert cold.stderr.count("cannot be kept") == 1

@@ -10,6 +10,7 @@ import pytest
 
 from nsds import build_kernels
 from nsds._jit import cache, shipped
+from tests.jit.part import part_of_the_package
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.skipif(shipped.BASELINE is None, reason="no baseline for this kind of processor")
@@ -58,13 +59,8 @@ def made_once(tmp_path_factory):
 
 @pytest.fixture
 def package(made_once, tmp_path):
-    """A copy of a part of it, to be changed: what `USE` needs, as to import all the rest takes longer than most of these tests."""
-    whole, part = made_once / "nsds", tmp_path / "package" / "nsds"
-    for folder in ("_jit", "maths"):
-        shutil.copytree(whole / folder, part / folder)
-    shutil.copy2(whole / "_checks.py", part)
-    (part / "__init__.py").write_text("from nsds.maths import rotations\n")
-    return part.parent
+    """A copy, to be changed, of what `USE` needs of it."""
+    return part_of_the_package(made_once / "nsds", tmp_path / "package")
 
 
 def archive(package):
