@@ -147,6 +147,22 @@ def test_grains_with_rolling_friction_are_solved():
     assert rows["residual"].max() <= OWED
 
 
+def test_columns_of_grains_that_collapse_are_solved():
+    """Beams of five grains, one upon the other: where sweeps and Newton's steps fail a method with a matrix has all its iterations."""
+    r, rng, n, i = 0.005, np.random.default_rng(2), 600, np.arange(-4, 5)
+    disk = np.stack(np.meshgrid(i, i), axis=-1).reshape(-1, 2) * 2.05 * r
+    disk = [at for at in disk if np.hypot(*at) < 6.2 * r]
+    x = np.array([(*(at + rng.uniform(-0.02, 0.02, 2) * r), r * (1.02 + 2.05 * k)) for k in range(n) for at in disk][:n])
+    q, mass = np.concatenate([x, np.tile(UPRIGHT, (n, 1))], axis=1), 2500 * 4 / 3 * np.pi * r**3
+    grains = nsds.rigid_bodies(mass, shapes.inertia(shapes.sphere(r), mass), q=q, v=np.zeros((n, 6)), count=n)
+    law = nsds.newton_impact_rolling_friction(0.0, 0.5, 0.1 * r)
+    contacts = nsds.collisions({"grains": shapes.sphere(r)}, law, world=shapes.plane())
+    system = nsds.system(gravity=[0, 0, -G], grains=grains, contacts=contacts)
+    rows = nsds.simulate(system, t_end=46 * 5e-4, h=5e-4, fields=("grains.q",), on_failure="continue")
+    assert (rows["status"] == CONVERGED).all()
+    assert rows["residual"].max() <= OWED
+
+
 def test_a_heap_of_disks_with_rolling_friction_is_solved_by_sweeps():
     """As one without: to what is owed, in sweeps whose number is bounded, and without a gain of energy or overlap."""
     r, rng, n, width = 0.01, np.random.default_rng(3), 120, 24
