@@ -105,7 +105,8 @@ class Options(NamedTuple):
 
 _PRESSED, _ACROSS = 1e-8, 0.1  # of the momentum of a fall: impulses of a cold start, and cosine between the fall and a normal from which on
 _STEPS = 100.0  # of Newton's method on the graph of the bodies, and its work in sweeps over all contacts: where sweeps fail,
-_BUDGET, _BRIEF_BUDGET, _DEARER = 1000.0, 300.0, 4.0  # and after these; and how much more a sweep takes with rolling friction
+_BUDGET, _BRIEF_BUDGET, _DEARER = 1000.0, 300.0, 4.0  # and after these; and how much more a sweep takes with rolling friction,
+_BUDGET_OF_TREES = 120.0  # and before sweeps with it: 25 steps where the graph of the bodies is a tree, else none
 _HELD, _HOLDS, _COLD = 1e-6, 1e-3, 0.5  # residuals, relative likewise, of impulses that are kept, that nearly hold, and of none at rest
 _FILL = 64  # blocks of factors on the graph of the bodies, for each body
 _FEWEST = 16  # contacts and equations above which there is room for Newton's method on the graph of the bodies
@@ -836,7 +837,7 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
     """`solve_blocks` of many contacts without a requested tolerance: sweeps to `_OWED`; bodies at rest by Newton's method if possible."""
     work = memory.work
     p = s.plan[0]
-    speed, scale = contact_speed(p.w, n, p, memory), contact_speed(p.w_free, n, p, memory)
+    (speed, slip), scale = contact_speed(p.w, n, p, memory), contact_speed(p.w_free, n, p, memory)[0]
     is_at_rest, has_tried, status, left = speed <= _AT_REST * scale, p.n_newton == 0, UNSUITED, math.inf
     # 1. at rest the impulses of the last step, without any matrix
     if is_at_rest:
@@ -845,29 +846,33 @@ def _solve_as_owed(n, groups, is_new, s, solver, options, memory):
         work[p.info], work[p.info + 1] = 0.0, left
         if left <= _HELD and change <= guess.STEADY * _HELD:
             return CONVERGED
-    # 2. rest that few contacts carry, or that these nearly hold, or that has none yet; and rolling friction, over which sweeps take long
+    # 2. rest that few contacts carry, or that these nearly hold, or that has none yet
+    is_tree = p.d == 5 and n <= p.n_bodies
     is_cold = is_at_rest and left >= _COLD and largest(view(work, p.r, p.d * n)) == 0.0
     if is_cold:
         _press(n, p, memory)
-    if not has_tried and ((is_at_rest and n <= p.limit) or left <= _HOLDS or is_cold or p.d == 5):
+    if not has_tried and ((is_at_rest and (n <= p.limit or is_tree)) or left <= _HOLDS or is_cold):
         tol, held = (options.tol, _SHARE * _HELD) if is_at_rest else (options.enough, _OWED)
-        has_tried, status = True, _solve_on_graph(n, tol, held, _BUDGET, s, memory)
-    # 3. sweeps, few of them if another method can take over, since hard problems cost many
+        has_tried, status = True, _solve_on_graph(n, tol, held, 0.0, _BUDGET, s, memory)
+    # 3. with rolling friction columns bend like beams, over which sweeps take hundreds: of trees Newton's steps cost little
+    beside = slip if p.d == 5 else 0.0
+    if not has_tried and not is_at_rest and is_tree:
+        status = _solve_on_graph(n, options.enough, _OWED, beside, _BUDGET_OF_TREES, s, memory)
+    # 4. sweeps, few of them if another method can take over, since hard problems cost many
     is_last, quick = options.max_iter != 0.0 or (has_tried and n > p.limit), _QUICK if is_new and speed <= _SLOW * scale else 0.0
     if status != CONVERGED:
         few = changed(options, options.tol, options.max_iter if is_last else _TRIED, 0.0)
-        status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, speed, is_last, memory)
+        status = solve_by_sweeps(n, 0, groups, p, few, options.enough, _OWED, quick, slip, is_last, memory)
         # their residuals would add up from step to step at rest, so that a pile would creep
         if is_at_rest and not has_tried and status == CONVERGED and work[p.info + 1] > options.enough:
-            _solve_on_graph(n, options.tol, _SHARE * _HELD, _BRIEF_BUDGET, s, memory)
-    # 4. methods with a matrix, or all sweeps
-    if can_go_on(status) and not has_tried and _solve_on_graph(n, options.enough, _OWED, _BUDGET, s, memory) == CONVERGED:
+            _solve_on_graph(n, options.tol, _SHARE * _HELD, 0.0, _BRIEF_BUDGET, s, memory)
+    # 5. methods with a matrix, or all sweeps
+    if can_go_on(status) and not has_tried and _solve_on_graph(n, options.enough, _OWED, beside, _BUDGET, s, memory) == CONVERGED:
         status = CONVERGED
     if can_go_on(status) and n <= p.limit:
-        note_lost(p, options, work)
         status = solve_with_matrix(True, options.enough, n, 0, s, solver, options, math.inf, 1.0, memory)
     elif can_go_on(status) and not is_last:
-        status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, speed, True, memory)
+        status = solve_by_sweeps(n, 0, groups, p, options, options.enough, _OWED, quick, slip, True, memory)
     return status
 
 
@@ -890,22 +895,23 @@ def _press(n, p, memory):
 
 @kernel
 def contact_speed(at, n, p, memory):
-    """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, m/s.
+    """Norm of the velocities at the first n contacts, of bodies whose velocities lie at ``at``, and that of points alone, m/s.
 
-    With rolling friction those by which the bodies roll, too, at the lever of the first one: what rolls without slip is in motion.
+    With rolling friction those by which the bodies roll count, too, at the lever of the first one: what rolls without slip is in motion.
     """
-    w, total, x = view(memory.work, at, 6 * p.n_bodies), 0.0, stack(3)
+    w, total, slip, x = view(memory.work, at, 6 * p.n_bodies), 0.0, 0.0, stack(3)
     # relative velocity at each contact, of which the norm over all is a scale of motion
     for c in range(n):
         a, b, lever = memory.iwork[p.body + 2 * c], memory.iwork[p.body + 2 * c + 1], view(memory.work, p.lever + 6 * c, 6)
         contacts.point_velocity(a, b, lever, w, x)
         total += dot(x, x)
+        slip += dot(x, x)
         if p.d == 5:
             for k in range(3):
                 x[k] = w[6 * a + 3 + k] - (w[6 * b + 3 + k] if b != WORLD else 0.0)
             reach = view(lever, 0, 3)
             total += dot(x, x) * dot(reach, reach)
-    return math.sqrt(total)
+    return math.sqrt(total), math.sqrt(slip)
 
 
 @kernel
@@ -926,7 +932,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     is_near = left <= _NEARBY * aim
     fine = max(_FINE * aim, _CLOSEST)
     is_kept = p.n_newton > 0 and n_contacts > _FEWEST  # bodies that are not there give room, but change no bits
-    if is_near and is_kept and _solve_on_graph(n_contacts, fine, aim, _BRIEF_BUDGET, s, memory) == CONVERGED:
+    if is_near and is_kept and _solve_on_graph(n_contacts, fine, aim, 0.0, _BRIEF_BUDGET, s, memory) == CONVERGED:
         return CONVERGED
     return _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, options, wanted, share, memory)
 
@@ -1018,10 +1024,11 @@ def _rows_of_contacts(n, collisions, p, stated, memory):
 
 
 @kernel
-def _solve_on_graph(n, tol, enough, budget, s, memory):
+def _solve_on_graph(n, tol, enough, slip, budget, s, memory):
     """`solve` of n contacts by Newton's method on the graph of the bodies, to tol, or to enough where steps get no closer. In/out: r.
 
-    Returns its status: UNSUITED where the graph is too dense. Out: p, u, info.
+    slip: norm of velocities of points beside which an error may be small, too. Returns its status: UNSUITED where the graph is too dense.
+    Out: p, u, info.
     """
     work, p = memory.work, s.plan[0]
     stated, q = _blocks_at(0, 0, n, p, memory), view(work, p.rhs, p.d * n)
@@ -1029,7 +1036,8 @@ def _solve_on_graph(n, tol, enough, budget, s, memory):
     for i in range(p.d * n):
         stated.diagonal[i] = 0.0  # padding of contacts is 0 by their law
     blocks.velocities(p.d, stated, view(work, p.w_free, 6 * p.n_bodies), q)
-    own = newton.Options(tol, enough, math.inf, _STEPS, budget * n * (1.0 if p.d == 3 else _DEARER))
+    wanted = rigid.small_beside(slip, size_of(q), tol, enough) if slip > 0.0 else tol
+    own = newton.Options(wanted, enough, math.inf, _STEPS, budget * n * (1.0 if p.d == 3 else _DEARER))
     status = _on_graph(newton.address_of_newton(), own, stated, q, p, memory)
     total_impulse(n, 0, p, memory)
     return CONVERGED if status == MAX_ITER and work[p.info + 1] <= enough else status

@@ -34,6 +34,7 @@ from nsds.solvers.bodies.rigid_contact import (  # fmt: skip
     mean_of_record,
     record_size,
     relax_3,
+    relax_5,
     relax_block_3,
     relax_block_5,
     solve_frozen,
@@ -72,7 +73,7 @@ class Options(NamedTuple):
     momentum: float  # bound of beta; 0: 0.9, negative: none
     owed: float  # residual that is enough where tol would cost more than it gains, see `_enough`; tol: no other is
     quick: float  # sweeps before which it has to be tol
-    speed: float  # norm of the velocities at contacts at the start of the step, m/s
+    speed: float  # norm of the velocities of points of contact at the start of the step, m/s
     may_freeze: float  # not 0: the slip may be frozen where sweeps do not settle; 0: another method comes next
 
 
@@ -344,12 +345,11 @@ _residual_3, _residual_5 = (tiny(specialised(_residual, str(d), _D=d, _velocity=
 
 
 def _of_some(d):
-    """(sweep by the law, sweep that may hold the slip, apply, residuals) of contacts of d components in a row, for any number of cores."""
+    """(sweep by the law, sweep with frozen slip, apply, residuals) of contacts of d components in a row, for any number of cores."""
     act, block = (act_3, relax_block_3) if d == 3 else (act_5, relax_block_5)
-    sweep = kernel(specialised(_sweep_some, f"blocks_{d}", _relax=block))
     return [
-        _sweep_lanes if d == 3 else sweep,
-        sweep,
+        _sweep_lanes if d == 3 else kernel(specialised(_sweep_some, "5", _relax=relax_5)),
+        kernel(specialised(_sweep_some, f"blocks_{d}", _relax=block)),
         kernel(specialised(_apply_some, str(d), _D=d, _act=act)),
         _residuals_lanes if d == 3 else kernel(specialised(_residuals_of_some, "5", _residual=_residual_5)),
     ]
@@ -359,10 +359,9 @@ def _templates(d, some, suffix, decorate, loops):
     """`_of_some`, for all contacts."""
     sweep, sweep_blocks, apply, residuals = some
     bound = {"_D": d, "_each": loops}
-    sweep_all_blocks = decorate(specialised(_sweep, f"blocks_{d}_{suffix}", _sweep_some=sweep_blocks, **bound))
     return [
-        decorate(specialised(_sweep, f"{d}_{suffix}", _sweep_some=sweep, **bound)) if d == 3 else sweep_all_blocks,
-        sweep_all_blocks,
+        decorate(specialised(_sweep, f"{d}_{suffix}", _sweep_some=sweep, **bound)),
+        decorate(specialised(_sweep, f"blocks_{d}_{suffix}", _sweep_some=sweep_blocks, **bound)),
         decorate(specialised(_apply, f"{d}_{suffix}", _apply_some=apply, **bound)),
         decorate(specialised(_residuals, f"{d}_{suffix}", _residuals_of_some=residuals, **bound)),
     ]
@@ -370,9 +369,9 @@ def _templates(d, some, suffix, decorate, loops):
 
 _some_3, _some_5 = _of_some(3), _of_some(5)
 _sweep_3, _sweep_blocks_3, _apply_3, _residuals_3 = _templates(3, _some_3, "serial", kernel, range)
-_, _sweep_5, _apply_5, _residuals_5 = _templates(5, _some_5, "serial", kernel, range)
+_sweep_5, _sweep_blocks_5, _apply_5, _residuals_5 = _templates(5, _some_5, "serial", kernel, range)
 _sweep_3_each, _sweep_blocks_3_each, _apply_3_each, _residuals_3_each = _templates(3, _some_3, "parallel", parallel, each)
-_, _sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, _some_5, "parallel", parallel, each)
+_sweep_5_each, _sweep_blocks_5_each, _apply_5_each, _residuals_5_each = _templates(5, _some_5, "parallel", parallel, each)
 _build_serial, _pack_serial, _extrapolate_serial = (kernel(specialised(f, "serial", _each=range)) for f in (_build, _pack, _extrapolate))
 _build_all, _pack_all, _extrapolate_all = _build_serial, _pack_serial, _extrapolate_serial
 _build_parallel, _pack_parallel, _extrapolate_parallel = (
@@ -500,8 +499,10 @@ def _sweep_all(beta, gain, p, s, w):
         _sweep_3(p.begin, beta, gain, s, w.change, w.own)
     elif p.d == 3:
         _sweep_blocks_3(p.begin, beta, gain, s, w.change, w.own)
-    else:
+    elif gain < 0.0:
         _sweep_5(p.begin, beta, gain, s, w.change, w.own)
+    else:
+        _sweep_blocks_5(p.begin, beta, gain, s, w.change, w.own)
     squares, along = _relax_panels(beta, gain, p, s, w) if p.panel_body.size > 0 else 0.0, 0.0
     for g in range(p.begin.size - 1):
         squares += w.change[2 * g]
@@ -550,7 +551,13 @@ def _enough(k, scale, options):
     """
     if k < options.quick:
         return options.tol
-    return min(max(options.tol, _SHARE * options.speed / scale), options.owed) if k < _PATIENT else options.owed
+    return small_beside(options.speed, scale, options.tol, options.owed) if k < _PATIENT else options.owed
+
+
+@tiny
+def small_beside(speed, scale, tol, owed):
+    """Residual from tol to owed that is small beside the velocities at contacts, of norm speed; scale: of those without impulses."""
+    return min(max(tol, _SHARE * speed / scale), owed) if scale > 0.0 else owed
 
 
 def _nsgs(p, options, r, v, u, info, work, iwork):
@@ -718,4 +725,5 @@ nsgs_rigid_parallel = _bind("parallel", threaded, {
     "_build_all": _build_parallel, "_pack_all": _pack_parallel, "_extrapolate_all": _extrapolate_parallel,
     "_residuals_3": _residuals_3_each, "_residuals_5": _residuals_5_each, "_apply_3": _apply_3_each, "_apply_5": _apply_5_each,
     "_sweep_3": _sweep_3_each, "_sweep_blocks_3": _sweep_blocks_3_each, "_sweep_5": _sweep_5_each,
+    "_sweep_blocks_5": _sweep_blocks_5_each,
 })  # fmt: skip

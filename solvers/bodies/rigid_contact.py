@@ -10,6 +10,7 @@ from numba import int64
 from numpy.typing import NDArray
 
 from nsds._jit import kernel, specialised, stack, tiny, view
+from nsds.maths.dense import cholesky, invert
 from nsds.maths.vectors import cross, dot, times, times_transposed
 from nsds.solvers.contact import local
 from nsds.solvers.contact.signature import EQUATION, Cone, modify, project
@@ -18,8 +19,9 @@ BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular itera
 
 # A contact's record: frame (9), levers (6), b (d), mu, mu_r, and its block of W: d² entries by rows, or, with d = 3,
 #   W_NN, 1 / W_NN, p = W_NT / W_NN (2), S = W_TT - p W_NN p^T (11, 12, 22), 1 / det S (0: to be solved the slow way).
-# With d = 5 the axes of its moments (6) lie behind them.
-LEVER, B_AT, SOLVED_AT, AXES = 9, 15, 27, 47
+# With d = 5 the axes of its moments (6) lie behind them, 1 / W_NN (0: to be solved the slow way), p = W_NO / W_NN (4) and S^-1 (4, 4) with
+# S = W_OO - W_NN p p^T, where O stands for T and R.
+LEVER, B_AT, SOLVED_AT, AXES, ROLLING_AT = 9, 15, 27, 47, 53
 SCRATCH = 45 + local.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
 STEPS = 4
 STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
@@ -46,7 +48,7 @@ class State(NamedTuple):
 @tiny
 def record_size(d):
     """Floats of a contact's record."""
-    return 28 if d == 3 else 54
+    return 28 if d == 3 else 74
 
 
 @tiny
@@ -124,6 +126,29 @@ def _pack_block(W, R, k):
     R[k + 27] = 1.0 / determinant if w > 0.0 and S_11 > 0.0 and determinant > 1e-12 * W[4] * W[8] else 0.0
 
 
+_invert_4 = kernel(specialised(invert, "4", _N=4))
+
+
+@kernel
+def _pack_rolling(W, out):
+    """1 / W_NN, p and S^-1 of the symmetric part of the block W (5, 5); 1 / W_NN is 0 where W is not positive definite. Out: (21,)."""
+    w, p, S, L, regular = W[0], view(out, 1, 4), stack(16), stack(16), W[0] > 0.0
+    for a in range(4):
+        p[a] = 0.5 * (W[a + 1] + W[5 * (a + 1)]) / w if regular else 0.0
+    for a in range(4):
+        for e in range(4):
+            S[4 * a + e] = L[4 * a + e] = _schur_entry(W, 0, p, a, e)
+    regular = regular and cholesky(4, 4, 1e-12, L) == 4 and _invert_4(S, view(out, 5, 16))
+    out[0] = 1.0 / w if regular else 0.0
+
+
+@tiny
+def _schur_entry(W, k, p, a, e):
+    """S of `_pack_rolling`, of the block at W[k]."""
+    at = k + 5 * (a + 1) + 1 + e
+    return 0.5 * (W[at] + W[k + 5 * (e + 1) + 1 + a]) - W[k] * p[a] * p[e]
+
+
 @tiny
 def _add_block(d, m, arm, W):
     """``W += H M^-1 H^T`` of one body with the inverse m (10,); arm (3 d,): levers of the d axes of a contact, by which it is turned."""
@@ -183,6 +208,9 @@ def build_record(c, p, R, ids):
             R[k + 22 + a] = W[a]
         for a in range(6):
             R[k + AXES + a] = p.axes[6 * c + a]
+        _pack_rolling(W, view(R, k + ROLLING_AT, 21))
+        if p.disk[c] != 2:
+            R[k + ROLLING_AT] = 0.0
     else:
         _pack_block(W, R, k)
         if p.disk[c] != 2:
@@ -308,6 +336,172 @@ def relax_3(c, beta, gain, s, scratch):
     return (n_0 * n_0 + n_1 * n_1 + n_2 * n_2) * (W_n * W_n), (n_0 * b_0 + n_1 * b_1 + n_2 * b_2) * (W_n * W_n)
 
 
+# ------------------------------------------------------------------------------------------------------------------ rolling friction
+
+
+@tiny
+def _one_slides(pair, k, R, star, r, new):
+    """A contact of which the tangents (pair 0) slide and moments stick, or moments (pair 2) roll and tangents stick; False: there is none.
+
+    star: r of sticking; r: the guess. As sticking, ``u_R = 0`` gives ``u_T = A (r_T - star_T)``, ``r_R = star_R - C^T (r_T - star_T)`` and
+    ``r_N = star_N - p' (r_T - star_T)`` with ``A = (S^-1)_TT^-1``, ``C = S_TR S_RR^-1`` and ``p' = p_T - C p_R``. Out: new.
+    """
+    mu, mu_other = (R[k + 20], R[k + 21]) if pair == 0 else (R[k + 21], R[k + 20])
+    p, X, other = view(R, k + ROLLING_AT + 1, 4), view(R, k + ROLLING_AT + 5, 16), 2 - pair
+    x_11, x_12, x_22 = X[5 * pair], X[5 * pair + 1], X[5 * pair + 5]
+    over = 1.0 / (x_11 * x_22 - x_12 * x_12)
+    A_11, A_12, A_22 = over * x_22, -over * x_12, over * x_11
+    # 1. what sticks, eliminated
+    at = 4 * pair + other
+    C_11, C_12 = -(A_11 * X[at] + A_12 * X[at + 4]), -(A_11 * X[at + 1] + A_12 * X[at + 5])
+    C_21, C_22 = -(A_12 * X[at] + A_22 * X[at + 4]), -(A_12 * X[at + 1] + A_22 * X[at + 5])
+    p_1, p_2 = p[pair] - (C_11 * p[other] + C_12 * p[other + 1]), p[pair + 1] - (C_21 * p[other] + C_22 * p[other + 1])
+    s_1, s_2 = star[1 + pair], star[2 + pair]
+    # 2. the direction, from that of the guess
+    d_1, d_2, rho = r[1 + pair] - s_1, r[2 + pair] - s_2, 2.0 / (A_11 + A_22)
+    t_1, t_2 = r[1 + pair] - rho * (A_11 * d_1 + A_12 * d_2), r[2 + pair] - rho * (A_12 * d_1 + A_22 * d_2)
+    t_1, t_2 = _direction(t_1, t_2)
+    g_1, g_2 = -(A_11 * s_1 + A_12 * s_2), -(A_12 * s_1 + A_22 * s_2)
+    t_1, t_2, n, alpha = _slide(mu, A_11, A_12, A_22, p_1, p_2, star[0] + p_1 * s_1 + p_2 * s_2, g_1, g_2, t_1, t_2)
+    # 3. all of r
+    new[0], new[1 + pair], new[2 + pair] = n, mu * n * t_1, mu * n * t_2
+    d_1, d_2 = new[1 + pair] - s_1, new[2 + pair] - s_2
+    new[1 + other] = star[1 + other] - (C_11 * d_1 + C_21 * d_2)
+    new[2 + other] = star[2 + other] - (C_12 * d_1 + C_22 * d_2)
+    within = new[1 + other] ** 2 + new[2 + other] ** 2 <= (mu_other * n) ** 2
+    return 0.0 <= n < math.inf and alpha >= 0.0, within
+
+
+@tiny
+def _direction(x, y):
+    """(x, y) of length 1; (1, 0) of none."""
+    size = math.sqrt(x * x + y * y)
+    return (x / size, y / size) if size > 0.0 else (1.0, 0.0)
+
+
+@kernel
+def _both_slide(c_0, k, R, star, u, r, new):
+    """A contact whose tangents slide and moments roll: (alpha of these, of those), ``u_T = -alpha t``; both -inf: none found. Out: new.
+
+    By Newton on the components of u across t and s: ``u = c_0 S y / n + h`` with ``y = (mu t, mu_r s)``, ``n = 1 + p y``, ``h = -S star``.
+    """
+    mu, mu_r, p = R[k + 20], R[k + 21], view(R, k + ROLLING_AT + 1, 4)
+    S, h, z, x, y = stack(16), stack(4), stack(4), stack(4), stack(4)
+    for a in range(4):
+        h[a] = 0.0
+        for e in range(4):
+            S[4 * a + e] = _schur_entry(R, k + 22, p, a, e)
+            h[a] -= S[4 * a + e] * star[1 + e]
+    # 1. directions, from the guess: of t, then of s beside tangents that slide
+    for a in range(4):
+        z[a] = u[1 + a] - p[a] * u[0]
+    for pair in range(0, 4, 2):
+        rho, size = 2.0 / (S[5 * pair] + S[5 * pair + 5]), c_0 * (mu if pair == 0 else mu_r)
+        x[pair], x[pair + 1] = _direction(r[1 + pair] - rho * z[pair], r[2 + pair] - rho * z[pair + 1])
+        for a in range(4):
+            z[a] += S[4 * a + pair] * (size * x[pair] - r[1 + pair]) + S[4 * a + pair + 1] * (size * x[pair + 1] - r[2 + pair])
+    n, is_found = 1.0, False
+    for step in range(STEPS + 1):
+        # 2. n times u
+        n = 1.0
+        for a in range(4):
+            y[a] = (mu if a < 2 else mu_r) * x[a]
+            n += p[a] * y[a]
+        for a in range(4):
+            z[a] = n * h[a]
+            for e in range(4):
+                z[a] += c_0 * S[4 * a + e] * y[e]
+        if is_found or step == STEPS:
+            break
+        # 3. its derivatives by both angles, of components across
+        J_11, J_21 = _across(mu, 0, c_0, S, p, h, x)
+        J_12, J_22 = _across(mu_r, 2, c_0, S, p, h, x)
+        J_11, J_22 = J_11 - (x[0] * z[0] + x[1] * z[1]), J_22 - (x[2] * z[2] + x[3] * z[3])
+        f_1, f_2, det = x[0] * z[1] - x[1] * z[0], x[2] * z[3] - x[3] * z[2], J_11 * J_22 - J_12 * J_21
+        d_1, d_2 = (J_22 * f_1 - J_12 * f_2) / det, (J_11 * f_2 - J_21 * f_1) / det
+        is_found = abs(d_1) <= STRAIGHT and abs(d_2) <= STRAIGHT
+        x[0], x[1] = _direction(x[0] + d_1 * x[1], x[1] - d_1 * x[0])
+        x[2], x[3] = _direction(x[2] + d_2 * x[3], x[3] - d_2 * x[2])
+    new[0] = c_0 / n
+    for a in range(4):
+        new[1 + a] = new[0] * y[a]
+    if not (is_found and 0.0 <= new[0] < math.inf):
+        return -math.inf, -math.inf
+    return -(x[0] * z[0] + x[1] * z[1]), -(x[2] * z[2] + x[3] * z[3])
+
+
+@tiny
+def _across(mu, pair, c_0, S, p, h, x):
+    """Derivatives of n u by the angle of the pair's direction: their components across t and across s."""
+    e_1, e_2 = -mu * x[pair + 1], mu * x[pair]
+    tilt, z = p[pair] * e_1 + p[pair + 1] * e_2, stack(4)
+    for a in range(4):
+        z[a] = c_0 * (S[4 * a + pair] * e_1 + S[4 * a + pair + 1] * e_2) + tilt * h[a]
+    return x[0] * z[1] - x[1] * z[0], x[2] * z[3] - x[3] * z[2]
+
+
+@kernel
+def solve_rolling(k, R, u, r, new):
+    """The contact at R[k] by its law, with velocity u at the guess r; False where it is to be solved the slow way. Out: new r.
+
+    Tangents stick or slide and moments stick or roll: what of sticking exceeds its bound slides, then what the result of that asks for.
+    """
+    w_inverse, mu, mu_r = R[k + ROLLING_AT], R[k + 20], R[k + 21]
+    p, X, star, g = view(R, k + ROLLING_AT + 1, 4), view(R, k + ROLLING_AT + 5, 16), stack(5), stack(4)
+    # 1. open, or r of sticking
+    c_0 = r[0] - w_inverse * u[0]
+    for a in range(4):
+        c_0 += p[a] * r[1 + a]
+        g[a] = u[1 + a] - p[a] * u[0]
+    if not (w_inverse > 0.0 and c_0 > 0.0):
+        for a in range(5):
+            new[a] = 0.0
+        return w_inverse > 0.0 and c_0 <= 0.0
+    star[0] = c_0
+    for a in range(4):
+        star[1 + a] = r[1 + a] - (X[4 * a] * g[0] + X[4 * a + 1] * g[1] + X[4 * a + 2] * g[2] + X[4 * a + 3] * g[3])
+        star[0] -= p[a] * star[1 + a]
+    slides = not (star[0] >= 0.0 and star[1] ** 2 + star[2] ** 2 <= (mu * star[0]) ** 2)
+    rolls = not (star[0] >= 0.0 and star[3] ** 2 + star[4] ** 2 <= (mu_r * star[0]) ** 2)
+    if not slides and not rolls:
+        for a in range(5):
+            new[a] = star[a]
+        return True
+    # 2. what slides
+    for _ in range(3):
+        if slides and rolls:
+            alpha, alpha_r = _both_slide(c_0, k, R, star, u, r, new)
+            if (alpha >= 0.0 and alpha_r >= 0.0) or (alpha < 0.0 and alpha_r < 0.0):
+                return alpha >= 0.0
+            slides, rolls = alpha >= 0.0, alpha_r >= 0.0
+        else:
+            is_found, within = _one_slides(0 if slides else 2, k, R, star, r, new)
+            if within or not is_found:
+                return is_found
+            slides = rolls = True
+    return False
+
+
+@kernel
+def relax_5(c, beta, gain, s, scratch):
+    """As `relax_3`, with moments of rolling or spinning friction."""
+    R, B, u, now, new = s.R, s.B, view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5)
+    k, i, j, moved, along = c * record_size(5), s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, 0.0, 0.0
+    u[0], u[1], u[2], u[3], u[4] = velocity_5(k, i, j, R, B)
+    for a in range(5):
+        u[a] += R[k + B_AT + a]
+    extrapolate(int64(5), 5 * c, beta, s.r, s.r_before, now)
+    if not solve_rolling(k, R, u, now, new):
+        solve_slowly(int64(5), s.disk[c], R, k, scratch)
+    for a in range(5):
+        s.r[5 * c + a] = new[a]
+        now[a] = new[a] - now[a]
+        moved += now[a] * now[a]
+        along += now[a] * (new[a] - s.r_before[5 * c + a])
+    act_5(k, i, j, R, B, now[0], now[1], now[2], now[3], now[4])
+    return moved * R[k + 22] ** 2, along * R[k + 22] ** 2
+
+
 # ---------------------------------------------------------------------------------------------------------------------- frozen slip
 
 
@@ -361,7 +555,7 @@ def _diagonal_scales(d, disk, W, k, s):
 
 
 def _relax_block(c, beta, gain, s, scratch):
-    """As `relax_3` for blocks of any kind, and where gain is at least 0 with the slip S of each contact held, which follows u afterwards.
+    """As `relax_3` for blocks of any kind with the slip S of the contact frozen, which follows u afterwards, by the share gain of its way.
 
     In/out: B, S, r, r_before of s.
     """
@@ -380,9 +574,7 @@ def _relax_block(c, beta, gain, s, scratch):
     for a in range(_D):
         for e in range(_D):
             q[a] -= W[a * _D + e] * now[e]
-    if gain < 0.0:
-        _by_law(cone, trace, q, new, W, spare)
-    elif disk == EQUATION:
+    if disk == EQUATION:
         local.solve_contact(local.AUTO, cone, W, int64(0), q, new, spare)
     elif trace > 0.0:
         q[0] += s.S[c]
@@ -392,7 +584,7 @@ def _relax_block(c, beta, gain, s, scratch):
         now[a] = new[a] - now[a]
         moved += now[a] * now[a]
         along += now[a] * (new[a] - s.r_before[_D * c + a])
-    if gain >= 0.0 and disk != EQUATION:
+    if disk != EQUATION:
         for a in range(_D):
             for e in range(_D):
                 u[a] += W[a * _D + e] * now[e]

@@ -127,8 +127,9 @@ def test_what_rolls_without_slip_is_in_motion():
     rattle.start(0.0, prepared.tables, functions, prepared.options, memory)
     status = rattle.step(h, prepared.tables, Calls(functions, run.solver, run.solver_options), prepared.options, memory)[0]
     assert status == CONVERGED
-    speed = problem.contact_speed(plan["w"], n, plan, memory)
-    np.testing.assert_allclose(speed, np.sqrt(n) * omega * r, rtol=1e-4)  # no slip
+    speed, slip = problem.contact_speed(plan["w"], n, plan, memory)
+    np.testing.assert_allclose(speed, np.sqrt(n) * omega * r, rtol=1e-4)
+    assert slip <= 1e-4 * speed
 
 
 def test_grains_with_rolling_friction_are_solved():
@@ -142,8 +143,43 @@ def test_grains_with_rolling_friction_are_solved():
     contacts = nsds.collisions({"grains": shapes.sphere(r)}, law, world=shapes.plane())
     rows = nsds.simulate(nsds.system(gravity=[0, 0, -G], grains=grains, contacts=contacts), t_end=0.05, h=5e-4)
     assert rows["contacts"]["n"].max() > 64
-    assert (rows["status"] == CONVERGED).mean() >= 0.98
-    assert np.median(rows["residual"]) <= 1e-4
+    assert (rows["status"] == CONVERGED).all()
+    assert rows["residual"].max() <= OWED
+
+
+def test_columns_of_grains_that_collapse_are_solved():
+    """Beams of five grains, one upon the other: where sweeps and Newton's steps fail a method with a matrix has all its iterations."""
+    r, rng, n, i = 0.005, np.random.default_rng(2), 600, np.arange(-4, 5)
+    disk = np.stack(np.meshgrid(i, i), axis=-1).reshape(-1, 2) * 2.05 * r
+    disk = [at for at in disk if np.hypot(*at) < 6.2 * r]
+    x = np.array([(*(at + rng.uniform(-0.02, 0.02, 2) * r), r * (1.02 + 2.05 * k)) for k in range(n) for at in disk][:n])
+    q, mass = np.concatenate([x, np.tile(UPRIGHT, (n, 1))], axis=1), 2500 * 4 / 3 * np.pi * r**3
+    grains = nsds.rigid_bodies(mass, shapes.inertia(shapes.sphere(r), mass), q=q, v=np.zeros((n, 6)), count=n)
+    law = nsds.newton_impact_rolling_friction(0.0, 0.5, 0.1 * r)
+    contacts = nsds.collisions({"grains": shapes.sphere(r)}, law, world=shapes.plane())
+    system = nsds.system(gravity=[0, 0, -G], grains=grains, contacts=contacts)
+    rows = nsds.simulate(system, t_end=46 * 5e-4, h=5e-4, fields=("grains.q",), on_failure="continue")
+    assert (rows["status"] == CONVERGED).all()
+    assert rows["residual"].max() <= OWED
+
+
+def test_a_heap_of_disks_with_rolling_friction_is_solved_by_sweeps():
+    """As one without: to what is owed, in sweeps whose number is bounded, and without a gain of energy or overlap."""
+    r, rng, n, width = 0.01, np.random.default_rng(3), 120, 24
+    i = np.arange(n)
+    x = r * ((i % width - width / 2) * 2.1 + i // width % 2 + rng.uniform(-0.05, 0.05, n))
+    q, mass = np.stack([x, r * (1.05 + 2.1 * (i // width)), 0 * x], axis=1), 0.8
+    disks = nsds.planar_bodies(mass, 0.5 * mass * r**2, q=q, v=np.zeros((n, 3)), count=n)
+    law = nsds.newton_impact_rolling_friction(0.0, 0.5, 0.1 * r)
+    contacts = nsds.collisions({"disks": shapes.disk(r)}, law, world=shapes.half_plane([0, 1], 0.0))
+    rows = nsds.simulate(nsds.system(gravity=[0, -G, 0], disks=disks, contacts=contacts), t_end=0.2, h=1e-3)
+    assert rows["contacts"]["n"].max() > n
+    assert (rows["status"] == CONVERGED).all()
+    assert rows["residual"].max() <= OWED
+    y, v = rows["disks"]["q"][..., 1], rows["disks"]["v"]
+    energy = (G * y + 0.5 * (v[..., :2] ** 2).sum(axis=-1) + 0.25 * r**2 * v[..., 2] ** 2).sum(axis=-1)
+    assert np.diff(energy).max() <= 1e-3 * (energy[0] - energy[-1])
+    assert rows["contacts"]["y"].min() >= -1e-2 * r
 
 
 def test_welded_boxes_that_touch_rest():

@@ -151,7 +151,7 @@ def test_a_frozen_sweep_is_its_definition(d, sides):
         B = np.zeros((len(p.v_free) + 1, 16))
         B[:-1, :6] = p.v_free + (M_inverse @ H.T @ y).reshape(-1, 6)
         B[:-1, 6:] = p.inverse
-        new, sweep = r.copy(), rigid._sweep_blocks_3 if d == 3 else rigid._sweep_5
+        new, sweep = r.copy(), rigid._sweep_blocks_3 if d == 3 else rigid._sweep_blocks_5
         sweep(unphased(n), beta, gain, one_by_one(p.disk, R, ids, B.ravel(), S, new, before.copy()), np.zeros(2), np.zeros(1000))
         for c, (at, _, _, mu, mu_r, disk) in enumerate(q.contacts()):
             W = q.W[at, at]

@@ -221,6 +221,64 @@ def test_a_sweep_is_its_definition(d):
     check()
 
 
+def solve_rolling(W, q, mu, r, calls):
+    """(whether it was found, r) of one contact with rolling friction, each call from the r of the last one."""
+    R, k, is_found = np.zeros(rigid_contact.record_size(5)), rigid_contact.ROLLING_AT, True
+    R[22:47], R[20:22] = W.ravel(), mu
+    rigid_contact._pack_rolling(W.ravel(), R[k : k + 21])
+    for _ in range(calls):
+        new = np.full(5, np.nan)
+        is_found = rigid_contact.solve_rolling(0, R, W @ r + q, r, new) and is_found
+        r = new
+    return is_found, r
+
+
+def law_error(W, q, mu, r):
+    """Natural map of one contact."""
+    return np.linalg.norm(r - ref.onto_cone(r - ref.hat(W @ r + q, *mu, 2), *mu, 2))
+
+
+def state_of(mu, r):
+    """Whether tangents slide and moments roll, None of an open contact."""
+    return tuple(bool(np.linalg.norm(x) >= m * r[0] - 1e-9) for m, x in zip(mu, (r[1:3], r[3:]), strict=True)) if r[0] > 0 else None
+
+
+def test_a_rolling_contact_obeys_its_law():
+    """Whatever the block: what is found is a solution, to the square of 1e-3 at once and to rounding from near it."""
+
+    @examples(200)
+    @given(generators, st.floats(0.0, 1.0))
+    def check(rng, coupling):
+        A = rng.normal(size=(5, 5))
+        W = (A @ A.T + 0.3 * np.eye(5)) * (coupling + (1 - coupling) * np.eye(5))
+        q, guess = rng.normal(size=5) - np.eye(5)[0], np.abs(rng.normal(size=5))
+        mu = rng.uniform(0, [1.0, 0.5]) * (rng.uniform(size=2) < 0.9)
+        scale = (1 + np.linalg.norm(W)) * (1 + np.linalg.norm(q))
+        is_found, r = solve_rolling(W, q, mu, guess, 1)
+        if is_found:
+            assert law_error(W, q, mu, r) <= 1e-4 * scale
+            is_found, r = solve_rolling(W, q, mu, r, 2)
+            assert not is_found or law_error(W, q, mu, r) <= 1e-9 * scale
+
+    check()
+
+
+@pytest.mark.parametrize("coupling", [0.0, 2.5])
+def test_a_rolling_contact_of_spheres_is_found_near_its_solution(coupling):
+    """Of a sphere and the ground, whose moments about the ground couple both, or of two spheres: in each of its states."""
+    rng, seen, W = np.random.default_rng(5), set(), np.diag([1.0, 3.5, 3.5, 2.5, 2.5])
+    W[1, 4] = W[4, 1] = coupling
+    W[2, 3] = W[3, 2] = -coupling
+    for _ in range(150):
+        q, mu = rng.normal(size=5) - 0.5 * np.eye(5)[0], rng.uniform(0, [1.0, 0.3])
+        solution = ref.solve_one(W, q, *mu, 2)
+        is_found, r = solve_rolling(W, q, mu, solution * rng.uniform(0.8, 1.2, 5), 2)
+        assert is_found
+        np.testing.assert_allclose(r, solution, rtol=0, atol=1e-7)
+        seen.add(state_of(mu, solution))
+    assert seen == {None, (False, False), (False, True), (True, False), (True, True)}
+
+
 @pytest.mark.parametrize("d", [3, 5])
 def test_names_of_bodies_do_not_matter(d):
     @examples(20)
