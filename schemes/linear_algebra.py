@@ -202,8 +202,8 @@ def weighted_sum(records, part, terms):
 
     A field that is missing counts as zero, but a missing M as the identity.
     """
-    kinds = _kinds_of_terms(part, terms)
-    kind = kind_of_sum(part, terms)
+    kinds = {name: part[name + "_kind"].item() for _, name in terms if part[name] != ABSENT}
+    kind = DENSE if DENSE in kinds.values() else max(kinds.values(), default=DIAGONAL)
     n = part["n"].item()
     terms = [(factor, name) for factor, name in terms if name in kinds or name == "M"]
     if kind == DIAGONAL:
@@ -211,16 +211,6 @@ def weighted_sum(records, part, terms):
     if kind == DENSE:
         return kind, sum(factor * dense(records, part, name) for factor, name in terms)
     return kind, [[sum(factor * sparse(element, part, name) for factor, name in terms) for element in member] for member in records]
-
-
-def _kinds_of_terms(part, terms):
-    return {name: part[name + "_kind"].item() for _, name in terms if part[name] != ABSENT}
-
-
-def kind_of_sum(part, terms):
-    """DIAGONAL, DENSE or SPARSE: the storage of the `weighted_sum` of a part."""
-    kinds = _kinds_of_terms(part, terms).values()
-    return DENSE if DENSE in kinds else max(kinds, default=DIAGONAL)
 
 
 def dense(records, part, name):
