@@ -32,7 +32,6 @@ from nsds import schemes, solvers
 from nsds._jit import cache, calls, shipped
 from nsds.model.records import model_of
 from nsds.model.system_kinds import family
-from nsds.schemes.first_order import mixed as first_order_mixed
 from nsds.schemes.lagrangian import mixed
 from nsds.schemes.run import tiles
 from nsds.schemes.run.simulation import name_of
@@ -201,17 +200,6 @@ def _stretch_a_chain():
             nsds.lyapunov(system, period=_STEPS * 1e-3, n_periods=2, transient=0, n_exponents=1, blocks=2, h=1e-3)
 
 
-def _warm_a_line():
-    """A first-order system with so many rows that no matrix of them is formed."""
-    n = first_order_mixed.SMALLEST + 20
-    A = diags_array([np.full(n, -2.0), np.ones(n - 1), np.ones(n - 1)], offsets=[0, 1, -1])
-    line = nsds.first_order_linear(A=A, x=np.linspace(-1.0, 1.0, n))
-    friction = nsds.interaction(nsds.first_order_linear_relation(C=eye_array(n), B=eye_array(n)), nsds.relay(-0.1, 0.1), on="line")
-    system = nsds.system(line=line, friction=friction)
-    nsds.simulate(system, t_end=_STEPS * 1e-3, h=1e-3, progress=False)
-    nsds.lyapunov(system, period=_STEPS * 1e-3, n_periods=2, transient=0, n_exponents=1, blocks=2, h=1e-3)
-
-
 def _drive(t, z, out):
     out[0] = z[0] * t
 
@@ -227,7 +215,7 @@ def _differentiate_by_a_drive():
 # What no model, method or docstring asks for.
 OTHERS = (
     _solve_by_functions, _solve_with_bodies, _solve_extremes, _use_own_law, _use_own_methods, _keep_problems, _switch, _stretch_a_chain,
-    _warm_a_line, _differentiate_by_a_drive,
+    _differentiate_by_a_drive,
 )  # fmt: skip
 
 

@@ -156,16 +156,18 @@ def invert_in_place(n, A, size, memory, pivots):
         work[size + k], work[size + best] = work[size + best], work[size + k]
         for j in range(n if best != k else 0):
             work[A + k * n + j], work[A + best * n + j] = work[A + best * n + j], work[A + k * n + j]
-        # 3. eliminate; the inverse grows in place of the columns that are done
-        reciprocal = 1.0 / work[A + k * n + k]
+        # 3. eliminate; the inverse grows in place of the columns that are done. Zeros, as of rows far from each other, cost nothing
+        reciprocal, first, end = 1.0 / work[A + k * n + k], n, 0
         work[A + k * n + k] = 1.0
         for j in range(n):
             work[A + k * n + j] *= reciprocal
+            if work[A + k * n + j] != 0.0:
+                first, end = min(first, j), j + 1
         for i in range(n):
-            if i != k:
-                factor = work[A + i * n + k]
+            factor = work[A + i * n + k]
+            if i != k and factor != 0.0:
                 work[A + i * n + k] = 0.0
-                for j in range(n):
+                for j in range(first, end):
                     work[A + i * n + j] -= factor * work[A + k * n + j]
     # 4. undo the row exchanges, as exchanges of columns of the inverse
     for k in range(n - 1, -1, -1):
@@ -200,8 +202,8 @@ def weighted_sum(records, part, terms):
 
     A field that is missing counts as zero, but a missing M as the identity.
     """
-    kinds = _kinds_of_terms(part, terms)
-    kind = kind_of_sum(part, terms)
+    kinds = {name: part[name + "_kind"].item() for _, name in terms if part[name] != ABSENT}
+    kind = DENSE if DENSE in kinds.values() else max(kinds.values(), default=DIAGONAL)
     n = part["n"].item()
     terms = [(factor, name) for factor, name in terms if name in kinds or name == "M"]
     if kind == DIAGONAL:
@@ -209,16 +211,6 @@ def weighted_sum(records, part, terms):
     if kind == DENSE:
         return kind, sum(factor * dense(records, part, name) for factor, name in terms)
     return kind, [[sum(factor * sparse(element, part, name) for factor, name in terms) for element in member] for member in records]
-
-
-def _kinds_of_terms(part, terms):
-    return {name: part[name + "_kind"].item() for _, name in terms if part[name] != ABSENT}
-
-
-def kind_of_sum(part, terms):
-    """DIAGONAL, DENSE or SPARSE: the storage of the `weighted_sum` of a part."""
-    kinds = _kinds_of_terms(part, terms).values()
-    return DENSE if DENSE in kinds else max(kinds, default=DIAGONAL)
 
 
 def dense(records, part, name):

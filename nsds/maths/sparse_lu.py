@@ -41,7 +41,6 @@ _EXACT = 2.0**-51  # of the terms of a row: the residual that asks for no refine
 _UNDERFLOW = 1e-290  # terms that have lost their digits: smaller ones count as this
 _REFINEMENTS = 2  # at most, with pivots that are right
 _REPAIRS = 12  # at most, with perturbed ones
-NO_SIZES = -1  # in place of an offset, see `refine`
 _PLAIN_FILL = 40  # entries a row of the factor, up to which minimum degree is not beaten on planes
 
 
@@ -134,15 +133,14 @@ def _pattern_of(matrix):
 
 def _partners(A, alone):
     """For each unknown of ``alone``, a neighbour that is not, each the partner of one unknown only; else -1."""
-    partner, others = np.full(alone.size, -1), np.flatnonzero(~alone)
-    both = A.multiply(A.T).tocsr()[alone][:, others] if alone.any() else A[:0]
-    if (np.diff(both.indptr) <= 1).all() and np.unique(both.indices).size == both.nnz:  # there is no choice
-        partner[np.flatnonzero(alone)[np.diff(both.indptr) > 0]] = others[both.indices]
-    else:
+    partner = np.full(alone.size, -1)
+    if alone.any():
         from scipy.sparse.csgraph import maximum_bipartite_matching
 
-        found = maximum_bipartite_matching(both, perm_type="column")
-        partner[alone] = np.where(found >= 0, others[found], -1)
+        others = np.flatnonzero(~alone)
+        both = A.multiply(A.T).tocsr()[alone][:, others]
+        found = maximum_bipartite_matching(both, perm_type="column") if both.nnz else np.full(both.shape[0], -1)
+        partner[alone] = np.where(found >= 0, others[found] if others.size else -1, -1)
     return partner
 
 
@@ -409,49 +407,18 @@ def solve(values, data, index, b, x, work, iwork):
     In: offsets values (of A itself), data, b in work; index in iwork. Out: work[x:x + n]; b may be x. More than
     `SOLVED`, or NaN, tells that the matrix is singular to working precision, and b not in its range.
     """
-    _begin(data, index, b, work, iwork)
-    return refine(values, data, index, NO_SIZES, x, work, iwork)
-
-
-@kernel
-def approximate(data, index, b, x, work, iwork):
-    """``A x = b`` with the factors as they are; for the arguments see `solve`. `refine` may follow."""
-    _begin(data, index, b, work, iwork)
-    _unknowns(data, index, x, work, iwork)
-
-
-@tiny
-def _begin(data, index, b, work, iwork):
-    """``y <- U^-1 L^-1 b`` by pivots; b is kept beside it."""
     n, m = iwork[index + _N], iwork[index + _M]
-    row_of, y = index + iwork[index + _ROW], data + 2 * m + 2 * n
-    rhs = y + 2 * n
+    row_of, column_of = index + iwork[index + _ROW], index + iwork[index + _COLUMN]
+    y = data + 2 * m + 2 * n
+    rest, rhs = y + n, y + 2 * n
+    # 1. with the factors as they are
     for i in range(n):
         work[rhs + i] = work[b + iwork[row_of + i]]
         work[y + i] = work[rhs + i]
     _substitute(data, index, y, work, iwork)
-
-
-@tiny
-def _unknowns(data, index, x, work, iwork):
-    """The solution by pivots as unknowns in their order."""
-    n = iwork[index + _N]
-    column_of, y = index + iwork[index + _COLUMN], data + 2 * iwork[index + _M] + 2 * n
-    for i in range(n):
-        work[x + iwork[column_of + i]] = work[y + i]
-
-
-@kernel
-def refine(values, data, index, sizes, x, work, iwork):
-    """The solution that `approximate` has begun, refined as long as that halves the residual; see `solve`.
-
-    sizes: offset of what counts as terms of each row beside its own, as of rows whose terms all come to zero; or `NO_SIZES`.
-    """
-    n, m = iwork[index + _N], iwork[index + _M]
-    y = data + 2 * m + 2 * n
-    rest, rhs = y + n, y + 2 * n
+    # 2. refinement, as long as it halves the residual
     limit = _REPAIRS if iwork[index + _WEAK] > 0 else _REFINEMENTS
-    error = _residual(values, index, sizes, y, rest, rhs, work, iwork)
+    error = _residual(values, index, y, rest, rhs, work, iwork)
     for _ in range(limit):
         if error <= _EXACT:
             break
@@ -459,10 +426,12 @@ def refine(values, data, index, sizes, x, work, iwork):
         _substitute(data, index, rest, work, iwork)
         for i in range(n):
             work[y + i] += work[rest + i]
-        error = _residual(values, index, sizes, y, rest, rhs, work, iwork)
+        error = _residual(values, index, y, rest, rhs, work, iwork)
         if not error < 0.5 * before:
             break
-    _unknowns(data, index, x, work, iwork)
+    # 3. unknowns in their order
+    for i in range(n):
+        work[x + iwork[column_of + i]] = work[y + i]
     return error
 
 
@@ -491,15 +460,13 @@ def substitute(n, L, U, reciprocal, y, work, iwork):
 
 
 @kernel
-def _residual(values, index, sizes, y, rest, rhs, work, iwork):
+def _residual(values, index, y, rest, rhs, work, iwork):
     """``rest = rhs - A y`` by pivots; returns its largest entry relative to the terms of its row, NaN where one is NaN or infinite."""
     start, place, value = index + iwork[index + _START], index + iwork[index + _PLACE], index + iwork[index + _VALUE]
-    row_of, error, invalid = index + iwork[index + _ROW], 0.0, 0.0
+    error = invalid = 0.0
     for i in range(iwork[index + _N]):
         s = work[rhs + i]
         terms = abs(s)
-        if sizes != NO_SIZES:
-            terms += work[sizes + iwork[row_of + i]]
         for k in range(iwork[start + i], iwork[start + i + 1]):
             term = work[values + iwork[value + k]] * work[y + iwork[place + k]]
             s -= term

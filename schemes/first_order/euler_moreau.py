@@ -6,11 +6,10 @@
 
 with ``y = h(t, x, lambda)``, ``r = g(t, x, lambda)`` and the law at t_{k+1} in (9.5), at ``t_{k+gamma}``, ``x_{k+gamma} = gamma x_{k+1} +
 (1-gamma) x_k`` in the others. Linear systems with constant operators take one step of Newton's method with everything prepared
-(`nsds.schemes.first_order.linear`; of many sparse rows together with the state: `nsds.schemes.first_order.mixed`), all others iterate
-(`nsds.schemes.first_order.newton`).
+(`nsds.schemes.first_order.linear`), all others iterate (`nsds.schemes.first_order.newton`).
 """
 
-from nsds.schemes.first_order import linear, mixed, newton
+from nsds.schemes.first_order import linear, newton
 from nsds.schemes.first_order.functions import AT_ONCE, set_windows
 from nsds.schemes.first_order.relative_degree import require_low_degree
 from nsds.schemes.first_order.tables import is_constant, layout_of
@@ -31,10 +30,7 @@ def prepare(records, mem, options, h, method):
         limits = options["newton_tol"].item(), float(options["newton_max_iter"].item())
         words = newton.Options(h, theta, *weights, float(midpoint), *limits)
         return newton.prepare(records, layout, words, method, work, iwork)
-    stepped = linear.Options(h, 1.0 if midpoint else theta, lag, *weights)
-    equations = mixed.planned(records, layout, stepped, theta, method, work)
-    if equations is not None:
-        return mixed.prepare(records, layout, stepped, theta, equations, work, iwork)
     named = zip(layout.part_names, layout.parts, strict=True)
     inverses = [linear.inverse_of_part(records[name], part, name, h, theta) for name, part in named]
-    return linear.prepare(records, layout, inverses, stepped, method, work, iwork)
+    source = (1.0 if midpoint else theta, lag)  # weight of the newer one
+    return linear.prepare(records, layout, inverses, linear.Options(h, *source, *weights), method, work, iwork, linear.terms_of(h, theta))

@@ -22,12 +22,13 @@ from nsds.model.records import STEP
 from nsds.schemes.first_order import tiles  # noqa: F401
 from nsds.schemes.first_order.basis_reuse import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.first_order.functions import blame, cause_of, evaluate_bounds, source  # noqa: F401
-from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
+from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product, weighted_sum
 from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of
 from nsds.schemes.problem.branches import COLUMNS, LARGEST_LOOKED_AT, note_several, note_unstable, place_branches, solve_near
-from nsds.schemes.problem.tables import bodies_of, number_of_pairs, ordered, place_problem, store_inverse
+from nsds.schemes.problem.mixed import MIXED, SMALLEST, VECTORS, equations, is_cheaper, place_mixed, solve_mixed
+from nsds.schemes.problem.tables import as_they_are, bodies_of, number_of_pairs, ordered, place_problem, place_vectors, store_inverse
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -38,8 +39,8 @@ PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver",
     # scratch of one body; x_old: states at the start; driven: bounds are functions of time; rounding: of q
     "rhs", "solution", "scratch", "x_old", "driven", "rounding", "dofs",
-    # timed: outputs depend on time; controlled: controls are present; n_cone: multipliers of cones
-    "timed", "controlled", "n_cone",
+    # timed: outputs depend on time; controlled: controls are present; n_cone: multipliers of cones; mixed: W is not formed
+    "timed", "controlled", "n_cone", "mixed",
     # basis of the last step, see `nsds.schemes.first_order.basis_reuse`
     "S", "s", "inverse", "side", "pivots", "keeps_basis",
     *COLUMNS,
@@ -74,12 +75,13 @@ class Tables(NamedTuple):
     plan: np.ndarray  # PLAN, one row
     W_row: np.ndarray  # pattern of W, by rows
     W_column: np.ndarray
+    mixed: np.ndarray  # MIXED, one row where W is not formed
 
 
-def prepare(records, layout, inverses, options, method, work, iwork):
-    """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
+def prepare(records, layout, inverses, options, method, work, iwork, terms=None):
+    """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members, or its mixed equations.
 
-    inverses: for each part, (kind, result of `invert`) of G.
+    inverses: for each part, (kind, result of `invert`) of G; terms: of the `weighted_sum` whose inverse G is, None if it is none.
     """
     parts = layout.parts
     # 1. G, G A, and memory for sources
@@ -90,39 +92,63 @@ def prepare(records, layout, inverses, options, method, work, iwork):
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
     # 2. one-step problem
     bodies = bodies_of(parts, operators)
+    mixed = _mixed(records, layout, bodies, options, method, work, iwork, terms)
     tables = layout.constraints, layout.entries, layout.inputs, layout.couplings
-    n_pairs = number_of_pairs(*tables, bodies["kind"])
-    require_affordable("the matrix of the one-step problem, all rows of which act on one system,", n_pairs, _INSTEAD)
-    unknowns = ordered(*tables, bodies["kind"])
-    constraints = unknowns.constraints
-    plan = _plan(parts, unknowns, method, work, iwork)
-    set_flags(plan, operators, records, layout)
-    # 3. bounds, and the matrix, once: it does not depend on the state
-    work, iwork = work.array(), iwork.array(np.int64)
-    state_bounds(plan, layout, unknowns.order, work)
+    unknowns = ordered(*tables, bodies["kind"]) if mixed.size == 0 else as_they_are(layout.constraints, layout.couplings)
+    constraints, order = unknowns.constraints, unknowns.order
+    plan = _plan(parts, unknowns, method if mixed.size == 0 else None, work, iwork)
+    for vector in VECTORS if mixed.size else ():
+        mixed[vector] = plan[vector]
+    plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
+    # 3. flags; u may be changed by a controller, or between steps
+    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [parts["u"] != ABSENT]
+    operators["constant"] = ~np.any(changing, axis=0)
+    plan["driven"] = (layout.relations["bounds_function"] != ABSENT).any()
+    plan["n_cone"] = (constraints["y"] == ABSENT).sum()
+    # 4. bounds, and the matrix, once: it does not depend on the state
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     s = Tables(parts, operators, layout.relations, constraints, layout.entries, layout.inputs, unknowns.couplings, plan, unknowns.row,
-               unknowns.column)  # fmt: skip
+               unknowns.column, mixed)  # fmt: skip
     scale = options.input_weight * options.output_weight
-    for member in range(records.size):
+    for member in range(records.size if mixed.size == 0 else 0):
         assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, (s.W_row, s.W_column, unknowns.transpose),
                  scale, 0, work[member], iwork[member])  # fmt: skip
     return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
-def set_flags(plan, operators, records, layout):
-    """Note in a plan what depends on time, and which parts have constant sources; u may be changed by a controller, or between steps."""
-    parts, relations = layout.parts, layout.relations
-    plan["controlled"], plan["timed"] = has_controls(records), (relations["e_function"] != ABSENT).any()
-    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [parts["u"] != ABSENT]
-    operators["constant"] = ~np.any(changing, axis=0)
-    plan["driven"] = (relations["bounds_function"] != ABSENT).any()
-    plan["n_cone"] = (layout.constraints["y"] == ABSENT).sum()
+def _mixed(records, layout, bodies, options, method, work, iwork, terms):
+    """Table `MIXED`, without a row where the matrix of the one-step problem is the cheaper form, or a solver was chosen that wants it."""
+    n, tables = layout.constraints.size, (layout.constraints, layout.entries, layout.inputs, layout.couplings)
+    n_pairs = number_of_pairs(*tables, bodies["kind"])
+    may_be_mixed = terms is not None and n > SMALLEST and method is find("auto", "relay")
+    if may_be_mixed and n_pairs > n + layout.entries.size + layout.inputs.size + layout.couplings.size:
+        planned = equations(*_matrices(records, layout, options, work, terms))
+        if is_cheaper(planned, n_pairs):
+            return place_mixed(planned, work, iwork)
+    require_affordable("the matrix of the one-step problem, all rows of which act on one system,", n_pairs, _INSTEAD)
+    return np.zeros(0, MIXED)
 
 
-def state_bounds(problem, layout, order, work):
-    """Bounds of all members, in the order of the unknowns."""
-    n, lower, upper = order.size, problem["lower"][0], problem["upper"][0]
-    work[:, lower : lower + n], work[:, upper : upper + n] = layout.lower[:, order], layout.upper[:, order]
+def _matrices(records, layout, options, work, terms):
+    """Sparse M_hat, B, C, D of all members in the numbers of their tables; B with the weights of the step."""
+    from scipy.sparse import block_diag, csr_array, diags_array
+
+    n, N, values = layout.constraints.size, int((layout.parts["count"] * layout.parts["n"]).sum()), work.array()
+    owner = {column: np.repeat(np.arange(n), layout.constraints[column + "_end"] - layout.constraints[column])
+             for column in ("entry", "input", "coupling")}  # fmt: skip
+    sums = [weighted_sum(records[name].reshape(records.size, -1), part, terms)
+            for name, part in zip(layout.part_names, layout.parts, strict=True)]  # fmt: skip
+    A, B, C, D = [], [], [], []
+    for member in range(records.size):
+        blocks = [diags_array(each) if kind == DIAGONAL else each for kind, of_part in sums for each in of_part[member]]
+        A.append(block_diag(blocks, format="csr"))
+        scaled = options.input_weight * options.output_weight * values[member, layout.inputs["coefficient"]]
+        B.append(csr_array((scaled, (layout.inputs["dof"], owner["input"])), shape=(N, n)))
+        C.append(csr_array((values[member, layout.entries["coefficient"]], (owner["entry"], layout.entries["dof"])), shape=(n, N)))
+        coupled = layout.couplings["sign"] * values[member, layout.couplings["coefficient"]]
+        D.append(csr_array((coupled, (owner["coupling"], layout.couplings["constraint"])), shape=(n, n)))
+    return A, B, C, D
 
 
 def terms_of(h, theta):
@@ -149,11 +175,18 @@ def _product(records, part, kind, data, work):
 
 
 def _plan(parts, unknowns, method, work, iwork):
-    """Reserve the arrays of the one-step problem, the scratch of one body, and room for the set of the last step where it is kept."""
+    """Reserve the arrays of the one-step problem, the scratch of one body, and room for the set of the last step where it is kept.
+
+    method: None where W is not formed.
+    """
     n = unknowns.constraints.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    place_problem(plan, unknowns, method, work, iwork)
+    if method is None:
+        place_vectors(plan, n, work)
+        plan["mixed"] = 1
+    else:
+        place_problem(plan, unknowns, method, work, iwork)
     place_branches(plan, n, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
     if method is find("auto", "relay") and 0 < n <= LARGEST:
@@ -167,7 +200,7 @@ def _plan(parts, unknowns, method, work, iwork):
 def start(t, s, functions, options, memory):
     """Before the first step: sources at t, increments of constant ones, outputs of the state."""
     mem, work, iwork = memory.mem, memory.work, memory.iwork
-    constraints, p = s.constraints, s.plan[0]
+    constraints, entries, couplings, p = s.constraints, s.entries, s.couplings, s.plan[0]
     # 1. sources, and G s of constant ones
     for a in range(s.parts.size):
         part, o = s.parts[a], s.operators[a]
@@ -177,10 +210,21 @@ def start(t, s, functions, options, memory):
             data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
             apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, s_k, o.increment + e * part.n, p.scratch)
     # 2. outputs of the state
-    state_outputs(t, p.timed, s.relations, constraints, s.entries, s.couplings, functions, memory)
+    _evaluate_outputs(t, s.relations, functions, memory)
+    for i in range(constraints.size):
+        c = constraints[i]
+        y = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
+        for k in range(c.entry, c.entry_end):
+            y += work[entries[k].coefficient] * mem[entries[k].q]
+        for k in range(c.coupling, c.coupling_end):
+            if couplings[k].sign > 0:
+                y += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
+        if c.y != ABSENT and memory.imem[STEP] == 0:
+            mem[c.y] = y
     # 3. whether the problem may have several solutions; basis by lambda of the record, unless it is an unstable one
     iwork[p.open] = -1
-    note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, memory)
+    if p.mixed == 0:
+        note_several(LARGEST_LOOKED_AT, constraints.size, s.W_row, s.W_column, p, memory)
     if p.keeps_basis != 0:
         for i in range(constraints.size):
             work[p.z + i] = mem[constraints[i].lam]
@@ -189,25 +233,8 @@ def start(t, s, functions, options, memory):
         if note_unstable(constraints.size, s.W_row, s.W_column, p, memory):
             iwork[p.side] = NO_BASIS
     if memory.imem[STEP] == 0:  # a restarted record holds y and r of its last step
-        set_input(s.parts, constraints, s.inputs, memory)
+        _set_input(s.parts, constraints, s.inputs, memory)
     return CONVERGED
-
-
-@kernel
-def state_outputs(t, timed, relations, constraints, entries, couplings, functions, memory):
-    """y of the state and the multipliers in mem, before the first step of a record."""
-    mem, work = memory.mem, memory.work
-    evaluate_outputs(t, relations, functions, memory)
-    for i in range(constraints.size):
-        c = constraints[i]
-        y = work[c.base] + (work[c.h] if timed and c.h != ABSENT else 0.0)
-        for k in range(c.entry, c.entry_end):
-            y += work[entries[k].coefficient] * mem[entries[k].q]
-        for k in range(c.coupling, c.coupling_end):
-            if couplings[k].sign > 0:
-                y += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
-        if c.y != ABSENT and memory.imem[STEP] == 0:
-            mem[c.y] = y
 
 
 @inlined
@@ -223,7 +250,7 @@ def step(t_new, s, calls, options, memory):
     # 2. vector q
     if n > 0:
         if p.timed != 0:
-            evaluate_outputs(t_new - (1.0 - output_weight) * h, s.relations, functions, memory)
+            _evaluate_outputs(t_new - (1.0 - output_weight) * h, s.relations, functions, memory)
         # h + C x at the point of the relation
         q, z, w = p.q, p.z, p.w
         for i in range(n):
@@ -251,7 +278,10 @@ def step(t_new, s, calls, options, memory):
             work[p.rounding] = rounding_of(_largest_terms(output_weight, constraints, entries, p, memory))
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)
+            if p.mixed != 0:
+                status = solve_mixed(s.mixed, calls.solver_options, memory)
+            else:
+                status = solve_near(n, W_row, W_column, p, calls.solver, calls.solver_options, memory)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         # 4. multipliers, outputs and input
         if p.n_cone > 0:
@@ -310,7 +340,7 @@ def _free_motion(t_new, parts, operators, p, functions, options, memory):
                 work[rhs + i] = 0.0
             is_plain = o.constant != 0 and input_weight == 1.0
             if not is_plain:
-                weighted_source(t_new - lag, t_new - h, theta, p.controlled, part, o, e, functions, memory, rhs)
+                _weighted_source(t_new - lag, t_new - h, theta, p.controlled, part, o, e, functions, memory, rhs)
                 for i in range(n):
                     work[rhs + i] += (1.0 - input_weight) * mem[q + n + i]
             # 2. G times it; with a stored product G A the rest is a constant increment, if sources are
@@ -350,7 +380,7 @@ def _add_product(kind, n, product, q, out, memory):
 
 
 @kernel
-def weighted_source(t, t_old, theta, controlled, part, o, e, functions, memory, out):
+def _weighted_source(t, t_old, theta, controlled, part, o, e, functions, memory, out):
     """``theta s(t) + (1-theta) s_k``; s is kept for the next step, unless a controller may change it in between."""
     work = memory.work
     s, n = o.source + e * part.n, part.n
@@ -388,7 +418,7 @@ def _end_motion(weight, has_input, parts, operators, p, memory):
 
 
 @kernel
-def evaluate_outputs(t, relations, functions, memory):
+def _evaluate_outputs(t, relations, functions, memory):
     """e(t) of the relations that have a function for it, into their h."""
     nothing = view(memory.mem, 0, 0)
     for a in range(relations.size):
@@ -398,7 +428,7 @@ def evaluate_outputs(t, relations, functions, memory):
 
 
 @kernel
-def set_input(parts, constraints, inputs, memory):
+def _set_input(parts, constraints, inputs, memory):
     """``r = B lambda`` with the multipliers in mem."""
     mem = memory.mem
     for a in range(parts.size):

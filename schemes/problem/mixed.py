@@ -1,36 +1,38 @@
 """One-step problems with bounds whose matrix ``W = C A^-1 B + D`` is never formed: sparse equations for the state and the multipliers.
 
-    A d - B z = f,      w = C d + D z + q,      lower <= z <= upper,  -w ∈ N_[lower,upper](z)
+    A d - B z = 0,      w = C d + D z + q,      lower <= z <= upper,  -w ∈ N_[lower,upper](z)
 
 For a set of basic rows, those with ``w_i = 0``, the others being at a bound, this is one sparse system for (d, z) (Newton's method on
 ``z - P(z - w) = 0``, as block principal pivoting: Júdice, Pires, Computers and Operations Research 21, 1994). The set is that of the guess,
-and a set that was factorised in the last call is not factorised again; solutions of sets with wrong signs are not refined. Where exchanges
-of all rows with wrong signs no longer help, single ones follow, which are finite for P-matrices (Murty, Linear Complementarity, section
-4.2); where a set is singular, as with redundant constraints, proximal terms ``rho (z - z_k)`` are added and z is iterated (Rockafellar,
-SIAM J. Control Optim. 14, 1976). d starts from a state x: rows are measured by their terms at x, as those of d may all come to zero.
+and a set that was factorised in the last call is not factorised again. Where exchanges of all rows with wrong signs no longer help, single
+ones follow, which are finite for P-matrices (Murty, Linear Complementarity, section 4.2); where a set is singular, as with redundant
+constraints, proximal terms ``rho (z - z_k)`` are added and z is iterated (Rockafellar, SIAM J. Control Optim. 14, 1976).
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64, typeof, types
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import caller, inlined, kernel, on_demand, tiny, view
 from nsds.maths import sparse_lu, superlu
 from nsds.model.layout import table
+from nsds.schemes.memory import MEMORY
 from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
-from nsds.solvers.box.signature import UNDERFLOW, is_affordable
-from nsds.status import CONVERGED, INEXACT, MAX_ITER, SINGULAR, STALLED
+from nsds.solvers.box.signature import UNDERFLOW, Options, is_affordable
+from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
-# One row: sizes N of d and n of z. Work: f, x, from which d starts (N), the vectors of the problem (n); given: values of the pattern with
-# all rows basic (nnz); values: those of the present set; data: factors; rhs, solution (N + n); sizes: of the terms of all rows at x (N +
-# n); unit, centre: of proximal terms (n). Iwork: index: of the factors; row (N + n + 1), column: the pattern; diagonal (n): entries of
-# D_ii; side, factored: sets (n), known: whether the latter has factors, and of which form.
-MIXED = table("N", "n", "f", "x", "q", "z", "w", "lower", "upper", "rounding", "given", "values", "data", "rhs", "solution", "sizes",
-              "unit", "centre", "index", "row", "column", "diagonal", "side", "factored", "known")  # fmt: skip
+# One row: sizes N of d and n of z. Work: the vectors of the problem; given: values of the pattern with all rows basic (nnz); values:
+# those of the present set; data: factors; rhs, solution (N + n); unit, centre: of proximal terms (n). Iwork: index: of the factors; row
+# (n + 1), column: pattern of the rows of w, the first of which is entry ``at`` of the values; diagonal (n): their entries of D_ii; side,
+# factored: sets (n), known: whether the latter has factors, and of which form.
+VECTORS = ("q", "z", "w", "lower", "upper", "info", "rounding")
+MIXED = table("N", "n", *VECTORS, "given", "values", "data", "rhs", "solution", "unit", "centre", "index", "row", "column", "at",
+              "diagonal", "side", "factored", "known")  # fmt: skip
+SMALLEST = 60  # rows up to which W is formed
 _MOST_EXACT = 2 * 10**6  # entries of A^-1 B, up to which the diagonal of W is computed with all of A
 _COLUMNS = 256  # of B at once
-_DOMINANT = 1.999  # of a diagonal entry: rows of a smaller sum of magnitudes are dominated by it
 PATIENCE = 10  # exchanges of all rows without progress before single ones
 ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
 _PROXIMAL = 1e-6  # of the unit of a row: weight of the proximal term
@@ -46,7 +48,6 @@ class Equations(NamedTuple):
     given: np.ndarray
     unit: np.ndarray  # (members, n)
     several: bool  # W has a negative entry on its diagonal, so that there may be several solutions
-    dominant: bool  # the diagonal of A exceeds the rest of each row, so that A is regular
 
 
 def equations(A, B, C, D):
@@ -66,16 +67,15 @@ def equations(A, B, C, D):
         pattern = csr_array((data, (row, column)), shape=(N + n, N + n))
         values.append(pattern.data)
     plan = sparse_lu.plan(pattern, last_after=every)
-    # 2. units of rows, whether an entry of the diagonal of W is negative, and whether A is regular by its entries
-    unit, several, dominant = [], False, True
+    # 2. units of rows, and whether an entry of the diagonal of W is negative
+    unit, several = [], False
     for a, b, c, d in zip(A, B, C, D, strict=True):
         size = abs(a.diagonal())
         size = np.where(size > 0.0, size, abs(a).max(axis=1).toarray().reshape(-1))
         about = abs(d.diagonal()) + abs(c).multiply(abs(b).T).multiply(1.0 / np.where(size > 0.0, size, 1.0)).sum(axis=1)
         unit.append(np.where(about > 0.0, about, 1.0))
         several |= not _is_positive(a, b, c, d) and bool((_diagonal(a, b, c, d) < -ROUNDING * unit[-1]).any())
-        dominant &= bool((_DOMINANT * abs(a.diagonal()) > abs(a).sum(axis=1)).all())
-    return Equations(N, plan, np.array(values), np.array(unit), several, dominant)
+    return Equations(N, plan, np.array(values), np.array(unit), several)
 
 
 def _is_positive(A, B, C, D):
@@ -109,83 +109,55 @@ def is_cheaper(planned, n_pairs):
 
 
 def place_mixed(planned, work, iwork):
-    """One row of `MIXED`, with its memory."""
+    """One row of `MIXED`, with its memory, but for the offsets `VECTORS` of the problem."""
     p, plan, N = np.zeros(1, MIXED), planned.plan, planned.N
     n = planned.unit.shape[1]
     size, members = N + n, planned.given.shape[0]
     p["N"], p["n"] = N, n
-    work.place(p, f=N, x=N, q=n, z=n, w=n, lower=n, upper=n, rounding=1)
-    work.place(p, values=plan.nnz, data=plan.size, rhs=size, solution=size, sizes=size, centre=n)
+    work.place(p, values=plan.nnz, data=plan.size, rhs=size, solution=size, centre=n)
     p["given"], p["unit"] = work.store(planned.given), work.store(planned.unit)
     iwork.place(p, side=n, factored=n, known=1)
 
     def stored(numbers):
         return iwork.store(np.broadcast_to(numbers, (members, numbers.size)))
 
-    row = np.repeat(np.arange(size), np.diff(plan.row))
-    p["index"], p["row"], p["column"] = stored(plan.index), stored(plan.row), stored(plan.column)
-    p["diagonal"] = stored(np.flatnonzero((plan.column == row) & (row >= N)))
+    first = plan.row[N]
+    row = np.repeat(np.arange(n), np.diff(plan.row[N:]))
+    p["at"] = first
+    p["index"], p["row"], p["column"] = stored(plan.index), stored(plan.row[N:] - first), stored(plan.column[first:])
+    p["diagonal"] = stored(np.flatnonzero(plan.column[first:] == N + row))
     return p
 
 
 @kernel
-def solve_sets(m, options, memory):
-    """Solve for z and d by one set of basic rows after the other; the guess is z. `judge` tells what the solution is.
+def _solve(mixed, options, memory):
+    """Solve the problem in the vectors of a table `MIXED` of one row; its guess is z, as that of a solver.
 
-    Out: z, and d, the first entries of the solution. Returns (status, number of sets).
+    CONVERGED only where the residual of `_judge` is at most tol; INEXACT as in
+    `nsds.schemes.problem.box.solve`.
     """
-    work, iwork = memory.work, memory.iwork
+    work, iwork, m = memory.work, memory.iwork, mixed[0]
     n = m.n
     lower, upper, z = view(work, m.lower, n), view(work, m.upper, n), view(work, m.z, n)
     choose_sides(lower, upper, z, view(iwork, m.side, n), False)
-    _measure_rows(m, memory)
     # 1. the set of basic rows
     spent = 0.0
     status, n_iter, spent = _exchange_sets(PLAIN, spent, m, options, memory)
-    if status == CONVERGED:
-        return status, n_iter
     # 2. singular sets, or none found: proximal terms around the last z
-    for _ in range(_ROUNDS):
-        change = 0.0
-        for i in range(n):
-            work[m.centre + i] = min(max(work[m.z + i], lower[i]), upper[i])
-        status, more, spent = _exchange_sets(_REGULAR, spent, m, options, memory)
-        n_iter += more
-        for i in range(n):
-            change = max(change, abs(work[m.z + i] - work[m.centre + i]) / max(abs(work[m.z + i]), UNDERFLOW))
-        if status != CONVERGED or change <= ROUNDING or not is_affordable(spent, options):
-            break
-    # 3. of no solution: the state that goes with z within the bounds
     if status != CONVERGED:
-        _follow(m, memory)
-    return status, n_iter
-
-
-@inlined
-def _measure_rows(m, memory):
-    """Sizes of all rows by their terms at x: those of d and z may all come to zero, as at rest."""
-    work, iwork = memory.work, memory.iwork
-    for i in range(m.N + m.n):
-        size = abs(work[m.f + i]) if i < m.N else abs(work[m.q + i - m.N])
-        for k in range(iwork[m.row + i], iwork[m.row + i + 1]):
-            if iwork[m.column + k] < m.N:
-                size += abs(work[m.given + k] * work[m.x + iwork[m.column + k]])
-        work[m.sizes + i] = size
-
-
-@inlined
-def _follow(m, memory):
-    """d of z within its bounds, all rows of which are given."""
-    work, iwork = memory.work, memory.iwork
-    for i in range(m.N):
-        work[m.rhs + i] = work[m.f + i]
-    for i in range(m.n):
-        iwork[m.side + i] = LOWER
-        work[m.rhs + m.N + i] = min(max(work[m.z + i], work[m.lower + i]), work[m.upper + i])
-    _factorise(PLAIN, m, memory)
-    sparse_lu.solve(m.values, m.data, m.index, m.rhs, m.solution, work, iwork)
-    for i in range(m.n):
-        work[m.z + i] = work[m.rhs + m.N + i]
+        for _ in range(_ROUNDS):
+            change = 0.0
+            for i in range(n):
+                work[m.centre + i] = min(max(work[m.z + i], lower[i]), upper[i])
+            status, more, spent = _exchange_sets(_REGULAR, spent, m, options, memory)
+            n_iter += more
+            for i in range(n):
+                change = max(change, abs(work[m.z + i] - work[m.centre + i]) / max(abs(work[m.z + i]), UNDERFLOW))
+            if status != CONVERGED or change <= ROUNDING or not is_affordable(spent, options):
+                break
+    # 3. within the bounds, and what is left
+    work[m.info] = n_iter
+    return _judge(status, m, options, memory)
 
 
 @kernel
@@ -199,21 +171,20 @@ def _exchange_sets(form, spent, m, options, memory):
         n_iter += 1
         # 1. factors of the set, unless they are there
         if not is_known(form, n, m, iwork):
-            _factorise(form, m, memory)
+            _write_values(form, m, memory)
+            sparse_lu.factorise(m.values, m.data, m.index, work, iwork)
+            iwork[m.known] = form
             spent += sparse_lu.effort(m.index, iwork)
-        is_weak = sparse_lu.weak_row(m.index, iwork) >= 0
-        # 2. state and multipliers; signs, if wrong ones mean one exchange more at most
-        _begin_set(form, m, memory)
-        n_wrong, last = _wrong_signs(form, m, memory) if patience >= 0 and not is_weak else (0, -1)
-        # 3. both refined, unless signs are wrong already
+        # 2. state and multipliers
+        error = _solve_set(form, m, memory)
+        if sparse_lu.weak_row(m.index, iwork) >= 0 and form == PLAIN:
+            return SINGULAR, n_iter, spent
+        if not error <= sparse_lu.SOLVED:
+            return SINGULAR, n_iter, spent
+        # 3. signs
+        n_wrong, last = _wrong_signs(form, m, memory)
         if n_wrong == 0:
-            error = sparse_lu.refine(m.values, m.data, m.index, m.sizes, m.solution, work, iwork)
-            if (is_weak and form == PLAIN) or not error <= sparse_lu.SOLVED:
-                return SINGULAR, n_iter, spent
-            _read_multipliers(m, work)
-            n_wrong, last = _wrong_signs(form, m, memory)
-            if n_wrong == 0:
-                return CONVERGED, n_iter, spent
+            return CONVERGED, n_iter, spent
         patience = PATIENCE if n_wrong < fewest else patience - 1
         fewest = min(fewest, n_wrong)
         exchange(n, patience >= 0, last, m, iwork)
@@ -244,35 +215,30 @@ def exchange(n, all_at_once, last, places, iwork):
             iwork[places.side + i] = side // 3 if all_at_once or i == last else side % 3
 
 
-@kernel
-def _factorise(form, m, memory):
-    """Factors of the set: rows of w of the basic multipliers, ``z_i = bound`` of the others."""
+@inlined
+def _write_values(form, m, memory):
+    """Rows of w of the basic multipliers, ``z_i = bound`` of the others."""
     work, iwork = memory.work, memory.iwork
-    is_same = iwork[m.known] == form
-    for k in range(0 if is_same else iwork[m.row + m.N]):
+    for k in range(m.at):
         work[m.values + k] = work[m.given + k]
     for i in range(m.n):
         basic = iwork[m.side + i] == BASIC
-        if is_same and basic == (iwork[m.factored + i] == BASIC):
-            continue
         iwork[m.factored + i] = iwork[m.side + i]
-        for k in range(iwork[m.row + m.N + i], iwork[m.row + m.N + i + 1]):
-            work[m.values + k] = work[m.given + k] if basic else 0.0
-        own = m.values + iwork[m.diagonal + i]
+        for k in range(iwork[m.row + i], iwork[m.row + i + 1]):
+            work[m.values + m.at + k] = work[m.given + m.at + k] if basic else 0.0
+        own = m.values + m.at + iwork[m.diagonal + i]
         if not basic:
             work[own] = 1.0
         elif form == _REGULAR:
             work[own] += _PROXIMAL * work[m.unit + i]
-    sparse_lu.factorise(m.values, m.data, m.index, work, iwork)
-    iwork[m.known] = form
 
 
 @inlined
-def _begin_set(form, m, memory):
-    """(d, z) of the set, not refined. Out: solution, z of the problem."""
+def _solve_set(form, m, memory):
+    """(d, z) of the set; returns the backward error. Out: solution, z of the problem."""
     work, iwork = memory.work, memory.iwork
     for i in range(m.N):
-        work[m.rhs + i] = work[m.f + i]
+        work[m.rhs + i] = 0.0
     for i in range(m.n):
         side = iwork[m.side + i]
         if side != BASIC:
@@ -281,30 +247,26 @@ def _begin_set(form, m, memory):
             work[m.rhs + m.N + i] = -work[m.q + i]
             if form == _REGULAR:
                 work[m.rhs + m.N + i] += _PROXIMAL * work[m.unit + i] * work[m.centre + i]
-    sparse_lu.approximate(m.data, m.index, m.rhs, m.solution, work, iwork)
-    _read_multipliers(m, work)
-
-
-@tiny
-def _read_multipliers(m, work):
+    error = sparse_lu.solve(m.values, m.data, m.index, m.rhs, m.solution, work, iwork)
     for i in range(m.n):
         work[m.z + i] = work[m.solution + m.N + i]
+    return error
 
 
 @tiny
 def _output(i, m, memory):
-    """``w_i``, and its size with the magnitudes of its terms."""
+    """``w_i`` and the sum of the magnitudes of its terms."""
     work, iwork = memory.work, memory.iwork
     w = work[m.q + i]
-    terms = abs(w) + work[m.sizes + m.N + i]
-    for k in range(iwork[m.row + m.N + i], iwork[m.row + m.N + i + 1]):
-        term = work[m.given + k] * work[m.solution + iwork[m.column + k]]
+    terms = abs(w)
+    for k in range(iwork[m.row + i], iwork[m.row + i + 1]):
+        term = work[m.given + m.at + k] * work[m.solution + iwork[m.column + k]]
         w += term
         terms += abs(term)
     return w, terms
 
 
-@kernel
+@inlined
 def _wrong_signs(form, m, memory):
     """Count and last index of the rows that belong on another side, which are marked."""
     work, iwork = memory.work, memory.iwork
@@ -328,12 +290,9 @@ def _wrong_signs(form, m, memory):
     return count, last
 
 
-@kernel
-def judge(status, m, options, memory):
-    """(status, residual) of z and d: CONVERGED only where the residual is at most tol; INEXACT as in `nsds.schemes.problem.box.solve`.
-
-    The residual are the errors of rows relative to their terms, as far as they are no rounding of q. Out: z within its bounds, w.
-    """
+@inlined
+def _judge(status, m, options, memory):
+    """Status by the residual, which is written with w: errors of rows relative to their terms, as far as they are no rounding of q."""
     work = memory.work
     merit = error = scale = 0.0
     for i in range(m.n):
@@ -351,10 +310,22 @@ def judge(status, m, options, memory):
         # 2. natural residual in units of w; NaN is passed on
         unit = work[m.unit + i]
         error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper))) + unit * shift) + 0.0 * w
-        scale = max(scale, abs(work[m.q + i]) + work[m.sizes + m.N + i])
-    residual = math.sqrt(merit) + 0.0 * error
-    if residual <= options.tol and status != SINGULAR:
-        return CONVERGED, residual
+        scale = max(scale, abs(work[m.q + i]))
+    work[m.info + 1] = math.sqrt(merit) + 0.0 * error
+    if work[m.info + 1] <= options.tol and status != SINGULAR:
+        return CONVERGED
     if error <= max(options.inexact * scale, work[m.rounding]) and status != SINGULAR:
-        return INEXACT, error / max(scale, work[m.rounding])
-    return (STALLED if status == CONVERGED else status), residual
+        work[m.info + 1] = error / max(scale, work[m.rounding])
+        return INEXACT
+    return STALLED if status == CONVERGED else status
+
+
+_SIGNATURE = int64(typeof(np.zeros(0, MIXED)), types.NamedUniTuple(float64, len(Options._fields), Options), MEMORY)
+_call_solve, _address_of_solve = caller(_SIGNATURE), on_demand(_SIGNATURE, _solve)
+
+
+@tiny
+def solve_mixed(mixed, options, memory):
+    """See `_solve`, which is compiled when it is first called."""
+    address = _address_of_solve()
+    return _call_solve(address, (mixed, options, memory)) if address != 0 else NON_FINITE

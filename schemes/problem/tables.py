@@ -120,6 +120,12 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, transpose)
 
 
+def as_they_are(constraints, couplings):
+    """`Unknowns` in their own order, without a pattern of W."""
+    every = np.arange(constraints.size)
+    return Unknowns(every, every, constraints, couplings, np.zeros(constraints.size + 1, np.int64), every[:0], every[:0])
+
+
 def has_friction(constraints):
     """Whether some constraints are those of contacts with friction."""
     return "tangents" in constraints.dtype.names and bool((constraints["tangents"] > 0).any())
@@ -179,8 +185,7 @@ def blame_row(records, prepared, m):
     """Interaction whose row of the one-step problem of member m is NaN or infinite, as text; empty if none is, or for rigid bodies."""
     tables = [table for table in leaves(prepared.tables) if table.dtype.names]
     constraints = next((table for table in tables if {"lam", "entry"} <= set(table.dtype.names)), ())
-    of_problems = {"W", "q", "lower", "dofs"}, {"given", "q", "lower"}
-    plan = next((table[0] for table in tables if any(wanted <= set(table.dtype.names) for wanted in of_problems)), None)
+    plan = next((table[0] for table in tables if {"W", "q", "lower", "dofs"} <= set(table.dtype.names)), None)
     if plan is None or len(constraints) == 0:
         return ""
     work, iwork = prepared.work[m], prepared.iwork[m]

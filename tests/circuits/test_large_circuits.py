@@ -12,7 +12,7 @@ import nsds
 from nsds.circuits import elimination, equations, readings, record
 from nsds.circuits.netlist import read
 from nsds.schemes.event_driven import linear_operators as by_events
-from nsds.schemes.first_order import mixed
+from nsds.schemes.first_order import linear
 from nsds.schemes.run import preparation
 from nsds.status import CONVERGED
 from tests.random_netlists import random_netlist
@@ -167,11 +167,11 @@ def test_steps_with_and_without_a_matrix_of_the_devices_agree(seed):
         return
     rows = []
     with pytest.MonkeyPatch.context() as patch:
-        for pairs in (mixed.number_of_pairs, lambda *tables: 10**6):
+        for pairs in (linear.number_of_pairs, lambda *tables: 10**6):
             preparation._kept.clear()
-            patch.setattr(mixed, "number_of_pairs", pairs)
-            patch.setattr(mixed, "is_cheaper", lambda planned, n_pairs: n_pairs == 10**6)
-            patch.setattr(mixed, "SMALLEST", 0)
+            patch.setattr(linear, "number_of_pairs", pairs)
+            patch.setattr(linear, "is_cheaper", lambda planned, n_pairs: n_pairs == 10**6)
+            patch.setattr(linear, "SMALLEST", 0)
             rows.append(nsds.simulate(circuit, t_end=1e-4, h=2e-6, on_failure="continue", progress=False))
     preparation._kept.clear()
     good = (rows[0]["status"] == CONVERGED) & (rows[1]["status"] == CONVERGED)

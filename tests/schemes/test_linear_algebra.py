@@ -134,6 +134,25 @@ def test_inverse_in_place_is_that_of_numpy(seed, n):
     assert not invert_in_place(n, 0, n * n, memory_with(work, np.zeros(n, np.int64)), 0)
 
 
+@examples(20)
+@given(st.integers(0, 2**32 - 1))
+def test_inverse_in_place_of_rows_far_from_each_other_keeps_zeros(seed):
+    """Blocks in any order of rows and columns: the inverse is that of each block, and zero elsewhere."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, 5)
+    n, order, owner = sizes.sum(), rng.permutation(sizes.sum()), np.repeat(np.arange(5), sizes)
+    blocks = np.where(owner[:, None] == owner, np.tril(np.triu(rng.normal(size=(n, n)), -1), 1), 0.0) + 4.0 * np.eye(n)
+    A = blocks[order][:, order]
+    work = np.concatenate([A.ravel(), abs(A).sum(axis=1)])
+    assert invert_in_place(n, 0, n * n, memory_with(work, np.zeros(n, np.int64)), 0)
+    found = work[: n * n].reshape(n, n)
+    np.testing.assert_allclose(found, np.linalg.inv(A), rtol=0, atol=1e-13)
+    assert (found[owner[order][:, None] != owner[order]] == 0.0).all()
+    A[rng.integers(n), rng.integers(n)] = np.nan
+    work = np.concatenate([A.ravel(), abs(A).sum(axis=1)])
+    assert not invert_in_place(n, 0, n * n, memory_with(work, np.zeros(n, np.int64)), 0)
+
+
 def wide_matrices(n_members, n_elements):
     """Symmetric positive definite matrices far from a band, all with one pattern."""
     line = sp.diags_array([np.ones(8), np.full(9, 2.5), np.ones(8)], offsets=[-1, 0, 1])

@@ -157,6 +157,18 @@ def test_a_run_in_two_parts_has_the_same_bits():
     np.testing.assert_array_equal(rest["plant"]["x"], whole["plant"]["x"][10:])
 
 
+def test_states_that_come_to_rest_at_zero_one_after_the_other():
+    """Where a state sticks at 0 all terms of its row are rounding: no step may take that for a singular problem."""
+    n = 1000
+    identity = sp.eye_array(n).tocsr()
+    plant = nsds.first_order_linear(A=10 * (line(n) + 0.2 * identity), x=np.linspace(-1, 1, n))
+    relation = nsds.first_order_linear_relation(C=identity, B=identity)
+    system = nsds.system(plant=plant, friction=nsds.interaction(relation, nsds.relay(-0.1, 0.1), on="plant"))
+    rows = nsds.simulate(system, t_end=0.08, h=1e-3, progress=False)
+    assert (rows["status"] == CONVERGED).all()
+    assert (abs(rows["plant"]["x"][-1]) <= 1e-14).sum() >= 3
+
+
 def test_ten_thousand_relays_on_one_system():
     """Dense matrices of them would have 0.8 GB each."""
     rows = nsds.simulate(pile(10_000), t_end=0.003, h=1e-3, progress=False)
