@@ -138,8 +138,10 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipli
     (Leine and Nijmeijer 2004). Where relations leave ``H`` or ``h_t`` to finite differences, these matrices have some 1e-7 of noise, and
     special points of branches as much; some 1e-12 where both are given. ``log_det`` against the determinant does not see all errors of
     these; the trace does. Of guards that come to zero together the first alone is followed, and of impacts that accumulate the flights that
-    are left out are not. With a step h events are steps in which what is active changes, of which slowest tells nothing, and n_untreated
-    counts columns of derivatives across such a change; impacts do not move in time: see `nsds.sensitivity`.
+    are left out are not. A system that begins sliding, on a surface where lambda keeps it, has the derivatives along the surface, but off
+    it, where motions come back at once, those of a motion beside it, a multiplier of 1: begin elsewhere. With a step h events are steps
+    in which what is active changes, of which slowest tells nothing, and n_untreated counts columns of derivatives across such a change;
+    impacts do not move in time: see `nsds.sensitivity`.
 
     Examples
     --------

@@ -31,6 +31,7 @@ from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 FIELD, GUARD, RESET = range(3)  # function that is differentiated
 DONE, STOPPED, STARTED, POINTS, HALTED = range(5)  # columns of the progress of a member; HALTED: in a row, 2 after an event
 _PAUSES, _EVENTS = 16, 2000  # of a row, or of a call, until the loop is left so that Ctrl-C is heard
+_AT_START, _UNDER_WAY = 1, 2  # STARTED, before and after the first step
 AT_TIMES, AT_IMPACTS, AT_CROSSINGS = range(3)  # where points are recorded
 LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS, BEGAN = range(9)  # columns of the counters of a run
 N_NOTES = 9
@@ -541,7 +542,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
         x_0, x_1, x_m = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n)
         # 2. start of the run
         if reached[STARTED] == 0:
-            reached[STARTED] = 1
+            reached[STARTED] = _AT_START
             reached[STOPPED] = start(mem[T], tables, address, options, memory)  # noqa: F821
         # 3. the motion to the end of the row, or to an event
         while reached[DONE] < until and reached[STOPPED] == 0 and not (is_after and notes[EVENTS] > before + _EVENTS):
@@ -563,13 +564,13 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
             if status != CONVERGED and status != INEXACT and status < EVENT:
                 reached[STOPPED] = status
                 break
-            # 4. the end of the row is reached
-            if status < EVENT:
-                imem[STEP], mem[T] = k, t
+            # 4. the end of the row is reached; circuits show their start as an event, at which nothing changes but by a jump
+            imem[STEP], mem[T] = (k, t) if status < EVENT else (imem[STEP], mem[T])
+            is_start, reached[STARTED] = reached[STARTED] == _AT_START and mem[T] == t_0 and status >= EVENT, _UNDER_WAY
             # 5. after an event: saltation matrix, and the point at an impact
-            if is_after or status > EVENT:
+            if is_after or is_start or status > EVENT:
                 notes[IMPACTS] += 1.0 if (status & JUMP) != 0 else 0.0
-                notes[UNTREATED] += 0.0 if is_after else 1.0
+                notes[UNTREATED] += 0.0 if is_after or (is_start and (status & JUMP) == 0) else 1.0
                 if plan.section == AT_IMPACTS and (status & JUMP) != 0 and is_after and notes[IMPACTS] > skipped:
                     load(x_m, tables, memory)  # noqa: F821
                     write_point(mem[T], reached, plan.width, plan.n, x_1, x_m, notes, points)
