@@ -114,7 +114,7 @@ LADDER = [line for k in range(150) for line in (f"R{k} n{k} n{k + 1} 1", f"Cx{k}
 CHARGED = {  # capacitors that follow a source at once, of which one is no state, or none is
     "two": ["C1 in m 1u", "C2 m 0 1u", "R1 m 0 1k"],
     "one": ["C1 in 0 1u", "R1 in 0 1k"],
-    "ladder": ["C1 in 0 1u", "Rin in n0 1", *LADDER],
+    "ladder": ["C1 in 0 1u", "Ra in n0 1", *LADDER],
 }
 
 

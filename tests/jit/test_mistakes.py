@@ -325,7 +325,7 @@ def test_what_numba_cannot_compile_runs_in_python_for_single_problems():
         (lambda: solvers.solve_lcp(np.eye(2), np.ones(2), method="lemk"), ["'lemk'", "did you mean 'lemke'?"]),
         (lambda: solvers.solve_lcp(np.eye(2), np.ones(2), method="psor", weights=1.2), ["'weights'", "did you mean 'weight'?"]),
         (lambda: nsds.interaction(nsds.scleronomous(returns, m=1), nsds.newton_impact(0.5), on=3), ["on"]),
-        (lambda: nsds.circuit("title\nV1 a 0 PULS(0 1 1)\nR1 a 0 1\n"), ["'PULS'", "did you mean 'PULSE'?"]),
+        (lambda: nsds.circuit("title\nV1 a 0 PULSES(0 1 1)\nR1 a 0 1\n"), ["'PULSES'", "did you mean 'PULSE'?"]),
         (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, fields=["bal"]), ["'bal'", "did you mean 'ball'?"]),
         (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, fields=["floor.lambd"]), ["'lambd'", "did you mean 'lambda'?"]),
         (lambda: nsds.simulate(ball(), t_end=1.0, h=0.1, on_failure="warm"), ["'warm'", "did you mean 'warn'?"]),
