@@ -207,6 +207,8 @@ FLAT = 1.0 - 5e-7  # cosine between the normal of a contact and that of a face o
 _ALONG = 1e-2  # sine between two lines that lie along each other
 _TILTED = 0.995  # cosine of the angle by which two faces that lie on each other may be tilted
 _LOWER = 1e-7  # of the smaller shape: how much nearer the closest points must be than corners are to be a contact of their own
+_LOWER_OF_CURVED = 1e-12  # the same of points and lines of curved surfaces
+_ACROSS = 1e-9  # difference of the normals of a face and of a line on a curved side that is on the face
 _SAME = 1e-6  # of the smaller shape: contacts that are nearer to each other are one
 _ROUND = 32  # corners of a round face that others stand on; 8 of one that stands
 _NAMES = 10  # bits of the name of an edge
@@ -233,12 +235,16 @@ def patch(a, b, n, closest, margin, small):
     list of (feature, gap, normal, point on a)
     """
     of_a, of_b = a.facing(-n, 8), b.facing(n, 8)
-    found, base = [], (of_a.number % _KEPT * _KEPT + of_b.number % _KEPT) << 2 * _NAMES
-    if closest is None or _stands_on(of_b, a, n, closest[0], small):
+    base = (of_a.number % _KEPT * _KEPT + of_b.number % _KEPT) << 2 * _NAMES
+    found = [(base + end, gap, n, x) for end, gap, x in _along_edge(a, b, of_a, of_b, n)]
+    found += [(_SECOND + base + end, gap, n, y + gap * n) for end, gap, y in _along_edge(b, a, of_b, of_a, -n)]
+    if found:
+        pass
+    elif closest is None or _stands_on(of_b, a, n, closest[0], _lower(b, a, of_a, small)):
         face = b.facing(n, _ROUND)
         for point, height, name in _clipped(of_a.points, face, small):
             found.append((base + name, height, face.normal, point))
-    elif _stands_on(of_a, b, -n, closest[0], small):
+    elif _stands_on(of_a, b, -n, closest[0], _lower(a, b, of_b, small)):
         face = a.facing(-n, _ROUND)
         for point, height, name in _clipped(of_b.points, face, small):
             found.append((_SECOND + base + name, height, -face.normal, point - height * face.normal))
@@ -250,7 +256,7 @@ def patch(a, b, n, closest, margin, small):
             gap = -height * (face.normal @ n)
             found.append((_SECOND + base + name, gap, n, point + gap * n))
     elif len(of_a.points) == 2 and len(of_b.points) == 2:
-        found = _side_by_side(of_a.points, of_b.points, n)
+        found = [(end, gap, n, x) for end, gap, x in _side_by_side(of_a.points, of_b.points, n)]
     found = [one for one in found if one[1] <= margin]
     if closest is not None and closest[0] <= margin and not any(gap <= closest[0] + _LOWER * small for _, gap, *_ in found):
         found.append((-1 - of_b.number, closest[0], n, closest[1]))
@@ -270,11 +276,35 @@ def _clipped_along(of_a, face, base, n, small):
     return [(base + name, height * (face.normal @ n), n, point) for point, height, name in _clipped(of_a.points, face, small)]
 
 
-def _stands_on(face, other, n, gap, small):
+def _is_curved(shape, part):
+    """Whether a part of a shape is a point or line of a curved surface."""
+    return part.normal is None and isinstance(shape, Placed) and not isinstance(shape.shape, Polyhedron)
+
+
+def _is_polyhedron(shape):
+    """Whether a shape is a box or hull."""
+    return isinstance(shape, Placed) and isinstance(shape.shape, Polyhedron)
+
+
+def _lower(shape, other, part, small):
+    """Distance by which a part may be farther along the normal of a face and stands on it."""
+    return _LOWER_OF_CURVED * small if _is_polyhedron(shape) and _is_curved(other, part) else _LOWER * small
+
+
+def _along_edge(shape, other, line, face, n):
+    """(end, gap, point) of a line on a curved side with the edge of a face alongside it, where n is not the normal of the face."""
+    if not (_is_curved(shape, line) and len(line.points) == 2 and _is_polyhedron(other)) or abs(face.normal - n).max() <= _ACROSS:
+        return []
+    best, many = int(np.argmax(face.points @ n)), len(face.points)
+    edges = [face.points[[k, (k + 1) % many]] for k in (best, (best - 1) % many)]
+    return _side_by_side(line.points, min(edges, key=lambda e: abs((e[1] - e[0]) @ n) / np.linalg.norm(e[1] - e[0])), n)
+
+
+def _stands_on(face, other, n, gap, lower):
     """Whether a face is across a normal out of it, and as far from the other shape along its own as along that one."""
     if face.normal is None or face.normal @ n < FLAT:
         return False
-    return other.lowest(face.normal) - face.normal @ face.points[0] >= gap - _LOWER * small
+    return other.lowest(face.normal) - face.normal @ face.points[0] >= gap - lower
 
 
 def _are_tilted(of_a, of_b, n):
@@ -349,7 +379,7 @@ def _side_by_side(a, b, n):
     if low >= high:
         return []
     points = [(a[0] + w * u, b[0] + (w - (b[0] - a[0]) @ u) / (u @ v) * v) for w in (low, high)]
-    return [(end, n @ (x - y), n, x) for end, (x, y) in enumerate(points)]
+    return [(end, n @ (x - y), x) for end, (x, y) in enumerate(points)]
 
 
 def thinned(found, small):

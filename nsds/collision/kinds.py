@@ -308,7 +308,6 @@ POLYHEDRAL, ROUNDED = kinds_with(lambda shape: shape.is_polyhedron), kinds_with(
 BALLS, TURNED_ROUND = kinds_with(lambda shape: shape.symmetry == BALL), kinds_with(lambda shape: shape.symmetry == AXIS)
 ENDLESS = kinds_with(lambda shape: shape.is_of_world or shape.is_endless)
 SMOOTH = kinds_with(lambda shape: not shape.faces and not shape.is_polyhedron) & ~ENDLESS
-SPANNED = kinds_with(lambda shape: shape.meridian is not None)
 RIMMED = kinds_with(lambda shape: shape.meridian is not None and shape.faces)
 WITH_FACE = tuple(kinds_with(lambda shape, face=face: face in shape.faces) for face in range(6))
 

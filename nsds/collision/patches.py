@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.features import FLAT, facing
 from nsds.collision.frames import FIELDS, MOST, turn_round
-from nsds.collision.parts import COUNT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS
+from nsds.collision.parts import BLOCK, COUNT, FLAT_KIND, IS_FACE, KIND, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS
 from nsds.collision.planes import STEEP
 from nsds.collision.polygons import VERTEX, clip
 from nsds.collision.support import lowest
@@ -18,11 +18,14 @@ _ALONG = 1e-2  # sine between two lines that lie alongside
 _TILTED = 0.995  # cosine between two faces, and between them and the normal, from which they lie on each other with a tilt: 0.1 rad
 _LOWER = 1e-7  # fraction of the smaller shape: by how much the closest points must be nearer than corners to be a contact of their own
 _SAME = 1e-6  # fraction of the smaller shape: contacts nearer to each other are one
+_LOWER_OF_CURVED, _ROUNDING = 1e-12, 1e-15  # the same of points and lines of curved surfaces, whose normals are exact; of coordinates
+_ACROSS = 1e-9  # difference of such a normal from that of a face up to which it is that of the face
 _ROUND = 32  # corners of a circular face on which another shape stands; 8 for one that stands
 _NAMES = 1 << 10  # names of edges
 _CUT = 1 << 9  # names from here on are those of cuts
 _SECOND = 1 << 52  # feature: which of both faces is the reference
 _KEPT = 1 << 16  # numbers of faces in a feature are taken modulo this
+_LINE = POINTS + 6  # entries of a part that is a line
 _HEIGHTS, _POLYGON = 2 * MOST_CORNERS + 2, VERTEX * (2 * MOST_CORNERS + 2)
 
 
@@ -55,12 +58,16 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
     turned = stack(3)
     for i in range(3):
         turned[i] = -n[i]
-    # 1. a stands on a face of b, b on one of a, two faces or a line and a face nearly so, or two lines lie alongside. A circular face is
+    # 1. a line on a curved side of one lies alongside an edge of the other
+    count = _along_edge(a, b, of_a, of_b, n, margin, found, count)
+    # 2. a stands on a face of b, b on one of a, two faces or a line and a face nearly so, or two lines lie alongside. A circular face is
     # refined before it clips
-    if _stands_on(of_b, a, geometry, n, gap, small):
+    if count > first:
+        pass
+    elif _stands_on(of_b, a, geometry, n, gap, _lower(b, a, of_a, small)):
         facing(b, geometry, n, _ROUND, of_b)
         count = clipped(of_a, of_b, base, margin, small, found, count)
-    elif _stands_on(of_a, b, geometry, turned, gap, small):
+    elif _stands_on(of_a, b, geometry, turned, gap, _lower(a, b, of_b, small)):
         facing(a, geometry, turned, _ROUND, of_a)
         count = clipped_by_first(of_a, of_b, base, margin, small, found, count)
     elif _lies_tilted(of_a, of_b, n):
@@ -72,7 +79,7 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
         turn_round(view(found, FIELDS * first, FIELDS * (ROOM - first)), count - first)
     elif of_a[COUNT] == 2 and of_b[COUNT] == 2:
         count = _side_by_side(of_a, of_b, base, n, margin, found, count)
-    # 2. the closest points, where no corner is as near
+    # 3. the closest points, where no corner is as near
     for k in range(first, count):
         lowest_gap = min(lowest_gap, found[FIELDS * k + 1])
     if not lowest_gap <= gap + _LOWER * small:
@@ -89,13 +96,73 @@ def clipped_by_first(of_a, of_b, base, margin, small, found, count):
     return count
 
 
+@tiny
+def _is_polyhedron(shape):
+    """Whether a shape is a box or hull."""
+    return shape[KIND] != FLAT_KIND and shape[BLOCK] > 0.0
+
+
+@tiny
+def _is_curved(shape, part):
+    """Whether a part is a point or line of a curved surface."""
+    return part[IS_FACE] == 0.0 and shape[KIND] != FLAT_KIND and shape[BLOCK] == 0.0
+
+
+@tiny
+def _lower(shape, other, part, small):
+    """Distance by which the part of another shape may be farther along the normal of a face of a shape and stands on it."""
+    is_exact = _is_polyhedron(shape) and _is_curved(other, part)
+    return _LOWER_OF_CURVED * small + _ROUNDING * norm(view(part, POINTS, 3)) if is_exact else _LOWER * small
+
+
 @kernel
-def _stands_on(face, other, geometry, n, gap, small):
+def _stands_on(face, other, geometry, n, gap, lower):
     """Whether a face is across the normal and has, along its own normal, the same distance from the other shape."""
     normal, x = view(face, PART_NORMAL, 3), stack(3)
     if face[IS_FACE] == 0.0 or dot(normal, n) < FLAT:
         return False
-    return lowest(other, geometry, normal, x) - dot(normal, view(face, POINTS, 3)) >= gap - _LOWER * small
+    return lowest(other, geometry, normal, x) - dot(normal, view(face, POINTS, 3)) >= gap - lower
+
+
+@kernel
+def _along_edge(a, b, of_a, of_b, n, margin, found, count):
+    """Adds the contacts of a line on a curved side with an edge alongside it, which has the normal; returns the number of contacts."""
+    edge, turned, begin, base = stack(_LINE), stack(3), count, base_of(of_a, of_b)
+    for i in range(3):
+        turned[i] = -n[i]
+    if _is_curved(a, of_a) and of_a[COUNT] == 2 and _is_polyhedron(b) and _put_edge(of_b, n, edge):
+        return _side_by_side(of_a, edge, base, n, margin, found, count)
+    if _is_curved(b, of_b) and of_b[COUNT] == 2 and _is_polyhedron(a) and _put_edge(of_a, turned, edge):
+        count = _side_by_side(of_b, edge, _SECOND + base, turned, margin, found, count)
+        turn_round(view(found, FIELDS * begin, FIELDS * (ROOM - begin)), count - begin)
+    return count
+
+
+@kernel
+def _put_edge(face, n, edge):
+    """The highest edge of a face along n. Out: edge, a line. False: n is the normal of the face, or the part is none."""
+    off, count, top, best, least = 0.0, int(face[COUNT]), -math.inf, 0, math.inf
+    for i in range(3):
+        off = max(off, abs(face[PART_NORMAL + i] - n[i]))
+    if face[IS_FACE] == 0.0 or off <= _ACROSS:
+        return False
+    # 1. the highest corner
+    for k in range(count):
+        height = dot(n, view(face, POINTS + 3 * k, 3))
+        if height > top:
+            top, best = height, k
+    # 2. of both edges there the one that falls off less; its ends in the order of the corners
+    for side in range(2):
+        k = best if side == 0 else (best - 1 if best > 0 else count - 1)
+        p, q = view(face, POINTS + 3 * k, 3), view(face, POINTS + 3 * (k + 1 if k + 1 < count else 0), 3)
+        fall, square = 0.0, 1e-300
+        for i in range(3):
+            fall, square = fall + n[i] * (q[i] - p[i]), square + (q[i] - p[i]) ** 2
+        if abs(fall) < least * math.sqrt(square):
+            least = abs(fall) / math.sqrt(square)
+            for i in range(3):
+                edge[POINTS + i], edge[POINTS + 3 + i] = p[i], q[i]
+    return True
 
 
 @tiny

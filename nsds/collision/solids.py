@@ -55,6 +55,13 @@ def _nearest_of(a, geometry, n, point):
         point[i] -= radius(a) * n[i]
 
 
+@tiny
+def _refined(a, b, geometry, gap, n, point):
+    """Distance by `polished`, or the gap as it is. In/out: n, point (3,)."""
+    exact = polished(a, b, geometry, gap, n, point)
+    return exact if exact > -math.inf else gap
+
+
 @kernel
 def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
     """Signed distance of two convex shapes; towards: a unit vector, about from b to a. Out: n (3,) from b to a; point (3,) of a.
@@ -64,8 +71,10 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
     S, d, moved, room, corners = stack(SIMPLEX), stack(3), stack(PLACED), _APART * small, 3 if a[KIND] == FLAT_KIND else 1
     # 1. shapes well apart: the distance of their cores is exact
     core, rounds = apart(a, b, geometry, towards, margin, n, point, S), radius(a) + radius(b)
-    if core >= room or core - rounds > margin:
+    if core - rounds > margin:
         return core - rounds
+    if core >= room:
+        return _refined(a, b, geometry, core - rounds, n, point)
     gap = -math.inf
     # 2. near or overlapping: best of the candidates, first the normal between the cores, then the direction of the centres
     if core > 0.0:
@@ -84,8 +93,12 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
             moved[CORNERS + i] = a[CORNERS + i] - room * towards[i % 3]
         if apart(moved, b, geometry, towards, math.inf, d, point, S) == WITHIN:
             gap = _soonest(moved, a, b, geometry, towards, S, small, d, gap, n)
-    # 4. move a apart along n and take the normal found there, until the separation no longer grows
-    for _ in range(_ROUNDS):
+    # 4. from normal and points that are near, those that meet the conditions for them
+    exact = polished(a, b, geometry, gap, n, point) if core > 0.0 else -math.inf
+    if exact > -math.inf:
+        return exact
+    # 5. move a apart along n and take the normal found there, until the separation no longer grows
+    for turn in range(_ROUNDS):
         shift = room - gap
         for i in range(3 * corners):
             moved[CORNERS + i] = a[CORNERS + i] + shift * n[i % 3]  # of solids that is their centre
@@ -95,10 +108,14 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
         for i in range(3):
             point[i] -= shift * n[i]
         better = _better(a, b, geometry, d, gap, n)
+        exact = polished(a, b, geometry, better, n, point) if turn == 0 and not core > 0.0 else -math.inf
+        if exact > -math.inf:
+            return exact
         if not better > gap + _SETTLED * small:
-            return better
+            gap = better
+            break
         gap = better
-    return gap
+    return _refined(a, b, geometry, gap, n, point)
 
 
 @tiny
@@ -174,7 +191,6 @@ def of_solids(a, b, geometry, margin, found):
     gap = closest(a, b, geometry, towards, False, margin, small, n, point)
     if gap > margin:
         return 0
-    gap = polished(a, b, geometry, gap, n, point)
     is_edge_on = does_touch(gap, 0.5 * small) and _edge_on(a, b, geometry, gap, point, small, n)
     # 3. facing parts, reduced to edges or vertices where shapes touch edge on edge
     for i in range(3):

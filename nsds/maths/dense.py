@@ -1,4 +1,4 @@
-"""Small dense matrices in kernels: Cholesky factors of symmetric ones, by rows, a row every ``stride`` numbers, and inverses."""
+"""Small dense matrices in kernels, by rows, a row every ``stride`` numbers: Cholesky factors, solutions by elimination, and inverses."""
 
 import math
 
@@ -37,6 +37,32 @@ def cholesky_solve(n, stride, L, x):
         for k in range(i + 1, n):
             x[i] -= L[k * stride + i] * x[k]
         x[i] = x[i] / L[i * stride + i] if L[i * stride + i] > 0.0 else 0.0
+
+
+@tiny
+def eliminate(n, stride, A, x):
+    """``x <- A^-1 x`` by Gaussian elimination with row exchanges; A is destroyed. False: singular, or not finite."""
+    for k in range(n):
+        p = k
+        for i in range(k + 1, n):
+            if abs(A[i * stride + k]) > abs(A[p * stride + k]):
+                p = i
+        if not 0.0 < abs(A[p * stride + k]) < math.inf:
+            return False
+        if p != k:
+            x[k], x[p] = x[p], x[k]
+            for j in range(k, n):
+                A[k * stride + j], A[p * stride + j] = A[p * stride + j], A[k * stride + j]
+        for i in range(k + 1, n):
+            f = A[i * stride + k] / A[k * stride + k]
+            x[i] -= f * x[k]
+            for j in range(k + 1, n):
+                A[i * stride + j] -= f * A[k * stride + j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            x[k] -= A[k * stride + j] * x[j]
+        x[k] /= A[k * stride + k]
+    return True
 
 
 _N = 6  # rows of a matrix; bound by `specialised`

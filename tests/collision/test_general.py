@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from nsds.collision import GENERAL, NAMES, geometry, gjk, rims, solids, support
+from nsds.collision import GENERAL, NAMES, geometry, gjk, solids, support
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.kinds import BOX, CONVEX, MESH
 from nsds.collision.parts import PLACED
@@ -52,8 +52,6 @@ class Pair:
     def closest(self, towards, margin, small, triangle=None):
         n, point, b = np.zeros(3), np.zeros(3), self.words[1] if triangle is None else triangle
         gap = solids.closest(self.words[0], b, self.geometry, towards, triangle is not None, margin, small, n, point)
-        if triangle is None and gap <= margin:
-            gap = rims.polished(self.words[0], b, self.geometry, gap, n, point)
         return gap, n, point
 
 
@@ -321,22 +319,90 @@ def test_what_leans_over_the_edge_of_a_face_by_its_side_touches_at_the_edge_and_
     np.testing.assert_allclose(np.sort(found.point[:, 0]), [0.0, (end - edge)[0]], atol=1e-3)
 
 
-TURNED = [pair for pair in CONVEX_PAIRS if all(NAMES[k] in ("sphere", "capsule", "cylinder", "cone") for k in pair)]
+TURNED = [pair for pair in CONVEX_PAIRS if {NAMES[k] for k in pair} & {"cylinder", "cone"}]
+
+
+def in_units(shape, unit):
+    """A shape in units of another length."""
+    lengths = np.array([unit, 1.0, 1.0]) if "vertices" in shape else unit
+    own = {"vertices": unit * shape["vertices"]} if "vertices" in shape else {}
+    return shape | own | {"size": lengths * shape["size"], "pose": shape["pose"] * np.array([unit] * 3 + [1.0] * 4)}
 
 
 @pytest.mark.parametrize("pair", TURNED, ids=lambda pair: "-".join(NAMES[k] for k in pair))
 @examples(40)
-@given(rng=generators, gap=st.sampled_from([0.1, 1e-3, 1e-6, -1e-3]))
-def test_rims_and_sides_have_their_distance_to_rounding(pair, rng, gap):
+@given(rng=generators, gap=st.sampled_from([0.1, 1e-3, 1e-6, -1e-7, -1e-3]), unit=st.sampled_from([1.0, 1e-3, 1e3]))
+def test_what_has_a_rim_has_its_distance_to_rounding(pair, rng, gap, unit):
     """The separation along the normal is the distance, and less along all others nearby: 1e-7 off the normal costs 1e-14 at most."""
     a, b, _ = apart(tuple(NAMES[k] for k in pair), rng, gap)
-    shapes_as_words = Pair(a, b)
+    shapes_as_words = Pair(in_units(a, unit), in_units(b, unit))
     one, other = shapes_as_words.words
     towards = shapes_as_words.towards()
     small = min(support.smallest_of(one, shapes_as_words.geometry), support.smallest_of(other, shapes_as_words.geometry))
-    distance, n, _ = shapes_as_words.closest(towards, 1.0, small)
+    distance, n, _ = shapes_as_words.closest(towards, unit, small)
     best = support.separation(one, other, shapes_as_words.geometry, n)
-    np.testing.assert_allclose(distance, best, atol=1e-11)
+    assert abs(distance - best) <= 1e-13 * unit
     for _ in range(20):
         near = n + 10 ** rng.uniform(-7, -2) * rng.normal(size=3)
-        assert support.separation(one, other, shapes_as_words.geometry, near / np.linalg.norm(near)) <= best + 1e-12
+        assert support.separation(one, other, shapes_as_words.geometry, near / np.linalg.norm(near)) <= best + 1e-12 * unit
+
+
+def on_edge(kind, hull, angle, spin, gap):
+    """A cylinder, cone or capsule of 0.16 m and a box: its side is along an edge, the normal turned from that of a face by an angle."""
+    box = shapes.box([1, 1, 1], position=[-0.5, 0, -0.5])
+    if hull:
+        box = shapes.convex(np.array([[x, y, z] for x in (-1, 0) for y in (-0.5, 0.5) for z in (-1, 0)], float))
+    radius, length, n = 0.1, 0.16, np.array([np.sin(angle), 0, np.cos(angle)])
+    # the side along y, through the edge, its lowest line there whatever the spin about the axis
+    lean = math.atan2(radius, length) if kind == "cone" else 0.0
+    axis = np.cos(lean) * np.array([0.0, 1.0, 0.0]) - np.sin(lean) * n
+    turn = Rotation.from_rotvec(spin * axis) * Rotation.align_vectors([axis], [[0.0, 0.0, 1.0]])[0]
+    at = (radius + gap) * n
+    if kind == "cone":
+        at = gap * n - turn.apply(0.75 * length * np.array([0, 0, 1.0])) + np.array([0, 0.1, 0])  # its tip is on the edge
+    solid = getattr(shapes, kind)(radius, length)
+    return solid | {"pose": np.concatenate([at, np.roll(turn.as_quat(), 1)])}, box, n
+
+
+@pytest.mark.parametrize(("kind", "hull"), [("cylinder", False), ("cylinder", True), ("cone", False), ("cone", True), ("capsule", True)])
+@examples(60)
+@given(
+    rng=generators,
+    angle=st.sampled_from([0.0, 1e-5, 1e-3, 3e-3, 1e-2, 0.1, 0.7]),
+    gap=st.sampled_from([0.0, 1e-9, -1e-9, -1e-7, 1e-5, 1e-3]),
+    unit=st.sampled_from([1.0, 1e-3, 1e3]),
+)
+def test_what_lies_with_its_side_along_an_edge_touches_there_in_two_places(kind, hull, rng, angle, gap, unit):
+    """As it turns about the edge: the normal is that from the edge to the axis, wherever both are in the world."""
+    solid, box, n = on_edge(kind, hull, angle, rng.uniform(0, 6), gap)
+    turn, shift = Rotation.random(random_state=rng.integers(2**31)), rng.normal(size=3)
+    for shape in (solid, box):
+        turned = turn * Rotation.from_quat(np.roll(shape["pose"][3:], -1))
+        shape["pose"] = np.concatenate([turn.apply(shape["pose"][:3]) + shift, np.roll(turned.as_quat(), 1)])
+    found = Found([in_units(solid, unit), in_units(box, unit)], 0.05 * unit)
+    assert len(found) == 2
+    np.testing.assert_allclose(found.gap, unit * gap, atol=3e-14 * unit)
+    np.testing.assert_allclose(found.normal, np.broadcast_to(turn.apply(n), (2, 3)), atol=1e-11)
+    length = math.hypot(0.1, 0.16) if kind == "cone" else 0.16
+    np.testing.assert_allclose(np.linalg.norm(found.point[1] - found.point[0]), length * unit, rtol=1e-9)
+
+
+@pytest.mark.parametrize("hull", [False, True])
+@examples(60)
+@given(
+    rng=generators,
+    angle=st.sampled_from([1e-4, 1e-3, 0.1, 0.7]),
+    gap=st.sampled_from([0.0, -1e-7, 1e-5]),
+    moved=st.sampled_from([1e-8, 1e-6]),
+)
+def test_small_motions_on_an_edge_change_gaps_by_what_they_move_along_the_normal(hull, rng, angle, gap, moved):
+    """Contacts stay the same ones: with others in turn, differences of their normals would look like accelerations."""
+    solid, box, _ = on_edge("cylinder", hull, angle, rng.uniform(0, 6), gap)
+    before = Found([solid, box], 0.05)
+    v, w = moved * rng.normal(size=(2, 3))
+    turned = Rotation.from_rotvec(w) * Rotation.from_quat(np.roll(solid["pose"][3:], -1))
+    after = Found([solid | {"pose": np.concatenate([solid["pose"][:3] + v, np.roll(turned.as_quat(), 1)])}, box], 0.05)
+    np.testing.assert_array_equal(after.feature, before.feature)
+    rate = ((v + np.cross(w, before.point - solid["pose"][:3])) * before.normal).sum(axis=1)
+    np.testing.assert_allclose(after.gap - before.gap, rate, atol=1e-14 + 100 * moved**2)
+    np.testing.assert_allclose(after.normal, before.normal, atol=1e-12 + 50 * moved)
