@@ -11,11 +11,14 @@ from tests.analysis import models
 from tests.analysis.test_surfaces import moving, ripple
 from tests.benchmarks import bits
 from tests.circuits.netlists import EXAMPLES
+from tests.collision.test_general import Found, on_edge
 from tests.models_of_limits import LIMITS
+from tests.random_piles import box_of_corners
 from tests.scenes import SCENES
 from tests.scenes import run as run_scene
 from tests.schemes.event_driven.test_friction_in_space import bar, box
 from tests.schemes.event_driven.test_handover import column
+from tests.schemes.first_order.test_paths_of_steps import drawn_by_power
 from tests.schemes.rigid.test_forces import SCHEMES as MACHINE_SCHEMES
 from tests.schemes.rigid.test_forces import planetary, rope
 from tests.schemes.rigid.test_planar import SCHEMES as PLANAR_SCHEMES
@@ -73,6 +76,22 @@ HANDED_OVER = {
     "a column": lambda: column(0.9, [0.0, 1e-3, 2e-3], [0, 0, -0.1]),
     "a box on four feet": lambda: box([0.6, 0.4, 0.1], [0, 0, -0.1, 0, 0, 0], 0.6, 0.7),
 }
+# What lies along an edge, kind of solid and of box, and angle of the normal; poses of a box of triangles on another.
+ON_EDGES = [(kind, hull, angle) for kind in ("cylinder", "cone") for hull in (False, True) for angle in (0.0, 3e-3, 0.7)]
+ON_TRIANGLES = {
+    "face on face": [0.1, 0.05, 1.0, 1, 0, 0, 0],
+    "edge on face": [0.1, 0.05, 1.2, 0.92, 0.38, 0, 0],
+    "corner on face": [0.1, 0.05, 1.3, 0.9, 0.3, 0.3, 0],
+    "edge across edge": [0.8, 0.1, 0.9, 0.9, 0, 0.3, 0.3],
+}
+
+
+def on_triangles(pose):
+    """Contacts of two boxes of triangles."""
+    above, below = (box_of_corners("mesh", [1.0, 1.0, 1.0]) for _ in range(2))
+    return Found([above | {"pose": np.array(pose) / [1, 1, 1, *[np.linalg.norm(pose[3:])] * 4]}, below], 0.3)
+
+
 # Two contacts in space with friction, of which one comes to stick and the other begins to slip.
 W_IN_SPACE = np.diag([1.0, 2.0, 1.5] * 2) + 0.2 * np.ones((6, 6))
 IMPACTS = {"multiple": nsds.solvers.solve_multiple_impact, "poisson": nsds.solvers.solve_poisson_impact}
@@ -134,6 +153,12 @@ def cases():
     for name, scheme in PLANAR_SCHEMES.items():
         build = linked if name in ("rattle", "event_driven") else of_all_shapes
         yield "machines", f"in the plane {name}", partial(nsds.simulate, build(), t_end=0.02, h=5e-3, scheme=scheme, progress=False)
+    for kind, hull, angle in ON_EDGES:
+        yield "collision", f"{kind} on an edge {angle}", partial(Found, [*on_edge(kind, hull, angle, 0.3, 0.0)[:2]], 0.05)
+    for name, pose in ON_TRIANGLES.items():
+        yield "collision", f"triangles, {name}", partial(on_triangles, pose)
+    path = nsds.system(part=nsds.first_order(drawn_by_power, x=[1e-6], z=[1.0, 0.5]))
+    yield "nonlinear first order", "path of problems", partial(nsds.simulate, path, t_end=0.03, h=0.01, progress=False)
     yield "machines", "rope", partial(nsds.simulate, rope(), t_end=0.4, h=1e-2, progress=False)
     yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
     yield "hysteresis", "steps", partial(nsds.simulate, schmitt_trigger(), t_end=4.0, h=0.1, scheme=nsds.euler_moreau(), progress=False)

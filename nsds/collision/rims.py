@@ -350,8 +350,7 @@ def polished(a, b, geometry, gap, n, point):
 
     The other one is a solid of revolution, too, or a box or hull. In/out: n (3,), from b to a, and point (3,) of a.
     """
-    both = (1 << int(a[KIND])) | (1 << int(b[KIND]))
-    if a[KIND] == FLAT_KIND or b[KIND] == FLAT_KIND or both & RIMMED == 0:
+    if a[KIND] == FLAT_KIND or b[KIND] == FLAT_KIND or ((1 << int(a[KIND])) | (1 << int(b[KIND]))) & RIMMED == 0:
         return -math.inf
     two, is_first, x = Two(a, b, geometry, stack(_PAIR), stack(_PAIR)), a[BLOCK] > 0.0, stack(3)
     found = separation(a, b, geometry, n) if gap <= 0.0 else -math.inf  # of solids that are apart there is only one solution
