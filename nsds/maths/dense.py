@@ -40,14 +40,21 @@ def cholesky_solve(n, stride, L, x):
 
 
 @tiny
+def _pivot(n, stride, k, A):
+    """Row with the largest entry of column k from the diagonal on; -1 where that is 0, NaN or infinite: singular."""
+    p = k
+    for i in range(k + 1, n):
+        if abs(A[i * stride + k]) > abs(A[p * stride + k]):
+            p = i
+    return p if 0.0 < abs(A[p * stride + k]) < math.inf else -1
+
+
+@tiny
 def eliminate(n, stride, A, x):
     """``x <- A^-1 x`` by Gaussian elimination with row exchanges; A is destroyed. False: singular, or not finite."""
     for k in range(n):
-        p = k
-        for i in range(k + 1, n):
-            if abs(A[i * stride + k]) > abs(A[p * stride + k]):
-                p = i
-        if not 0.0 < abs(A[p * stride + k]) < math.inf:
+        p = _pivot(n, stride, k, A)
+        if p < 0:
             return False
         if p != k:
             x[k], x[p] = x[p], x[k]
@@ -73,12 +80,8 @@ def invert(A, inverse):
     for i in range(_N * _N):
         inverse[i] = 1.0 if i % (_N + 1) == 0 else 0.0
     for k in range(_N):
-        # pivot: the largest entry of the column; 0, NaN and infinity are singular
-        p = k
-        for i in range(k + 1, _N):
-            if abs(A[i * _N + k]) > abs(A[p * _N + k]):
-                p = i
-        if not 0.0 < abs(A[p * _N + k]) < math.inf:
+        p = _pivot(_N, _N, k, A)
+        if p < 0:
             return False
         if p != k:
             for j in range(_N):
