@@ -182,19 +182,31 @@ def _hand_on(is_new, h, link, it, p, memory):
 def split(s, memory):
     """Split the load of each joint into forces of its rows, which are orthogonal, at q of the last `press`. Out: Lambda."""
     mem, work = memory.mem, memory.work
-    q, n, u = view(work, s.plan[0].q, 7 * s.plan[0].n_bodies), stack(3), stack(3)
+    q, force, moment, pin, n = view(work, s.plan[0].q, 7 * s.plan[0].n_bodies), stack(3), stack(3), stack(3), stack(3)
     for at in range(s.links.size):
         link = s.links[at]
-        it, sign, handed = s.interactions[link.joint], 1.0 if link.is_b != 0 else -1.0, view(work, link.handed, 6)
-        p_a, p_b = view(q, 7 * it.a + 3, 4), view(q, 7 * max(it.b, 0) + 3, 4)
-        for i in range(it.m):
-            _axis(it, i, p_b, mem, n)
-            if i < link.points:
-                work[link.Lambda + i] = sign * dot(n, handed)
-            else:
-                rotate(p_a, view(mem, it.row_u + 3 * i, 3), u)
-                cross(u, n, n)
-                work[link.Lambda + i] = sign * dot(n, view(handed, 3, 3))
+        it, sign = s.interactions[link.joint], 1.0 if link.is_b != 0 else -1.0
+        # in axes of B, in which the directions of rows are constant
+        _to_b(it, q, view(work, link.handed, 3), force)
+        _to_b(it, q, view(work, link.handed + 3, 3), moment)
+        for i in range(link.points):
+            work[link.Lambda + i] = sign * dot(view(mem, it.row_w + 3 * i, 3), force)
+        for i in range(link.points, it.m):
+            if i == link.points or link.turns != 1:  # all rows of a pin have the same
+                rotate(view(q, 7 * it.a + 3, 4), view(mem, it.row_u + 3 * i, 3), pin)
+                _to_b(it, q, pin, pin)
+            cross(pin, view(mem, it.row_w + 3 * i, 3), n)
+            work[link.Lambda + i] = sign * dot(n, moment)
+
+
+@tiny
+def _to_b(it, q, x, out):
+    """x, in inertial axes, in those of B."""
+    if it.b != ABSENT:
+        rotate_back(view(q, 7 * it.b + 3, 4), x, out)
+    else:
+        for l in range(3):
+            out[l] = x[l]
 
 
 @tiny
