@@ -90,10 +90,10 @@ def press(is_new, h, s, memory):
     # 1. forces on each body, in inertial axes
     q, wrench, arms = view(work, p.q, 7 * m), view(work, p.wrench, 6 * m), view(work, p.arms, 9 * m)
     for i in range(m):
-        is_moved = not is_unmoved(s.bodies[i], work)
+        own, f, is_moved = view(wrench, 6 * i, 6), view(work, p.f + 6 * i, 6), not is_unmoved(s.bodies[i], work)
         for l in range(6):
-            wrench[6 * i + l] = work[p.f + 6 * i + l] if is_moved else 0.0
-        rotate(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
+            own[l] = f[l] if is_moved else 0.0
+        rotate(view(q, 7 * i + 3, 4), view(own, 3, 3), view(own, 3, 3))
     for i in range(9 * m if is_new else 0):
         arms[i] = work[p.turning + i] = 0.0
     # 2. from the leaves to the world; a disabled joint carries nothing
@@ -105,12 +105,12 @@ def press(is_new, h, s, memory):
             _clear(link.handed, 6, work)
     # 3. back to axes of the bodies; the difference is the load of joints
     for i in range(m):
-        is_moved, load = not is_unmoved(s.bodies[i], work), view(work, p.load + 6 * i, 6)
-        rotate_back(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
+        own, f, load = view(wrench, 6 * i, 6), view(work, p.f + 6 * i, 6), view(work, p.load + 6 * i, 6)
+        rotate_back(view(q, 7 * i + 3, 4), view(own, 3, 3), view(own, 3, 3))
+        is_moved = not is_unmoved(s.bodies[i], work)
         for l in range(6):
-            load[l] = wrench[6 * i + l] - (work[p.f + 6 * i + l] if is_moved else 0.0)
-            if is_moved:
-                work[p.f + 6 * i + l] = wrench[6 * i + l]
+            load[l] = own[l] - f[l] if is_moved else own[l]
+            f[l] = own[l] if is_moved else f[l]
 
 
 @kernel

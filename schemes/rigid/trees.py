@@ -333,7 +333,9 @@ def move(t, n_contacts, n_laws, s, tree, calls, options, memory):
         n_iter += 1
         # 6. converged: velocities to first order, impulses of joints; the residual judges these
         if size <= tol or is_noise or (size <= _SMALL and rate * size <= 0.1 * tol):
-            _correct_velocities(options.h, s, tree, memory)
+            _change_velocities(s, tree, memory)
+            if p.forces != 0:  # forces between bodies follow the change
+                forces.follow(options.h, s, view(work, p.w_free, 6 * m), R_free, work)
             loads.add_sizes(s, work)
             residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
             if residual <= tol:
@@ -366,12 +368,7 @@ def hold(t, n_contacts, n_laws, s, tree, calls, options, memory):
     if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, calls.solver, calls.solver_options, memory) < math.inf:
         return NEWTON, 0, math.inf
     # 3. velocities, impulses of joints, residual
-    for at in range(tree.links.size):
-        link = tree.links[at]
-        for l in range(6):
-            w[6 * link.body + l] -= work[link.motion + l]
-    plain.to_body(m, R, w, v)
-    plain.free_impulse(options, s.bodies, p, v, R, R_free, memory)
+    _change_velocities(s, tree, memory)
     residual = _share(n_contacts, n_laws, scale, s, tree, options, memory)
     status, residual = _verdict(n_contacts + n_laws, residual, tol, p, calls.solver_options, work)
     return status, 1, residual
@@ -661,12 +658,11 @@ def _energy_of_rounding(h, s, tree, memory):
 
 
 @kernel
-def _correct_velocities(h, s, tree, memory):
-    """Subtract D theta from the velocities, with its effect to first order. In/out: w, v, R_free, forces between bodies."""
+def _change_velocities(s, tree, memory):
+    """Subtract D theta from the velocities, with its effect to first order. In/out: w, v, R_free. Out: w_free, the change."""
     work = memory.work
-    p, plan, m = s.plan[0], tree.plan[0], s.plan[0].n_bodies
-    # 1. change of each body's velocity, and of its balance
-    change, spin = view(work, p.w_free, 6 * m), stack(3)
+    p, plan, m, spin = s.plan[0], tree.plan[0], s.plan[0].n_bodies, stack(3)
+    change = view(work, p.w_free, 6 * m)
     for i in range(6 * m):
         change[i] = 0.0
     for at in range(tree.links.size):
@@ -681,10 +677,7 @@ def _correct_velocities(h, s, tree, memory):
             R_free[3 + l] += spin[l]
         for l in range(6):
             work[p.w + 6 * i + l] += dw[l]
-    # 2. axes of the bodies; forces between bodies follow the change
     plain.to_body(m, view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.v, 6 * m))
-    if p.forces != 0:
-        forces.follow(h, s, change, view(work, p.R_free, 6 * m), work)
 
 
 @kernel
