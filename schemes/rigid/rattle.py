@@ -1113,17 +1113,25 @@ def _opening(least, s, memory):
         it = s.interactions[k]
         if it.law != EQUALITY or it.row == ABSENT or memory.work[it.off] != 0.0:
             continue
-        radius = radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
         for i in range(it.m):
-            length, gap = 1.0, abs(memory.work[it.h + i])
+            gap = abs(memory.work[it.h + i])
             if memory.imem[it.row + i] == POINT:
-                a, b = view(mem, it.row_a + 3 * i, 3), view(mem, it.row_b + 3 * i, 3)
-                # the sum of lengths is no shorter than their root mean square
-                if it.b != ABSENT and gap * gap <= worst * worst * (dot(a, a) + dot(b, b)):
-                    continue
-                length = radius + (norm(a) + norm(b) if it.b != ABSENT else 0.0)
-            worst = max(worst, gap / length if length > 0.0 else 0.0)
+                gap = _relative_gap(gap, worst, it, i, s.bodies[it.a], mem)
+            worst = max(worst, gap)
     return worst
+
+
+@tiny
+def _relative_gap(gap, least, it, i, body, mem):
+    """A gap of row i of its lengths, or 0 if it is below ``least`` of them."""
+    # squares without a root or a division are mostly enough: the sum of lengths is no shorter than their root mean square
+    a, b, radius = view(mem, it.row_a + 3 * i, 3), view(mem, it.row_b + 3 * i, 3), 0.0
+    if gap == 0.0 or (it.b != ABSENT and gap * gap <= least * least * (dot(a, a) + dot(b, b))):
+        return 0.0
+    if not body.fixed:
+        radius = radius_of_gyration(body, mem)
+    length = radius + (norm(a) + norm(b) if it.b != ABSENT else 0.0)
+    return gap / length if length > 0.0 else 0.0
 
 
 @kernel
