@@ -47,7 +47,6 @@ from nsds.model.planar_bodies import planar_bodies
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures import plotting
-from nsds.results.report import report
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
 from nsds.schemes.run.description import describe
 from nsds.schemes.run.simulation import simulate
@@ -65,7 +64,7 @@ globals().update({name: getattr(group, name) for group in (relations, laws, sche
 
 # What few programs need is imported when it is asked for: what stands for itself are modules.
 _LATER = {"circuits": "nsds.circuits", "examples": "nsds.examples", "circuit": "nsds.circuits.record", "robot": "nsds.model.robots"}
-_LATER |= {"view": "nsds.pictures.viewing"} | dict.fromkeys(analysis.__all__, "nsds.analysis")
+_LATER |= {"report": "nsds.results.report", "view": "nsds.pictures.viewing"} | dict.fromkeys(analysis.__all__, "nsds.analysis")
 
 
 def __getattr__(name):

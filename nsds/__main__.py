@@ -15,7 +15,7 @@ import nsds
 from nsds import _checks
 from nsds.examples import EXAMPLES
 from nsds.pictures.axes import require_matplotlib
-from nsds.schemes.run.simulation import cores
+from nsds.schemes.run.cores import cores
 from nsds.schemes.table import arguments_of
 
 

@@ -148,6 +148,19 @@ def meant(value, known):
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def imported_later(package, places):
+    """``__getattr__`` of a package that imports a name when it is asked for; places: the module of each."""
+
+    def get(name):
+        if name not in places:
+            raise AttributeError(f"module '{package}' has no attribute {name!r}{meant(name, places)}", name=name)
+        value = getattr(importlib.import_module(places[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get
+
+
 def naming_options(function):
     """The function, with a message for an option that it does not have: which there are, and which was probably meant."""
     known = tuple(inspect.signature(function).parameters)

@@ -120,11 +120,16 @@ def test_each_name_in_the_walk_of_a_step_is_defined_in_one_place():
 
 def imported(path):
     for node in nodes(path):
-        if isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+        yield from named_by(node)
+
+
+def named_by(node):
+    """Modules, and names in them, that a statement imports."""
+    if isinstance(node, ast.ImportFrom):
+        yield node.module or ""
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
 
 
 def test_imports_run_one_way():
@@ -144,6 +149,15 @@ def assert_imports_run_one_way(path):
         assert not inside & {"solvers", "schemes"}
     if folder == "solvers":
         assert inside <= {"_jit", "_checks", "maths", "status", "solvers"}
+
+
+def test_modules_of_the_package_are_imported_at_the_top():
+    """A module that another one may not import at its top stands in a circle of imports."""
+    for path in SOURCES:
+        for function in nodes(path):
+            if isinstance(function, ast.FunctionDef):
+                inside = [name for node in ast.walk(function) if isinstance(node, (ast.Import, ast.ImportFrom)) for name in named_by(node)]
+                assert not [name for name in inside if name.split(".")[0] in ("nsds", "schemes", "solvers")], (names(path), function.name)
 
 
 # What modules of `schemes/` and `solvers/` import of the others there: only what stands on a floor below, or on theirs in the same folder.
@@ -263,7 +277,8 @@ def test_public_modules_are_imported_from_the_face(name):
 
 def test_what_few_programs_need_is_not_imported_with_the_package():
     late = (
-        "matplotlib scipy.sparse scipy.spatial h5py nsds.examples nsds.circuits nsds.analysis.orbits nsds.schemes.event_driven.linear_modes"
+        "matplotlib scipy.sparse scipy.spatial h5py nsds.examples nsds.circuits.record nsds.analysis.orbits "
+        "nsds.schemes.event_driven.linear_modes"
     )
     ask = f"import sys, nsds; print([name for name in {late.split()} if name in sys.modules], nsds.examples.bouncing_ball()['t'])"
     found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -1,7 +1,5 @@
 """Analysis of systems and motions: equilibria, periodic orbits, bifurcations, exponents, sensitivities, energies, contacts."""
 
-import importlib
-
 from nsds import _checks
 
 # What few programs need is imported when it is asked for.
@@ -27,13 +25,7 @@ _PLACES = {
     "sweep": "nsds.analysis.sweeps",
 }
 __all__ = [*_PLACES]
-
-
-def __getattr__(name):
-    if name not in _PLACES:
-        raise AttributeError(f"module 'nsds.analysis' has no attribute {name!r}{_checks.meant(name, __all__)}", name=name)
-    value = globals()[name] = getattr(importlib.import_module(_PLACES[name]), name)
-    return value
+__getattr__ = _checks.imported_later(__name__, _PLACES)
 
 
 def __dir__():

@@ -16,8 +16,8 @@ from nsds._jit.mistakes import FAILURES, users_callback
 from nsds.analysis.parameters import label_of, one_record
 from nsds.analysis.sections import Returned, SectionMap
 from nsds.analysis.tangent import log_of_determinant, multiply, orthonormalise
+from nsds.schemes.run.cores import shares
 from nsds.schemes.run.interrupts import Interrupts, next_chunk
-from nsds.schemes.run.simulation import shares
 from nsds.status import CONVERGED, NON_FINITE
 
 _vector = float64[::1]

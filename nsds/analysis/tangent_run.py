@@ -40,9 +40,9 @@ from nsds.model.records import memory
 from nsds.schemes.event_driven import general, lagrangian, linear
 from nsds.schemes.memory import require_affordable
 from nsds.schemes.options.event_driven import event_driven
+from nsds.schemes.run.cores import shares
 from nsds.schemes.run.interrupts import CHUNK_SECONDS, Interrupts, first_chunk, next_chunk
 from nsds.schemes.run.preparation import SHORTEST, Kept, key_of, may_keep, prepare_run, put_back, taken
-from nsds.schemes.run.simulation import shares
 from nsds.schemes.table import is_event_driven
 
 _FIRST = 64  # rows until the first check for Ctrl-C, at most

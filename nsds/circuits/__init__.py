@@ -1,11 +1,19 @@
 """Circuits of ideal components: from a netlist to a record, and from a trajectory back to voltages and currents by their names."""
 
-from nsds.circuits.balance import energy
-from nsds.circuits.readings import current, events, mean, voltage
-from nsds.circuits.record import circuit
-from nsds.circuits.sources import set_source
+from nsds import _checks
 
-__all__ = ["circuit", "current", "energy", "events", "mean", "set_source", "voltage"]
+# Few programs need them, but all runs what is in `nsds.circuits.waveforms`.
+_PLACES = {
+    "circuit": "nsds.circuits.record",
+    "current": "nsds.circuits.readings",
+    "energy": "nsds.circuits.balance",
+    "events": "nsds.circuits.readings",
+    "mean": "nsds.circuits.readings",
+    "set_source": "nsds.circuits.sources",
+    "voltage": "nsds.circuits.readings",
+}
+__all__ = [*_PLACES]
+__getattr__ = _checks.imported_later(__name__, _PLACES)
 
 
 def __dir__():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from nsds import analysis
 from nsds.model.assembly import system
 from nsds.model.interactions import interaction
 from nsds.model.laws import newton_impact
@@ -98,15 +99,13 @@ def hopper_thrusts(height=0.1):
     """
     from scipy.optimize import minimize  # few programs need it
 
-    from nsds.analysis.gradients import gradient
-
     # 1. one pass gives value and gradient: the two functions that the optimiser calls share it
     names, known = [f"hopper.z[{1 + j}]" for j in range(N)], {}
     target = hopper_apex(np.array([height + LENGTH, height, 0.0, 0.0]))
 
     def found(thrusts):
         if known.get("thrusts") != thrusts.tobytes():
-            motion = gradient(
+            motion = analysis.gradient(
                 hopper(thrusts, height), t_end=RUN["t_end"], objective=hopper_apex, parameters=names, rows=N, scheme=RUN["scheme"]
             )
             known.update(thrusts=thrusts.tobytes(), motion=motion)

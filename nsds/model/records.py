@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from nsds._checks import shortened
+from nsds.model.system_kinds import NAMES
 
 HEAD = [("t", "<f8"), ("t0", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
 T, T0, STEP, STATUS, N_ITER, RESIDUAL = range(6)  # entries of the head
@@ -74,6 +75,11 @@ def lines_of(model):
     if not all(len(line) > 1 and line[0].isidentifier() for line in lines) or len({line[0] for line in lines}) < len(lines):
         raise ValueError(f"the record's model must have a line for each part, its name and what it is, got {shortened(model)}")
     return lines
+
+
+def are_circuits(records):
+    """Whether records are those of circuits."""
+    return any(kind == NAMES for _, kind, *_ in model_of(records))
 
 
 def copied(records):

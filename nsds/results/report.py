@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 from nsds import _checks
+from nsds.circuits import balance
 from nsds.model.functions import offered
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
@@ -261,8 +262,6 @@ def _moving_bounds(rows, parts, relation, m):
 
 def _of_circuit(system, trajectory, theta):
     """{name: text} of currents and energy."""
-    from nsds.circuits import balance  # only here: most programs have no circuit
-
     try:
         worst, node = balance.unbalanced(system, trajectory)
         ledger = balance.energy(system, trajectory, theta)

@@ -27,19 +27,13 @@ from nsds.circuits.waveforms import (
     wave,
 )  # fmt: skip
 from nsds.maths.times import is_later
-from nsds.model.records import model_of, stored_sparse
-from nsds.model.system_kinds import NAMES
+from nsds.model.records import stored_sparse
 from nsds.schemes.first_order.functions import CONTRADICTION
 from nsds.status import IMPULSE, INFEASIBLE, advice
 
 _SAMPLES = 64  # of a period of a sine, in which a control comes to its threshold
 _HALVINGS = 60
 _OVER = 40.0  # time constants after which a sine is below rounding
-
-
-def are_circuits(records):
-    """Whether records are those of circuits."""
-    return any(kind == NAMES for _, kind, *_ in model_of(records))
 
 
 def cause_in_circuit(record, row, status):

@@ -12,10 +12,9 @@ from nsds._jit import kernel, tiny
 from nsds.maths.times import is_later
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
-from nsds.model.records import STEP, T
+from nsds.model.records import STEP, T, are_circuits
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.circuit_sources import are_circuits
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.event_times import (
     ALWAYS,

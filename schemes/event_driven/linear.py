@@ -13,10 +13,10 @@ from nsds._jit import by_reference, kernel, tiny
 from nsds.maths.times import ROUNDED, is_later
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
-from nsds.model.records import STEP
+from nsds.model.records import STEP, are_circuits
 from nsds.schemes.event_driven import general
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.circuit_sources import are_circuits, cause_in_circuit, drive, set_sources
+from nsds.schemes.event_driven.circuit_sources import cause_in_circuit, drive, set_sources
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.event_times import (
     ALWAYS,

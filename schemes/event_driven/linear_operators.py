@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.schemes.event_driven.circuit_sources import are_circuits, augmented
+from nsds.model.records import are_circuits
+from nsds.schemes.event_driven.circuit_sources import augmented
 from nsds.schemes.event_driven.collocation import LARGEST
 from nsds.schemes.first_order.relative_degree import inputs, inverse_masses, operators
 from nsds.schemes.problem.branches import LARGEST_LOOKED_AT

@@ -3,10 +3,10 @@
 import numpy as np
 
 from nsds._jit import kernel, tiny, view
+from nsds.circuits.waveforms import set_window
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
-from nsds.model.records import model_of
-from nsds.model.system_kinds import NAMES
+from nsds.model.records import are_circuits
 from nsds.schemes.compressed import add_differences, move_group
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.linear_algebra import subtract_product
@@ -20,9 +20,7 @@ _OFF = 0.1  # of the largest violation: devices with a larger one contradict wha
 
 def set_windows(records, of_sources, of_rows):
     """In circuits: (time before, time after) a value of sources of parts, and of rows, over which rates of sources are means."""
-    if any(kind == NAMES for _, kind, *_ in model_of(records)):
-        from nsds.circuits.waveforms import set_window  # which few programs need
-
+    if are_circuits(records):
         for name, window in (("circuit", of_sources), ("devices", of_rows)):
             if "z" in records[name].dtype.names:
                 set_window(records[name]["z"], *window)
@@ -237,7 +235,7 @@ blame = blaming(_asked)
 
 def cause_of(records, prepared, m, status):
     """Devices of a circuit that contradict each other at all voltages and currents, as text; empty for other failures."""
-    if status != INFEASIBLE or all(kind != NAMES for _, kind, *_ in model_of(records)):
+    if status != INFEASIBLE or not are_circuits(records):
         return ""
     devices = records["devices"][m]
     y, lam, lower, upper = (np.ravel(devices[field]) for field in ("y", "lambda", "lower", "upper"))

@@ -296,7 +296,7 @@ def step(t_new, s, calls, options, memory):
     if n != 0:
         n = n if n > 0 else -1 - n
         linear.state_problem(n, h, theta, form.constraints, form.entries, form.plan[0], memory)
-        status, n_iter, residual = solve(n, h, h, form, s.mixed[0], calls.solver_options.box, memory)
+        status, n_iter, residual = _solve_step(n, h, s, calls.solver_options, memory)
         finite = end_motion(n, h, theta, s, memory)
     # 3. outputs
     return linear.end(status, finite, form, options, memory), n_iter, residual
@@ -336,6 +336,12 @@ def solve(n, h, unit, form, g, options, memory):
         fewest = min(fewest, n_wrong)
         exchange(m, patience >= 0, last, g, iwork)
     return _judge(status, n_iter, n, form, g, options, memory)
+
+
+@tiny
+def _solve_step(n, h, s, options, memory):
+    """`solve` of the rows of a step; with friction bound to another by `specialised`."""
+    return solve(n, h, h, s.linear, s.mixed[0], options.box, memory)
 
 
 @kernel

@@ -9,9 +9,9 @@ Each iteration factorises the whole sparse matrix, whose rows of contacts are ``
 
 import math
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, specialised, tiny, view
 from nsds.maths import sparse_lu
-from nsds.schemes.lagrangian import linear, mixed
+from nsds.schemes.lagrangian import mixed
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.linear_algebra import solve_with
 from nsds.schemes.problem.active_set import state_bounds
@@ -26,23 +26,6 @@ _MAX_ITER = 60
 _LARGEST = 3  # components of a contact
 
 start = mixed.start
-
-
-@inlined
-def step(t_new, s, calls, options, memory):
-    """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    h, theta, form = options.h, options.theta, s.linear
-    # 1. active set and free motion
-    n, finite = linear.begin(t_new, form, calls.functions, options, memory)
-    status, n_iter, residual = CONVERGED, 0, 0.0
-    # 2. mixed problem of the active constraints
-    if n != 0:
-        n = n if n > 0 else -1 - n
-        linear.state_problem(n, h, theta, form.constraints, form.entries, form.plan[0], memory)
-        status, n_iter, residual = solve(n, h, s, calls.solver_options, memory)
-        finite = mixed.end_motion(n, h, theta, s, memory)
-    # 3. outputs
-    return linear.end(status, finite, form, options, memory), n_iter, residual
 
 
 @kernel
@@ -215,3 +198,6 @@ def _project(n, s, memory):
             most = work[c.mu] * max(work[p.z + a], 0.0)
             for k in range(1, c.tangents + 1):
                 work[p.z + a + k] *= min(1.0, most / math.sqrt(size)) if size > 0.0 else 1.0
+
+
+step = inlined(specialised(mixed.step, "friction", _solve_step=solve))

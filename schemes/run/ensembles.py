@@ -13,18 +13,21 @@ from nsds.results.trajectories import SimulationError, SimulationInterrupted, re
 from nsds.schemes import table
 from nsds.schemes.run import split_runs
 from nsds.schemes.run.jobs import Piece, finish_all, names_of, places_of, store_of
-from nsds.schemes.run.preparation import prepare_run
-from nsds.schemes.run.simulation import edition, number_of_steps, simulate
+from nsds.schemes.run.preparation import number_of_steps, prepare_run
 from nsds.status import advice, has_failed
 
 _OWNER = "simulate"
 
 
 class _Runs:
-    """Common data of the pieces of an ensemble: one member, for its type, and the arguments of `nsds.simulate`."""
+    """Common data of the pieces of an ensemble: one member, for its type, and the arguments of `nsds.simulate`.
 
-    def __init__(self, member, settings):
-        self.member, self.settings = member, settings
+    calls: `nsds.simulate` itself, and the fingerprint of the compiled code of a run.
+    """
+
+    def __init__(self, calls, member, settings):
+        self.calls, self.member, self.settings = calls, member, settings
+        self.simulate, edition = calls
         run, options = prepare_run(_OWNER, member, settings["h"], settings["scheme"], settings["solver"], False)
         method, *_ = table.solver_of(settings["solver"], run.records, options)
         steps = number_of_steps(_OWNER, run.records, settings["t_end"], settings["h"])
@@ -34,7 +37,7 @@ class _Runs:
 
     def __reduce__(self):
         """For other processes: with its functions."""
-        return _restored, (functions_named(function_names(self.member.reshape(1))), self.member, self.settings)
+        return _restored, (functions_named(function_names(self.member.reshape(1))), self.calls, self.member, self.settings)
 
     def identity(self):
         """All that determines the results of runs, except the members."""
@@ -44,18 +47,18 @@ class _Runs:
     def compute(self, piece, _states):
         """(rows of the members of a piece, nothing that another begins with)."""
         try:
-            return simulate(piece.values[0], on_failure="continue", progress=False, **self.settings), np.zeros(0)
+            return self.simulate(piece.values[0], on_failure="continue", progress=False, **self.settings), np.zeros(0)
         except SimulationError as e:  # a user's function that raised
             raise SimulationError(e.trajectory, piece.first + e.member, e.step, e.t, e.status, e.residual, e.cause) from e.__cause__
 
 
-def _restored(functions, member, settings):
+def _restored(functions, calls, member, settings):
     """Runs that come from another process."""
     offered(_OWNER, functions)
-    return _Runs(member, settings)
+    return _Runs(calls, member, settings)
 
 
-def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **settings):
+def simulate_in_pieces(calls, system, store, client, mapped, progress, on_failure, **settings):
     """`nsds.simulate` of an ensemble, piece by piece: members of a piece run at once, all are through before a failure is told."""
     # 1. arguments, checked before any work
     kept = store_of(_OWNER, store, client, mapped)
@@ -70,7 +73,7 @@ def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **se
     if settings["t_eval"] is not None:
         settings["t_eval"] = _checks.array(_OWNER, "t_eval", settings["t_eval"], n_dims=1)
     # 2. pieces, by the memory that one member needs
-    runs = _Runs(records[:1].copy(), settings)
+    runs = _Runs(calls, records[:1].copy(), settings)
     places = [place[0] for place in places_of(records.size, runs.bytes)]
     pieces = [Piece(records[None, place], np.full((1, place.size), settings["h"]), False, int(place[0])) for place in places]
     files, kinds, found = names_of(runs, pieces, kept), [], []
@@ -93,11 +96,11 @@ def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **se
         raise SimulationInterrupted(rows, rows.shape[-1], ".trajectory") from None
     # 4. failure policy, once all pieces are there
     rows = joined()
-    _tell(records, rows, on_failure, settings)
+    _tell(runs, records, rows, on_failure)
     return rows
 
 
-def _tell(records, rows, on_failure, settings):
+def _tell(runs, records, rows, on_failure):
     """Apply the failure policy: the first member that has failed runs again, for the cause of its failure."""
     flat = rows.reshape(records.size, -1)
     failed = np.argwhere(has_failed(flat["status"])) if on_failure != "continue" else np.zeros((0, 2), int)
@@ -108,7 +111,7 @@ def _tell(records, rows, on_failure, settings):
     # the run is repeated up to the failure, as pieces keep rows only
     cause = ""
     try:
-        simulate(records[m], on_failure="raise", progress=False, **settings)
+        runs.simulate(records[m], on_failure="raise", progress=False, **runs.settings)
     except SimulationError as e:
         cause = e.cause
     if on_failure == "raise":

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds.schemes.run.cores import on_one_core
 from nsds.schemes.run.progress import Progress
-from nsds.schemes.run.simulation import on_one_core
 
 _RETRIES = 3  # of a piece whose worker dies
 _BYTES = 2**28  # of memory of the members that run at once

@@ -9,9 +9,10 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel, tiny
+from nsds.circuits.waveforms import AFTER, BEFORE, contradiction, places_of_pieces
 from nsds.model.functions import Watch, watch
 from nsds.model.layout import state_fields, table
-from nsds.model.records import RESIDUAL, STEP, T0, T, copied, lines_of, memory
+from nsds.model.records import RESIDUAL, STEP, T0, T, are_circuits, copied, lines_of, memory
 from nsds.model.rigid_bodies import UNIT
 from nsds.model.system_kinds import COLLISIONS, CONTROL, NAMES, RELATIONS, RIGID_BODIES, SYSTEMS
 from nsds.model.validation import OUT_OF_PLANE, bounds_of_words, runnable
@@ -23,6 +24,7 @@ from nsds.status import CAPACITY, NOT_COMPUTED, PAUSED
 
 SHORTEST = 2.0**-300  # s: least step, so that its square and the inverse of that are finite, also times states
 MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
+_WHOLE = 1e-6  # of a step: a smaller remainder beyond a whole number of steps is part of the last one
 LAST = 2**62  # the number of the last step, from which the remaining ones are counted back
 # Ranges [first, end) of entries of a record, and their kind: as they were when the run was prepared, or numbers or integers within bounds,
 # or what the preparation has set, or a unit quaternion.
@@ -58,9 +60,9 @@ def prepare_run(owner, system, h, scheme, solver, check, between=None):
     h = _checks.number(owner, "h", h, above=0.0)
     if h < SHORTEST:
         raise ValueError(f"{owner}: h must be at least {SHORTEST:.3g}, as its square is needed, got {h}")
-    contradiction = _contradiction(records)
-    if contradiction:
-        raise ValueError(f"{owner}: {contradiction}")
+    contradicting = contradiction(records) if are_circuits(records) else ""
+    if contradicting:
+        raise ValueError(f"{owner}: {contradicting}")
     module, options = schemes.chosen(scheme, records, solver)
     method, solver_options, address = schemes.solver_of(solver, records, options)
     # 2. clock: times are t0 + step h, unless the record does not fit that
@@ -95,27 +97,11 @@ class Admission(NamedTuple):
 def _admission_of(records):
     """`Admission` of records like these."""
     model, sources = records["model"][0], ()
-    if _have_names(model):
-        from nsds.circuits.waveforms import AFTER, BEFORE, places_of_pieces  # which few programs need
-
+    if are_circuits(records):
         parts = [name for name in records.dtype.names if "z" in (records.dtype[name].names or ())]
         free = [tuple(sorted(set.intersection(*map(set, map(places_of_pieces, records[name]["z"]))))) for name in parts]
         sources = tuple((name, (places, (BEFORE, AFTER))) for name, places in zip(parts, free, strict=True))
     return _admission(records.dtype, model, sources)
-
-
-def _have_names(model):
-    """Whether a model is that of a circuit."""
-    return any(kind == NAMES for _, kind, *_ in lines_of(model))
-
-
-def _contradiction(records):
-    """In what z of circuits contradict each other, as text; empty if they do not."""
-    if not _have_names(records["model"][0]):
-        return ""
-    from nsds.circuits.waveforms import contradiction  # which few programs need
-
-    return contradiction(records)
 
 
 @lru_cache(maxsize=64)
@@ -159,7 +145,7 @@ def _changing(dtype, model):
     example = np.zeros((), dtype)
     example["model"] = model
     changing = {name: set(fields) for name, fields in state_fields(example)}
-    of_circuit = {"b"} if _have_names(model) else set()  # prepared beside the waves of its sources
+    of_circuit = {"b"} if are_circuits(example) else set()  # prepared beside the waves of its sources
     for name, kind, *_ in lines_of(model):
         if kind in SYSTEMS:
             changing[name] |= set(_FREE) - of_circuit
@@ -259,7 +245,7 @@ class Kept:
         self.run, self.scheme, self.shape, self.dtype = run, scheme, shape, records.dtype
         self.given, self.n_steps = np.zeros_like(run.mem), np.ones(records.size, np.int64)
         self.given_words, self.words = self.given.reshape(-1), run.mem.reshape(-1)
-        self.circuits = self.given.view(self.dtype).reshape(-1) if _have_names(records["model"][0]) else None
+        self.circuits = self.given.view(self.dtype).reshape(-1) if are_circuits(records) else None
         self.reached = np.zeros((records.size, 5), np.int64)
         self._at_first, self._all = (p.work.copy(), p.iwork.copy()), self.admission(0, records.size)
 
@@ -280,7 +266,7 @@ class Kept:
     def starts_from(self, system):
         """Whether the run can begin from a system: then it has its state, and work memory as it was prepared."""
         self.read(system)
-        if self.circuits is not None and _contradiction(self.circuits):
+        if self.circuits is not None and contradiction(self.circuits):
             return False
         self.n_steps[:] = 1
         admit(*self._all)
@@ -331,3 +317,34 @@ def put_back(key, kept):
     _kept[key] = kept
     for old in list(_kept)[:-_MOST]:
         _kept.pop(old, None)
+
+
+def number_of_steps(owner, records, t_end, h, n_steps=1):
+    """Fewest steps of size h to t_end; n_steps if that is None."""
+    # checks: t_end ahead, h above the rounding of times, equal clocks of members, countable steps
+    times = records["t"]
+    (earliest, latest), (_, step) = range_of(times), range_of(records["step"])
+    if t_end is not None and t_end <= latest:
+        raise ValueError(f"{owner}: t_end must be after the system's time {latest}, got {t_end}")
+    largest = max(abs(earliest), abs(latest), abs(t_end if t_end is not None else 0.0))
+    if h < math.ulp(largest):
+        raise ValueError(
+            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {largest:g}, which is {math.ulp(largest):.2g}: "
+            "take a larger h, or times closer to 0"
+        )
+    count = n_steps if t_end is None else float(steps_between(latest, t_end, h))
+    if t_end is not None and earliest != latest and (steps_between(times, t_end, h) != count).any():
+        raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
+    if step + count > MOST_STEPS:
+        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step} before the run and {count:g} in it")
+    return max(int(count), 1)
+
+
+def range_of(values):
+    """(least, largest) of an array; of a single system, of which a reduction would take longer, its only entry."""
+    return 2 * (values.item(),) if values.size == 1 else (values.min().item(), values.max().item())
+
+
+def steps_between(t, t_end, h):
+    """Fewest steps of size h that reach t_end, as floats."""
+    return np.ceil((t_end - t) / h - _WHOLE)

@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.model.functions import offered
 from nsds.results.trajectories import SimulationError
 from nsds.schemes.recorder import Recorder
-from nsds.schemes.run.simulation import number_of_steps
+from nsds.schemes.run.preparation import number_of_steps
 from nsds.schemes.run.stepping import made
 from nsds.schemes.table import is_event_driven
 from nsds.solvers.problems.contact_problem import ContactProblem

@@ -1,15 +1,10 @@
 """The time loop, recording, progress, interruption and failure policy, for all schemes."""
 
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
-from functools import partial
-from itertools import pairwise
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +22,10 @@ from nsds.results.trajectories import SimulationError, SimulationInterrupted
 from nsds.schemes.memory import calls_of, memory_of
 from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import split_runs
+from nsds.schemes.run.cores import THREADS_FROM, cores, shares
+from nsds.schemes.run.ensembles import simulate_in_pieces
 from nsds.schemes.run.interrupts import Interrupts, first_chunk, next_chunk
-from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
+from nsds.schemes.run.preparation import has_event_rows, key_of, number_of_steps, put_back, range_of, run_from, steps_between
 from nsds.schemes.run.progress import Progress
 from nsds.schemes.run.recording import (
     DONE,
@@ -45,7 +42,7 @@ from nsds.schemes.run.recording import (
 )
 from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
 from nsds.schemes.run.stop_conditions import Until
-from nsds.schemes.run.tiles import tiles_of, whole_tiles
+from nsds.schemes.run.tiles import tiles_of
 from nsds.schemes.run.warnings import (
     Births,
     warn_of_edges,
@@ -58,8 +55,6 @@ from nsds.schemes.run.warnings import (
 )
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, PAUSED, advice
 
-_WHOLE = 1e-6  # of a step: a smaller remainder beyond a whole number of steps is part of the last one
-THREADS_FROM = 5e-3  # seconds of work: waking a thread takes milliseconds if other processes use the cores
 _ROWS_OF_EVENT = 2  # least room for a step to start
 _EVENTS_TO_PAUSE = 4096  # of a member, between two checks for Ctrl-C
 
@@ -167,11 +162,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         _refuse(why, callback=callback, out=out, until=None if isinstance(until, str) else until, check=check or None)
         if isinstance(scheme, dict) or _checks.shape_of("simulate", "h", h):
             raise ValueError("simulate: store goes with one scheme and one step h for all members")
-        from nsds.schemes.run.ensembles import simulate_in_pieces  # which runs pieces by this function
-
         settings = {"t_end": t_end, "h": h, "scheme": scheme, "solver": solver, "save_every": save_every, "t_eval": t_eval}
         settings |= {"fields": _paths("simulate", fields), "until": until}
-        return simulate_in_pieces(system, store, client, mapped, progress, on_failure, **settings)
+        return simulate_in_pieces((simulate, edition), system, store, client, mapped, progress, on_failure, **settings)
     # 3. members with steps of their own, or systems with schemes of their own: one run each
     if _checks.shape_of("simulate", "h", h):
         _refuse("several steps run one after the other; expected one step", callback=callback, out=out)
@@ -287,7 +280,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
 
 
 class _LastStep:
-    """The last step of a run, which ends at t_end, and is shorter than the others; by no more than `_WHOLE` of one it may be longer.
+    """The last step of a run, which ends at t_end, and is shorter than the others; by rounding of one it may be longer.
 
     before: the run that made the others; kept, key: the run that makes this one, to be kept for another run, and its key.
     """
@@ -301,8 +294,8 @@ class _LastStep:
     def needed(cls, owner, run, n_steps, t_end, *others):
         """The last of n_steps, where steps of the length h do not end at t_end, up to rounding; else None."""
         records, h = run.records, run.prepared.options.h
-        first, last = _range_of(records["t0"] + (records["step"] + n_steps) * h)
-        rounding = ROUNDED * max(abs(t_end), *map(abs, _range_of(records["t"])), h)
+        first, last = range_of(records["t0"] + (records["step"] + n_steps) * h)
+        rounding = ROUNDED * max(abs(t_end), *map(abs, range_of(records["t"])), h)
         if first >= t_end - rounding and last <= t_end + rounding:
             return None
         if last - first > rounding:
@@ -365,7 +358,7 @@ def _steps_at(owner, times, records, t_end, h, n_steps):
         raise ValueError(
             f"{owner}: t_eval must lie between the system's time {t:g} and t_end = {t_end:g}, got {times[0]:g} to {times[-1]:g}"
         )
-    steps = np.unique(np.append(np.clip(_steps_between(t, times, h), 0, n_steps), n_steps)).astype(np.int64)
+    steps = np.unique(np.append(np.clip(steps_between(t, times, h), 0, n_steps), n_steps)).astype(np.int64)
     return steps[steps > 0]
 
 
@@ -381,36 +374,6 @@ def _paths(owner, fields):
 def _shaped(system, rows):
     """Rows (members, ...) with the shape of the system in place of the members."""
     return rows.reshape((*np.shape(system), *rows.shape[1:]))
-
-
-def number_of_steps(owner, records, t_end, h, n_steps=1):
-    """Fewest steps of size h to t_end; n_steps if that is None."""
-    # checks: t_end ahead, h above the rounding of times, equal clocks of members, countable steps
-    times = records["t"]
-    (earliest, latest), (_, step) = _range_of(times), _range_of(records["step"])
-    if t_end is not None and t_end <= latest:
-        raise ValueError(f"{owner}: t_end must be after the system's time {latest}, got {t_end}")
-    largest = max(abs(earliest), abs(latest), abs(t_end if t_end is not None else 0.0))
-    if h < math.ulp(largest):
-        raise ValueError(
-            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {largest:g}, which is {math.ulp(largest):.2g}: "
-            "take a larger h, or times closer to 0"
-        )
-    count = n_steps if t_end is None else float(_steps_between(latest, t_end, h))
-    if t_end is not None and earliest != latest and (_steps_between(times, t_end, h) != count).any():
-        raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
-    if step + count > MOST_STEPS:
-        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step} before the run and {count:g} in it")
-    return max(int(count), 1)
-
-
-def _range_of(values):
-    """(least, largest) of an array; of a single system, of which a reduction would take longer, its only entry."""
-    return 2 * (values.item(),) if values.size == 1 else (values.min().item(), values.max().item())
-
-
-def _steps_between(t, t_end, h):
-    return np.ceil((t_end - t) / h - _WHOLE)
 
 
 @_jit.tiny
@@ -601,56 +564,6 @@ def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, sha
     births.warn()
     warn_of_passing(run.records, run.prepared)
     return run
-
-
-_ONE_CORE = ContextVar("one core", default=False)
-
-
-def cores():
-    """Cores that this process, or the task that runs, may use."""
-    if _ONE_CORE.get():
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def on_one_core():
-    """Context in which members are not distributed over the cores."""
-    token = _ONE_CORE.set(True)
-    try:
-        yield
-    finally:
-        _ONE_CORE.reset(token)
-
-
-@contextmanager
-def shares(n_members):
-    """A function that calls another with ranges of members, on each core one where the work takes so long that this pays.
-
-    Its argument is the time in seconds on one core, if known.
-    """
-    workers = min(n_members, cores())
-    if workers == 1:
-        yield lambda chunk, seconds=math.inf: chunk(0, n_members)
-        return
-    bounds = whole_tiles(np.linspace(0, n_members, workers + 1))
-    with ThreadPoolExecutor(workers - 1) as pool:
-
-        def in_shares(chunk, seconds=math.inf):
-            if seconds < THREADS_FROM:
-                chunk(0, n_members)
-            else:
-                chunk(0, 0)  # what two threads call first, both at once, has numba look at all arguments in Python for ever
-                together(pool, [partial(chunk, *ends) for ends in pairwise(bounds)])
-
-        yield in_shares
-
-
-def together(pool, calls):
-    """Results of calls, the first of which is made here: of as many threads as there are cores two would start on one of them."""
-    first, *others = calls
-    others = [pool.submit(call) for call in others]
-    return [first(), *(other.result() for other in others)]
 
 
 def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop):

@@ -20,6 +20,7 @@ from nsds.results.trajectories import ROW_HEAD, SimulationError
 from nsds.schemes import table as schemes
 from nsds.schemes.problem.branches import places_of_open
 from nsds.schemes.run import split_runs
+from nsds.schemes.run.cores import THREADS_FROM, cores, together
 from nsds.schemes.run.interrupts import first_chunk
 from nsds.schemes.run.preparation import (
     FAILURE,
@@ -34,22 +35,14 @@ from nsds.schemes.run.preparation import (
     has_event_rows,
     key_of,
     may_keep,
+    number_of_steps,
     outcome_of,
     prepare_run,
     put_back,
     taken,
 )
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
-from nsds.schemes.run.simulation import (
-    THREADS_FROM,
-    arguments_of_march,
-    checked_again,
-    cores,
-    march_of,
-    number_of_steps,
-    run_through,
-    together,
-)
+from nsds.schemes.run.simulation import arguments_of_march, checked_again, march_of, run_through
 from nsds.schemes.run.warnings import warn_of_edges, warn_of_hand_overs, warn_of_open_starts, warn_of_overlaps, warn_of_penetration
 from nsds.status import CAPACITY, EVENT, PAUSED
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds.circuits.waveforms import edges_of, rates_at_once
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES, thickness_of
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT
-from nsds.model.records import model_of
-from nsds.model.system_kinds import NAMES as NETLIST
+from nsds.model.records import are_circuits, model_of
 from nsds.model.system_kinds import collisions_of, split
 from nsds.schemes.problem.branches import places_of_open
 from nsds.schemes.problem.rows import VELOCITY
@@ -40,8 +40,7 @@ class LookedAt(NamedTuple):
 
 def looked_at(records, prepared):
     """`LookedAt` of records, and of the tables of their scheme."""
-    has_sources = any(kind == NETLIST for _, kind, *_ in model_of(records))
-    return LookedAt(_bilateral(prepared.layout), places_of_open(prepared.tables), has_sources)
+    return LookedAt(_bilateral(prepared.layout), places_of_open(prepared.tables), are_circuits(records))
 
 
 def warn_of_violations(bilateral, trajectory):
@@ -86,8 +85,6 @@ def warn_of_edges(records, h, t_end):
 
     What follows an edge by its rate, capacitors without a resistor, is lost where the rate is that at the end of a step, and no mean.
     """
-    from nsds.circuits.waveforms import edges_of, rates_at_once  # which few programs need
-
     # 1. each pulse against its length in whole steps; edges whose rate is not seen
     worst, t, unseen = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0]), np.inf
     numbers = [records["names"]["z"], *(records[part]["z"] for part in ("circuit", "devices") if "z" in records[part].dtype.names)]
@@ -122,7 +119,6 @@ def warn_of_open_starts(records, prepared, places):
     """Warn of a relay that may begin at either of its bounds, between which lambda of the record does not choose; the note is cleared."""
     if not places.size or prepared.iwork.take(places, axis=1).max() <= 0:
         return
-    from nsds.schemes.event_driven.circuit_sources import are_circuits
 
     # 1. the first member and row, which is cleared for the next run
     noted = prepared.iwork[:, places].max(axis=1)

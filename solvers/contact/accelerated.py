@@ -11,7 +11,6 @@ from nsds.solvers.contact.scaled import (
     NORMAL,
     PATIENCE,
     TANGENT,
-    give_up,
     hat,
     layout,
     look,
@@ -19,8 +18,8 @@ from nsds.solvers.contact.scaled import (
     start,
     step,
 )
-from nsds.solvers.contact.signature import EQUATION, begin_progress, has_stalled
-from nsds.status import CONVERGED, MAX_ITER, STALLED
+from nsds.solvers.contact.signature import EQUATION, begin_progress, end
+from nsds.status import MAX_ITER
 
 _GROW, _FALL = 1.5, 0.98  # of L where it is too small, and after every iteration
 _GROWTHS = 100
@@ -54,9 +53,7 @@ def accelerated(problem, options, r, u, info, work, iwork):
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
             status = look(n_iter, progress, problem, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
-            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, progress):
-                status = STALLED
-    return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
+    return end(status, n_iter, problem, options, r, u, info, v.best)
 
 
 @kernel

@@ -8,6 +8,7 @@ from nsds.solvers.contact.signature import (
     EQUATION,
     cone_of,
     diagonal_block,
+    end,
     judge,
     keep_better,
     mean_diagonal,
@@ -16,7 +17,7 @@ from nsds.solvers.contact.signature import (
     norm,
     project,
 )
-from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
+from nsds.status import MAX_ITER, SINGULAR, UNSUITED
 
 _LIMIT = 10_000
 _PROXIMAL = 1e-6  # eta
@@ -199,8 +200,4 @@ def admm(problem, options, r, u, info, work, iwork):
             n_changes, factorised = n_changes + 1, False
             wait = _WAIT if n_changes >= _AT_ONCE else 1
         iteration += 1
-    if status == CONVERGED:
-        return status
-    for i in range(size):
-        r[i] = best[i]
-    return judge(status, iteration, problem, options, r, u, info)
+    return end(status, iteration, problem, options, r, u, info, best)

@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.solvers.contact.signature import EQUATION, judge, multiply
+from nsds.solvers.contact.signature import EQUATION, end, judge, keep_better, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_ITERATIONS = 10_000
@@ -92,10 +92,7 @@ def cpg(problem, options, r, u, info, work, iwork):
         if k % _CHECKED == 0 or k == limit:
             status = judge(MAX_ITER, k, problem, options, r, u, info)
             patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
-            if info[1] < least:
-                least = info[1]
-                for i in range(n):
-                    best[i] = r[i]
+            least = keep_better(info[1], least, r, best)
             if status == CONVERGED:
                 return status
             if patience == 0 or k == limit:
@@ -117,6 +114,4 @@ def cpg(problem, options, r, u, info, work, iwork):
         for i in range(n):
             r[i] += alpha * p[i]
         cut = _project(disk, mu, r)
-    for i in range(n):
-        r[i] = best[i]
-    return judge(STALLED if patience == 0 else MAX_ITER, info[0], problem, options, r, u, info)
+    return end(STALLED if patience == 0 else MAX_ITER, info[0], problem, options, r, u, info, best)

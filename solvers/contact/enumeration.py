@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers.contact.lemke import pieces
 from nsds.solvers.contact.local import gauss
-from nsds.solvers.contact.signature import EQUATION, judge
+from nsds.solvers.contact.signature import EQUATION, judge, keep_better
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 LARGEST = 10  # contacts: 4^10 combinations
@@ -50,10 +50,7 @@ def enumeration(problem, options, r, u, info, work, iwork):
             status = judge(CONVERGED, tried, problem, options, r, u, info)
             if status == CONVERGED:
                 return status
-            if info[1] < least:
-                least = info[1]
-                for i in range(2 * n):
-                    best[i] = r[i]
+            least = keep_better(info[1], least, r, best)
         going_on = False
         for c in range(n):  # the next combination, as a number with one digit for each contact
             if disk[c] == EQUATION:

@@ -15,9 +15,9 @@ import math
 from nsds._jit import kernel, stack
 from nsds.solvers.contact import scaled
 from nsds.solvers.contact.accelerated import advance, follow, rest
-from nsds.solvers.contact.scaled import CONE, CYLINDER, NORMAL, PATIENCE, TANGENT, give_up, layout, look, radii, start
-from nsds.solvers.contact.signature import begin_progress
-from nsds.status import CONVERGED, MAX_ITER
+from nsds.solvers.contact.scaled import CONE, CYLINDER, NORMAL, PATIENCE, TANGENT, layout, look, radii, start
+from nsds.solvers.contact.signature import begin_progress, end
+from nsds.status import MAX_ITER
 
 MAX_PROBLEMS = 2000
 _ENOUGH = 0.1  # of a convex problem's first residual
@@ -70,7 +70,7 @@ def _iterate(shape, problem, options, r, u, info, work):
             left -= _approach(TANGENT, _MAX_STEPS, problem, r, u, work)
         n_iter += 1
         status = look(n_iter, progress, problem, options, r, u, info, v.best)
-    return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
+    return end(status, n_iter, problem, options, r, u, info, v.best)
 
 
 @kernel

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
-from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, cone_of, diagonal_block, has_stalled, judge, mean_diagonal, norm
+from nsds.solvers.contact.signature import (
+    EQUATION,
+    LARGEST_BLOCK,
+    cone_of,
+    diagonal_block,
+    has_stalled,
+    judge,
+    keep_better,
+    mean_diagonal,
+    norm,
+)
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSUITED
 
 _LIMIT = 100
@@ -371,10 +381,7 @@ def interior_point(problem, options, r, u, info, work, iwork):
     halved[0], halved[1] = math.inf, 0.0
     for n_iter in range(limit + 1):
         status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
-        if info[1] < least:
-            least = info[1]
-            for i in range(size):
-                v.best[i] = r[i]
+        least = keep_better(info[1], least, r, v.best)
         if status == MAX_ITER and info[1] <= close:
             close = _FALLEN * info[1]
             status = _finish(n_iter, problem, options, r, u, info, v, n_upper, iwork)

@@ -16,8 +16,8 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
-from nsds.solvers.contact.signature import cone_of, diagonal_block, has_stalled, judge, keep_better, mean_diagonal, multiply
-from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
+from nsds.solvers.contact.signature import begin_progress, check, cone_of, diagonal_block, end, judge, mean_diagonal, multiply
+from nsds.status import MAX_ITER, SINGULAR, UNSUITED
 
 NATURAL_MAP, FISCHER_BURMEISTER = 2, 3  # forms, after those of `alart_curnier`
 
@@ -154,16 +154,10 @@ def iterate(form, problem, options, r, u, info, work, iwork):
     for i in range(MEMORY):
         recent[i] = merit
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    least, n_iter, halved = math.inf, 0, stack(2)
-    halved[0], halved[1] = math.inf, 0.0
-    while True:
-        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
-        least = keep_better(info[1], least, r, best)
-        if status != MAX_ITER or n_iter == limit:
-            break
-        if has_stalled(n_iter, info[1], options.patience, halved):
-            status = STALLED
-            break
+    n_iter, progress = 0, stack(4)
+    begin_progress(math.inf, limit, progress)
+    status = check(n_iter, progress, problem, options, r, u, info, best)
+    while status == MAX_ITER and n_iter < limit:
         merit, t = advance(form, largest(recent), problem, d, r, n_upper, r, u, work, iwork)
         if t == 0.0 and sigma == MOST:
             status = SINGULAR
@@ -172,11 +166,8 @@ def iterate(form, problem, options, r, u, info, work, iwork):
         set_eta(sigma, D, eta)
         n_iter += 1
         recent[n_iter % MEMORY] = merit
-    if status == CONVERGED or least == math.inf:
-        return status
-    for i in range(problem.q.size):
-        r[i] = best[i]
-    return judge(status, n_iter, problem, options, r, u, info)
+        status = check(n_iter, progress, problem, options, r, u, info, best)
+    return status if progress[2] == math.inf else end(status, n_iter, problem, options, r, u, info, best)
 
 
 @kernel

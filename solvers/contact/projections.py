@@ -4,9 +4,9 @@ import math
 
 from nsds._jit import kernel, stack, tiny
 from nsds.solvers.contact import scaled
-from nsds.solvers.contact.scaled import CHECKED, CONE, MAX_ITERATIONS, PATIENCE, give_up, hat, layout, look, scaled_velocity, start, step
-from nsds.solvers.contact.signature import begin_progress, has_stalled
-from nsds.status import CONVERGED, MAX_ITER, STALLED
+from nsds.solvers.contact.scaled import CHECKED, CONE, MAX_ITERATIONS, PATIENCE, hat, layout, look, scaled_velocity, start, step
+from nsds.solvers.contact.signature import begin_progress, end
+from nsds.status import MAX_ITER
 
 _MOST, _LITTLE = 0.9, 0.3  # of t times the local Lipschitz constant: a longer step is cut, after a shorter one t grows
 _CUT, _GROW = 2.0 / 3.0, 1.5
@@ -73,9 +73,7 @@ def _iterate(twice, problem, options, r, u, info, work):
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
             status = look(n_iter, progress, problem, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
-            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, progress):
-                status = STALLED
-    return status if status == CONVERGED else give_up(status, n_iter, problem, options, r, u, info, v.best)
+    return end(status, n_iter, problem, options, r, u, info, v.best)
 
 
 @kernel

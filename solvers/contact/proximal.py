@@ -5,8 +5,8 @@ import math
 from nsds._jit import kernel, stack
 from nsds.solvers.contact import newton
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
-from nsds.solvers.contact.signature import has_stalled, judge, keep_better
-from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
+from nsds.solvers.contact.signature import begin_progress, check, end, judge
+from nsds.status import MAX_ITER, STALLED, UNSUITED
 
 MAX_ITERATIONS = 1000  # steps of Newton's method in all
 _FIRST, _LEAST, _MOST = 1e-2, 1e-12, 1e4  # eta relative to the mean diagonal of a block
@@ -64,16 +64,10 @@ def proximal(problem, options, r, u, info, work, iwork):
         return UNSUITED
     sigma = options.rho if options.rho > 0.0 else _FIRST
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    least, n_iter, halved = math.inf, 0, stack(2)
-    halved[0], halved[1] = math.inf, 0.0
-    while True:
-        status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
-        least = keep_better(info[1], least, r, best)
-        if status != MAX_ITER or n_iter == limit:
-            break
-        if has_stalled(n_iter, info[1], options.patience, halved):
-            status = STALLED
-            break
+    n_iter, progress = 0, stack(4)
+    begin_progress(math.inf, limit, progress)
+    status = check(n_iter, progress, problem, options, r, u, info, best)
+    while status == MAX_ITER and n_iter < limit:
         newton.set_eta(sigma, D, eta)
         for i in range(q.size):
             centre[i] = r[i]
@@ -81,15 +75,12 @@ def proximal(problem, options, r, u, info, work, iwork):
         n_iter += steps
         if solved:
             sigma = max(sigma * _SMALLER, _LEAST) if steps <= _QUICK else sigma
-            continue
-        for i in range(q.size):
-            r[i] = centre[i]
-        if sigma == _MOST:
-            status = STALLED
-            break
-        sigma = min(sigma * _GREATER, _MOST)
-    if status == CONVERGED or least == math.inf:
-        return status
-    for i in range(q.size):
-        r[i] = best[i]
-    return judge(status, n_iter, problem, options, r, u, info)
+        else:
+            for i in range(q.size):
+                r[i] = centre[i]
+            if sigma == _MOST:
+                status = STALLED
+                break
+            sigma = min(sigma * _GREATER, _MOST)
+        status = check(n_iter, progress, problem, options, r, u, info, best)
+    return status if progress[2] == math.inf else end(status, n_iter, problem, options, r, u, info, best)

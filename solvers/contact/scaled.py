@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier
-from nsds.solvers.contact.signature import EQUATION, cone_of, diagonal_block, judge, keep_better, modify, multiply, norm, project
+from nsds.solvers.contact.signature import (
+    EQUATION,
+    cone_of,
+    diagonal_block,
+    has_stalled,
+    judge,
+    keep_better,
+    modify,
+    multiply,
+    norm,
+    project,
+)
 from nsds.status import MAX_ITER, STALLED
 
 CONE, CYLINDER, NORMAL, TANGENT = range(4)
@@ -146,17 +157,12 @@ def step(shape, t, disk, mu_y, radius, y, F, y_new):
 def look(n_iter, progress, problem, options, r, u, info, best):
     """Status of an iteration that goes on while it is MAX_ITER. In/out: best (n,), progress (4,), see `begin_progress`.
 
-    The checks that remain are PATIENCE again where the residual fell by a thousandth, else one less; with none left it has STALLED.
+    The checks that remain are PATIENCE again where the residual fell by a thousandth, else one less; with none left it has STALLED, or
+    where the residual has not halved, see `has_stalled`.
     """
     status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
     progress[3] = PATIENCE if info[1] < 0.999 * progress[2] else progress[3] - 1.0
     progress[2] = keep_better(info[1], progress[2], r, best)
-    return STALLED if status == MAX_ITER and progress[3] == 0.0 else status
-
-
-@kernel
-def give_up(status, n_iter, problem, options, r, u, info, best):
-    """The best r so far, judged again."""
-    for i in range(r.size):
-        r[i] = best[i]
-    return judge(status, n_iter, problem, options, r, u, info)
+    if status == MAX_ITER and (progress[3] == 0.0 or has_stalled(n_iter, info[1], options.patience, progress)):
+        return STALLED
+    return status

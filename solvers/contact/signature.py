@@ -33,7 +33,7 @@ from numba import float64, int64, typeof, types
 
 from nsds._jit import absolute, by_reference, caller, kernel, larger, load, made, put, specialised, spread, stack, tiny, view
 from nsds.solvers.box.signature import place_of
-from nsds.status import CONVERGED, NON_FINITE, STALLED
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 __all__ = ["EQUATION", "N_INFO", "Options", "Problem", "conclude"]
 
@@ -614,6 +614,29 @@ def begin_progress(residual, patience, progress):
     Out: progress (4,): the two numbers of `has_stalled`, the least residual, how many checks without progress remain.
     """
     progress[0], progress[1], progress[2], progress[3] = residual, 0.0, residual, patience
+
+
+@kernel
+def check(n_iter, progress, problem, options, r, u, info, best):
+    """Status of an iteration that goes on while it is MAX_ITER; STALLED: the residual has not halved, see `has_stalled`.
+
+    In/out: best (n,), of r that were checked; progress (4,), see `begin_progress`, with the limit of n_iter in place of remaining checks.
+    """
+    status = judge(MAX_ITER, n_iter, problem, options, r, u, info)
+    progress[2] = keep_better(info[1], progress[2], r, best)
+    if status == MAX_ITER and n_iter < progress[3] and has_stalled(n_iter, info[1], options.patience, progress):
+        return STALLED
+    return status
+
+
+@kernel
+def end(status, n_iter, problem, options, r, u, info, best):
+    """A solution as it is; else the best r so far, judged again."""
+    if status == CONVERGED:
+        return status
+    for i in range(r.size):
+        r[i] = best[i]
+    return judge(status, n_iter, problem, options, r, u, info)
 
 
 @tiny

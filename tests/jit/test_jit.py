@@ -646,8 +646,8 @@ def test_code_on_demand_asks_python_once(monkeypatch):
 FIRST_CALLED_BY_THREADS = """
 import cProfile, pstats, numpy as np, nsds
 from nsds.analysis.tangent_run import Carried
-from nsds.schemes.run import simulation
-simulation.cores = lambda: 2
+from nsds.schemes.run import cores
+cores.cores = lambda: 2
 run = Carried("test", np.repeat(nsds.examples.cam_follower(rpm=700.0), 64), 60 / 700, n_columns=0)
 run.advance(1)
 profile = cProfile.Profile()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.schemes.run import simulation, tiles
+from nsds.schemes.run import cores, simulation, tiles
 
 H = 5e-3
 EULER = nsds.euler_moreau
@@ -106,7 +106,7 @@ def test_an_ensemble_has_the_bits_of_its_members(name, monkeypatch):
     make, h, n_steps, scheme = CASES[name]
     n, n_steps = (9, 25) if PLAIN else (27, n_steps)
     systems, found = make(n), counted(monkeypatch)
-    with simulation.on_one_core():
+    with cores.on_one_core():
         rows = nsds.simulate(systems, t_end=n_steps * h, h=h, scheme=scheme, progress=False)
     assert any(found)
     assert rows.tobytes() == one_by_one(systems, t_end=n_steps * h, h=h, scheme=scheme).tobytes()
