@@ -17,6 +17,9 @@ from nsds.schemes.derivatives import FORWARD_STEP
 
 _DISPLACEMENTS = (2.0**-20, 2.0**-10, 2.0**-4)  # of arguments, relative to 1 or themselves, in a trial
 _FAR = (1.0, 1.0)  # further ones of a pattern that is looked for, where the functions do not fail in Python
+MANY = 60  # arguments above which a pattern that is not stated is looked for
+_GROUPS = 0.25  # of the arguments: groups from which a Jacobian counts as dense
+_DIRECTIONS = 8  # random ones, at other states, by which a pattern that was found is checked
 _HEAD = ("groups", "first", "order", "begin", "row", "place")
 
 
@@ -27,6 +30,13 @@ class Family(NamedTuple):
     functions: tuple
     variables: tuple
     result: str
+
+
+class _States(NamedTuple):
+    """A set of states for a trial: displacements besides `_DISPLACEMENTS`, and the seed of the random ones."""
+
+    far: tuple = ()
+    seed: int = 0
 
 
 def stated_pattern(records, part, name, functions, family):
@@ -40,7 +50,7 @@ def stated_pattern(records, part, name, functions, family):
         The pattern lacks an entry.
     """
     n, fields = part["n"].item(), records[name].reshape(records.size, -1)
-    trials = [_Trial(records, part, name, functions, where, family, ()) for where in _chosen(fields.shape)]
+    trials = [_Trial(records, part, name, functions, where, family, _States()) for where in _chosen(fields.shape)]
     stored = fields["jac_sparsity"][0, 0]
     stated = stored_sparse({"data": np.ones(stored["indices"].size), "indices": stored["indices"], "indptr": stored["indptr"]}, n)
     for k, variable in enumerate(family.variables):
@@ -51,13 +61,26 @@ def stated_pattern(records, part, name, functions, family):
     return stated if patterns.is_compressible(stated) else None
 
 
-def found_patterns(records, part, name, functions, family, most):
-    """Patterns of the derivatives by each variable, found by trial; None for one of too many groups."""
+def found_patterns(records, part, name, functions, family):
+    """Patterns of the derivatives by each variable, found by trial, with the transposed entries; None where one is dense.
+
+    What random directions at other states show beyond it is looked for there, too.
+    """
     # of forces that rest in some places, as of contacts, those that act tell where others may
-    shape = records[name].reshape(records.size, -1).shape
-    trials = [_Trial(records, part, name, functions, where, family, _FAR) for where in _chosen(shape)]
-    n = part["n"].item()
-    return [patterns.found(lambda columns, k=k: _any(trials, k, columns), n, most) for k in range(len(family.variables))]
+    shape, n = records[name].reshape(records.size, -1).shape, part["n"].item()
+    sets = _States(_FAR), _States(_FAR, 1)
+    one, other = ([_Trial(records, part, name, functions, where, family, each) for where in _chosen(shape)] for each in sets)
+    result, most = [], max(int(_GROUPS * n), MANY)
+    for k in range(len(family.variables)):
+        pattern = patterns.found(lambda columns, k=k: _any(one, k, columns), n, most)
+        if pattern is not None and patterns.missing_entry(lambda columns, k=k: _any(other, k, columns), pattern, _DIRECTIONS):
+            more = patterns.found(lambda columns, k=k: _any(other, k, columns), n, most)
+            pattern = None if more is None else pattern + more
+        pattern = None if pattern is None else patterns.with_whole_diagonals(pattern + pattern.T)
+        if pattern is None or not patterns.is_compressible(pattern):
+            return None
+        result.append(pattern)
+    return result
 
 
 def _chosen(shape):
@@ -74,10 +97,10 @@ def _any(trials, variable, columns):
 class _Trial:
     """Values of the functions of one element at states near its own, and at others that differ in some arguments."""
 
-    def __init__(self, records, part, name, functions, where, family, far):
+    def __init__(self, records, part, name, functions, where, family, states):
         m, e = where
         mem, first = memory(records)[m], part["q"] + e * part["stride"]
-        n, random = part["n"].item(), np.random.default_rng(0)
+        n, random = part["n"].item(), np.random.default_rng(states.seed)
         self.family = family
         self.t, self.part, self.e, self.functions = records["t"].reshape(-1)[m], part, e, functions[m]
         self.z = mem[part["z"] + e * part["stride"] :][: part["n_z"]].copy()
@@ -89,7 +112,8 @@ class _Trial:
         def near(x, size):
             return x + size * np.maximum(1.0, abs(x)) * random.uniform(0.5, 1.0, x.size) * random.choice([-1.0, 1.0], x.size)
 
-        pairs = [[(x := near(self.q, size), near(x, size)), (v := near(self.v, size), near(v, size))] for size in (*_DISPLACEMENTS, *far)]
+        sizes = *_DISPLACEMENTS, *states.far
+        pairs = [[(x := near(self.q, size), near(x, size)), (v := near(self.v, size), near(v, size))] for size in sizes]
         pairs = [pair for k, pair in enumerate(pairs) if k < len(_DISPLACEMENTS) or self.is_fit(pair, fields)]
         self.states, self.others = ([np.array([pair[i][k] for pair in pairs]) for i in (0, 1)] for k in (0, 1))
         self.base = self.results(*self.states)
@@ -152,14 +176,17 @@ def store_groups(pattern, rows, iwork):
 
 
 @kernel
-def move_group(groups, g, x, old, memory):
-    """Move the entries of work[x:] whose columns are in group g, away from 0, so that signs do not change; they are kept in work[old:]."""
+def move_group(groups, g, least, x, old, memory):
+    """Move the entries of work[x:] whose columns are in group g, away from 0, so that signs do not change; they are kept in work[old:].
+
+    least: the least size of one that is not 0 to which its step is relative.
+    """
     work, iwork = memory.work, memory.iwork
     first, order = iwork[groups + 1], iwork[groups + 2]
     for k in range(iwork[first + g], iwork[first + g + 1]):
         j = iwork[order + k]
         x_j = work[old + j] = work[x + j]
-        work[x + j] = x_j + math.copysign(FORWARD_STEP * max(1.0, abs(x_j)), x_j)
+        work[x + j] = x_j + math.copysign(FORWARD_STEP * max(least if x_j != 0.0 else 1.0, abs(x_j)), x_j)
 
 
 @kernel

@@ -20,7 +20,7 @@ from nsds._jit import kernel
 
 _PAIRS = 2e8  # of entries in one row: more are not worth compressing
 _MANY = 0.05  # of the entries of a diagonal
-_CHECKS = 48  # sets of columns by which a pattern is checked
+_CHECKS = 48  # sets of columns by which a stated pattern is checked
 
 
 def groups(pattern):
@@ -113,12 +113,12 @@ def with_whole_diagonals(pattern):
     return coo_array((np.ones(rows.size), (rows, columns)), shape=pattern.shape).tocsr()
 
 
-def missing_entry(moved, pattern):
+def missing_entry(moved, pattern, n_checks=_CHECKS):
     """(row, column) of an entry that a pattern lacks, found by random sets of columns; None if none shows."""
     rows = pattern.tocsr()
     n = pattern.shape[1]
     random, width = np.random.default_rng(0), max(int(np.diff(rows.indptr).max(initial=1)), 1)
-    for k in range(_CHECKS):
+    for k in range(n_checks):
         # of columns so few that most rows do not depend on any: those rows must not change
         columns = random.random(n) < (1.0 if k == 0 else 1.0 / (width + 1))
         reached = rows @ columns.astype(float) > 0

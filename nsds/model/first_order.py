@@ -79,7 +79,8 @@ def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, c
     jac_sparsity : array_like (n, n) or scipy.sparse, optional
         Nonzero where the rate of a state, ``f + T u``, may depend on the state of a column, as of `scipy.integrate.solve_ivp`. Under
         `nsds.euler_moreau` derivatives then are finite differences by groups of columns, and Newton's matrix has sparse factors, unless a
-        relation whose g depends on x joins the part to others. Without jac_f.
+        relation whose g depends on x joins the part to others. Without jac_f. A pattern that lacks an entry is refused with it; where none
+        is given, that of more than 60 states is found by trial.
 
     Returns
     -------

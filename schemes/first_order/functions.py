@@ -109,13 +109,16 @@ def rate_jacobian(t, part, e, least, x, at_x, spare, functions, memory):
 
 
 @kernel
-def compressed_jacobian(t, part, e, group, p, functions, memory):
-    """Derivative of `rate` by x at work[p.x:] into the entries at group.A; `rate` there is at p.solution. Work: p.spare (3 n)."""
+def compressed_jacobian(t, part, e, least, group, p, functions, memory):
+    """Derivative of `rate` by x at work[p.x:] into the entries at group.A; `rate` there is at p.solution. Work: p.spare (3 n).
+
+    least: see `rate_jacobian`.
+    """
     moved, spare, old = p.spare, p.spare + part.n, p.spare + 2 * part.n
     for k in range(group.n_entries):
         memory.work[group.A + k] = 0.0
     for g in range(memory.iwork[group.groups]):
-        move_group(group.groups, g, p.x, old, memory)
+        move_group(group.groups, g, least, p.x, old, memory)
         rate(t, part, e, p.x, spare, functions, memory, moved)
         add_differences(group.groups, g, 1.0, group.A, (p.x, old), (moved, p.solution), memory)
 

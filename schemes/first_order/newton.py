@@ -24,7 +24,7 @@ from nsds.maths import patterns, sparse_lu
 from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
-from nsds.schemes.compressed import Family, add_absolute_columns, stated_pattern, store_groups
+from nsds.schemes.compressed import MANY, Family, add_absolute_columns, found_patterns, stated_pattern, store_groups
 from nsds.schemes.first_order.functions import (  # noqa: F401
     blame,
     compressed_jacobian,
@@ -182,9 +182,15 @@ def _groups(records, layout, h, theta, work, iwork):
 
 
 def _pattern(records, part, name, layout):
-    """Pattern of the derivative of f that a part states, None without one."""
-    has_one = part["f_function"] != ABSENT and "jac_sparsity" in records[name].dtype.names
-    return stated_pattern(records, part, name, layout.functions, _FAMILY) if has_one else None
+    """Pattern of the derivative of f that a part states, or that is found where there are many states; None of a dense one."""
+    if part["f_function"] == ABSENT:
+        return None
+    if "jac_sparsity" in records[name].dtype.names:
+        return stated_pattern(records, part, name, layout.functions, _FAMILY)
+    if part["n"] <= MANY or part["jac_f_function"] != ABSENT:
+        return None
+    found = found_patterns(records, part, name, layout.functions, _FAMILY)
+    return None if found is None else found[0]
 
 
 def _place_sparse(fields, part, pattern, h, work, iwork):
@@ -671,7 +677,7 @@ def _linearise(t_f, t_y, f_at, least, s, p, functions, memory):
             for i in range(part.n):
                 memory.work[p.solution + i] = memory.work[p.f + el.dof + i]
             if s.groups[el.body].n_entries > 0:
-                compressed_jacobian(t_f, part, el.e, s.groups[el.body], p, functions, memory)
+                compressed_jacobian(t_f, part, el.e, least, s.groups[el.body], p, functions, memory)
             else:
                 rate_jacobian(t_f, part, el.e, least, p.x, p.solution, p.spare, functions, memory)
     for k in range(relations.size):

@@ -5,13 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.maths import patterns
 from nsds.model.layout import ABSENT, DIAGONAL, SPARSE
-from nsds.schemes.compressed import Family, add_differences, found_patterns, move_group, stated_pattern
+from nsds.schemes.compressed import MANY, Family, add_differences, found_patterns, move_group, stated_pattern
 from nsds.schemes.lagrangian.functions import part_of_force
 
-MANY = 60  # coordinates above which a pattern that is not stated is looked for
-_GROUPS = 0.25  # of the coordinates: groups from which a Jacobian counts as dense
 _FAMILY = Family("lagrangian", ("fint", "fgyr"), ("q", "v"), "force of coordinate")
 
 
@@ -42,11 +39,8 @@ def pattern_of(records, part, name, functions):
     if is_stated:
         stated = stated_pattern(records, part, name, functions, _FAMILY)
         return None if stated is None else Pattern(stated, stated)
-    by_q, by_v = found_patterns(records, part, name, functions, _FAMILY, max(int(_GROUPS * n), MANY))
-    if by_q is None or by_v is None:
-        return None
-    by_q, by_v = (patterns.with_whole_diagonals(pattern + pattern.T) for pattern in (by_q, by_v))
-    return Pattern(by_q, by_v) if patterns.is_compressible(by_q) else None
+    found = found_patterns(records, part, name, functions, _FAMILY)
+    return None if found is None else Pattern(*found)
 
 
 def _is_of_one_pattern(M):
@@ -97,6 +91,6 @@ def _add_derivative(t, part, e, groups, values, q, v, variable, spare, factor, f
     """Subtract factor times the derivative of F by q or v (variable); F itself is at spare + n."""
     base, size, moved, old = spare + part.n, spare + 2 * part.n, spare + 3 * part.n, spare + 4 * part.n
     for g in range(memory.iwork[groups] if factor != 0.0 else 0):
-        move_group(groups, g, variable, old, memory)
+        move_group(groups, g, 1.0, variable, old, memory)
         part_of_force(t, part, e, q, v, ABSENT, spare, functions, memory, moved, size)
         add_differences(groups, g, -factor, values, (variable, old), (moved, base), memory)

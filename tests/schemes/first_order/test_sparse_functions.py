@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
+from nsds.schemes import compressed
 from nsds.schemes.run import preparation
 from tests.strategies import examples
 
@@ -123,15 +124,61 @@ def diffusing(t, x, z, out):
         out[i] = 10.0 * (left - 2.0 * x[i] + right) - x[i] * x[i] * x[i]
 
 
-def test_many_states_have_no_dense_matrix():
-    """Refused without a pattern; with it each step obeys its equation."""
-    n = 20000
-    x = np.sin(np.linspace(0.0, 20.0, n))
+def averaging(t, x, z, out):
+    """Each state moves to the mean of all."""
+    mean = 0.0
+    for i in range(x.size):
+        mean += x[i] / x.size
+    for i in range(x.size):
+        out[i] = mean - x[i]
+
+
+def test_dense_matrices_of_many_states_are_refused_before_they_are_made():
     with pytest.raises(ValueError, match=r"the iteration matrix would be dense, 9\.6 GB; state .* as jac_sparsity"):
-        steps(nsds.system(line=nsds.first_order(diffusing, x=x)))
-    pattern = sp.diags_array([np.ones(n)] * 3, offsets=[-1, 0, 1], shape=(n, n))
-    rows = nsds.simulate(nsds.system(line=nsds.first_order(diffusing, x=x, jac_sparsity=pattern)), t_end=0.05, h=0.01, progress=False)
+        steps(nsds.system(cloud=nsds.first_order(averaging, x=np.zeros(20000))))
+
+
+@pytest.mark.parametrize("is_stated", [True, False])
+def test_many_states_have_no_dense_matrix(is_stated):
+    """With a pattern, which may be stated, each step obeys its equation."""
+    n = 20000
+    x, pattern = np.sin(np.linspace(0.0, 20.0, n)), sp.diags_array([np.ones(n)] * 3, offsets=[-1, 0, 1], shape=(n, n))
+    line = nsds.first_order(diffusing, x=x, **(stated(pattern) if is_stated else {}))
+    rows = nsds.simulate(nsds.system(line=line), t_end=0.05, h=0.01, progress=False)
     x, rates = rows["line"]["x"], np.empty((5, n))
     for k in range(5):
         diffusing(0.0, x[k + 1], None, rates[k])
     np.testing.assert_allclose(np.diff(x, axis=0) / 0.01, rates, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("count", [None, 2])
+@given(seeds)
+@examples(3)
+def test_a_pattern_is_found_where_there_are_many_states(count, seed):
+    n = compressed.MANY + 20
+    one, other = (steps(drawn(seed, n, form, count)[0], SCHEMES[0]) for form in (plain, stated))
+    np.testing.assert_allclose(one["web"]["x"], other["web"]["x"], rtol=0, atol=1e-12 * abs(other["web"]["x"]).max())
+
+
+def spilling(t, x, z, out):
+    """Basins in a row, each filled from a source and emptied into one that lies farther on, once it is full."""
+    for i in range(x.size):
+        out[i] = 1.0 - 0.1 * x[i]
+    for i in range(x.size):
+        spill = 50.0 * max(x[i] - z[0], 0.0)
+        out[i] -= spill
+        out[(i + 7) % x.size] += 0.5 * spill
+
+
+def test_entries_that_appear_as_the_state_changes_are_found_at_other_states():
+    """Near the state at the start no basin spills; the pattern that is found has those entries, as farther states show them."""
+    n = compressed.MANY + 20
+    system = nsds.system(basins=nsds.first_order(spilling, x=np.linspace(0.0, 0.4, n), z=[0.5]))
+    run, _ = preparation.prepare_run("test", system, 2e-3, nsds.euler_moreau(), None, False)
+    assert run.prepared.tables.groups["n_entries"][0] >= 2 * n
+    rows = nsds.simulate(system, t_end=1.0, h=2e-3, progress=False)
+    x, rates = rows["basins"]["x"], np.empty((500, n))
+    for k in range(500):
+        spilling(0.0, x[k + 1], np.array([0.5]), rates[k])
+    np.testing.assert_allclose(np.diff(x, axis=0) / 2e-3, rates, rtol=0, atol=1e-9)
+    assert (x[-1] > 0.5).all()

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds.maths import patterns
-from nsds.schemes.lagrangian import compressed, mixed
+from nsds.schemes import compressed
+from nsds.schemes.lagrangian import mixed
 from nsds.schemes.run import preparation
 from tests.strategies import examples
 
