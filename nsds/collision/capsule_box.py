@@ -10,6 +10,8 @@ from nsds.collision.capsules import SAME, SHORT, drop_closest
 from nsds.collision.frames import FIELDS, axes, put, seen_from, third_axis
 from nsds.maths.vectors import norm, times, times_transposed
 
+_STICKS_OUT = 1e-6  # of the distance of the axis: what is beyond a side of the box by less is within it, by rounding
+
 
 class Seen(NamedTuple):
     """Capsule a in the axes of box b."""
@@ -85,12 +87,17 @@ def _put_ball(seen, s, feature, distance, e, n, margin, found):
 
 
 @tiny
-def _part_within(c, u, size, b, half, out, free):
-    """Part of the axis within the slabs of the box along the axes i with ``free[i] <= 0``. Out: out (2,), empty if out[0] > out[1]."""
+def _part_within(seen, half, beyond, free, out):
+    """Part of the axis within the slabs of the box along the axes i with ``free[i] <= 0``, which are wider by a length ``beyond``.
+
+    Out: out (2,), empty if out[0] > out[1].
+    """
+    c, u = seen.c, seen.u
     out[0], out[1] = -half, half
     for i in range(3):
         if free[i] <= 0.0 and u[i] != 0.0:
-            s, t = (-0.5 * size[3 * b + i] - c[i]) / u[i], (0.5 * size[3 * b + i] - c[i]) / u[i]
+            edge = 0.5 * seen.size[3 * seen.b + i] + beyond
+            s, t = (-edge - c[i]) / u[i], (edge - c[i]) / u[i]
             out[0], out[1] = max(out[0], min(s, t)), min(out[1], max(s, t))
 
 
@@ -120,11 +127,11 @@ def _axis_in_box(seen, half, margin, found):
     if best >= 6:
         length = math.hypot(u[j], u[k])
         e[j], e[k] = -side * u[k] / length, side * u[j] / length
-        _part_within(c, u, size, b, half, part, free)
+        _part_within(seen, half, 0.0, free, part)
         part[0] = 0.5 * (part[0] + part[1])
     else:
         e[i], free[i] = side, 1.0
-        _part_within(c, u, size, b, half, part, free)
+        _part_within(seen, half, 0.0, free, part)
     # 3. both ends of this part at a face, its middle at an edge
     first, last, count, h = 1 if best < 6 else 0, 3 if best < 6 else 1, 0, 0.5 * size[3 * b + i]
     for k in range(first, last):
@@ -155,8 +162,8 @@ def capsule_box(size, pose, a, b, margin, found):
         return _axis_in_box(seen, half, margin, found)
     # 3. part of the axis over the same face or edge
     for i in range(3):
-        e[i] = abs(e[i]) - 1e-6 * distance  # rounding alone does not stick out
-    _part_within(c, u, size, b, half, part, e)
+        e[i] = abs(e[i]) - _STICKS_OUT * distance
+    _part_within(seen, half, _STICKS_OUT * distance, e, part)
     balls[0], balls[1], balls[2] = s, part[0], part[1]
     n_balls, count = 3 if part[1] - part[0] > SHORT * r else 1, 0
     # 4. contacts at the closest ball and at both ends; the closest one goes if the ends are as near (a lying capsule keeps its features)

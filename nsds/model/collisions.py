@@ -44,6 +44,10 @@ def collisions(
     A body that moves in a step by more than half of the thinner of two shapes is followed along its path and stops at the touch, and passes
     nothing, however fast: the time that is left of the step is lost for it.
 
+    Two bodies do not touch where joints between them, which are equations, leave no motion along the normal: if they are welded
+    together, also by way of others, a drawer and its runners, the leaves of a hinge. What presses there the joints carry, without friction;
+    `nsds.dry_friction` gives them some. Of joints with the world and its shapes both carry, in shares that the equations leave open.
+
     Parameters
     ----------
     shapes : dict of str to shape
@@ -67,7 +71,7 @@ def collisions(
         record, also from 0.
     pairs : sequence of pairs of str, optional
         Pairs of parts tested for contact, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
-        together too, whose shapes must not overlap then.
+        together too, whose shapes must not overlap then along what it leaves free.
     margin : float
         Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
     capacity : int, optional

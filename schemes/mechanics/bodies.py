@@ -14,7 +14,7 @@ import math
 from numba import typeof, types
 
 from nsds._jit import caller, kernel, on_demand, stack, tiny, view
-from nsds.collision import place
+from nsds.collision import WORLD, place
 from nsds.collision.frames import FIELDS, MOST, frame_in
 from nsds.collision.kinds import MESH, bound
 from nsds.collision.narrow import contacts_of_pair, others_of_pair
@@ -29,6 +29,7 @@ from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move, radius_of_gyrati
 from nsds.schemes.rigid.collisions import add_surfaces, take_over
 from nsds.schemes.rigid.forces import force_of
 from nsds.schemes.rigid.interactions import contact_rows, evaluate
+from nsds.schemes.rigid.joined import ROWS, find_rows, is_carried
 from nsds.schemes.rigid.tables import FORCE, V
 
 STATE = 13  # numbers of a body
@@ -207,6 +208,8 @@ def _evaluate_pair(first, renews, mode, rigid, memory):
     work[pair.rate] = _rate_of_gap(first, far, kind, size, rigid, mem)
     margin = _sight(first, kind, size, rigid, memory)
     count = contacts_of_pair(kind, size, pose, a, b, margin, others, found)
+    if c.joined != ABSENT:
+        count = _drop_carried(r, count, found, c, rigid, memory)
     # 3. assign contacts to slots
     _match(first, count, found, own, mate, rigid, memory)
     if renews:
@@ -232,6 +235,23 @@ def _evaluate_pair(first, renews, mode, rigid, memory):
         else:
             iwork[pair.changed] = 1 if iwork[row.feature] != NO_FEATURE else iwork[pair.changed]
             work[rigid.interactions[k].h] = min(margin, far)
+
+
+@kernel
+def _drop_carried(r, count, found, c, rigid, memory):
+    """Drop from the contacts found of two shapes those that joints carry, see `schemes.rigid.joined`; returns the number of the others."""
+    q, rows, centre, kept = view(memory.work, rigid.plan[0].q, 7 * rigid.bodies.size), stack(ROWS), stack(3), 0
+    for k in range(3 if count > 0 else 0):
+        centre[k] = found[5 + k]
+    rank = find_rows(r.a, WORLD if r.b == ABSENT else r.b, centre, c, rigid.interactions, q, memory, rows)
+    for j in range(count):
+        at = FIELDS * j
+        if is_carried(rank, rows, centre, view(found, at + 2, 3), view(found, at + 5, 3)):
+            continue
+        for k in range(FIELDS):
+            found[FIELDS * kept + k] = found[at + k]
+        kept += 1
+    return kept
 
 
 @tiny

@@ -28,6 +28,7 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
 from nsds.schemes.rigid.enabled import hide
 from nsds.schemes.rigid.interactions import axis_of, contact_rows
+from nsds.schemes.rigid.joined import drop_carried
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores detect contacts
@@ -39,7 +40,7 @@ _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
 @kernel
-def find(c, ahead, parallel, q, v, memory):
+def find(c, interactions, ahead, parallel, q, v, memory):
     """Contacts of collisions c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*, slack.
 
     ahead: time ahead; gaps are listed that the motion at v may close within it, and those that may be active as they are. slack: of
@@ -72,7 +73,9 @@ def find(c, ahead, parallel, q, v, memory):
         view(mem, c.vertices, 3 * c.n_vertices), general, _found(c, m, memory),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
     ))  # fmt: skip
-    # 4. hidden contacts at edges, or the user's filter
+    # 4. what joints carry, hidden contacts at edges, or the user's filter
+    if count <= m and c.joined != ABSENT:
+        count = drop_carried(c, count, interactions, q, memory)
     if count > m or (iwork[c.hook] == 0 and c.edges == 0):
         return count
     return _drop_hidden(c, count, memory) if iwork[c.hook] == 0 else _hand_over(c, count, memory)

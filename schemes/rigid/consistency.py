@@ -57,7 +57,7 @@ def make_consistent(t, s, calls, options, memory):
     if n_blocks > 0:
         plain.to_body(m, R, w, v)
     # 4. contacts at the new positions, and the state
-    if not plain.find_contacts(options.motion, own.parallel != 0, form.collisions, q, v, memory):
+    if not plain.find_contacts(options.motion, own.parallel != 0, form, q, v, memory):
         return CAPACITY
     plain.take_contacts(form.collisions, memory)
     for i in range(m):

@@ -127,14 +127,14 @@ def step(t_new, s, calls, options, memory):
         if status in (CONVERGED, INEXACT):
             for i in range(7 * n):
                 work[places.before + i] = q[i]
-            if not _find(options, form.collisions, own, p, q, memory):
+            if not _find(options, form, p, q, memory):
                 restore_angles(form.interactions, memory)
                 return CAPACITY, n_iter, residual
             _keep_violated(options, form, own, q, memory)
             projected = projection.project(t_new, True, s, calls, options.positions, memory)
             status = worse(projected, status)
             _note_push(n, places, q, work)
-        if not _find(options, form.collisions, own, p, q, memory):
+        if not _find(options, form, p, q, memory):
             restore_angles(form.interactions, memory)
             return CAPACITY, n_iter, residual
         _recall_hidden(form.collisions, own, q, memory)
@@ -249,13 +249,13 @@ def _know_motion(options, p, places, work):
 
 
 @kernel
-def _find(options, collisions, own, p, q, memory):
+def _find(options, form, p, q, memory):
     """Contacts at q, as far as motion with either velocity takes it; False where the record has no room for them. Out: v of p."""
-    work = memory.work
+    work, own, collisions = memory.work, form.plan[0], form.collisions
     v = view(work, p.v, 6 * p.n_bodies)
     for i in range(6 * p.n_bodies):
         v[i] = max(abs(work[own.v_old + i]), abs(work[own.v + i]))
-    if not plain.find_contacts(options.positions.motion, own.parallel != 0, collisions, q, v, memory):
+    if not plain.find_contacts(options.positions.motion, own.parallel != 0, form, q, v, memory):
         return False
     for k in range(collisions.size):
         contacts.recognise(collisions[k], memory.iwork[collisions[k].found], memory)

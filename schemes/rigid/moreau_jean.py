@@ -104,7 +104,7 @@ def start(t, s, functions, options, memory):
     note_presence(s, memory)
     q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
     load_state(s.bodies, q, v, memory)
-    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, memory):
+    if not find_contacts(options, p.parallel != 0, s, q, v, memory):
         return CAPACITY
     take_contacts(s.collisions, memory)
     outputs(t, s.interactions, p, q, v, R, functions, memory)
@@ -122,12 +122,12 @@ def load_state(bodies, q, v, memory):
 
 
 @kernel
-def find_contacts(options, parallel, collisions, q, v, memory):
+def find_contacts(options, parallel, s, q, v, memory):
     """Contacts at the state (q, v), into the work memory; False where there are more than the record has room for."""
     ahead = max(1.0, options.gamma) * options.h  # the forecast of the next step looks no farther
-    for k in range(collisions.size):
-        c = collisions[k]
-        memory.iwork[c.found] = contacts.find(c, ahead, parallel, q, v, memory)
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        memory.iwork[c.found] = contacts.find(c, s.interactions, ahead, parallel, q, v, memory)
         if memory.iwork[c.found] > c.capacity:
             return False
     return True
@@ -606,7 +606,7 @@ def commit(t_new, n_contacts, n_blocks, s, functions, options, memory):
     p = s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
-    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, memory):
+    if not find_contacts(options, p.parallel != 0, s, q, v, memory):
         restore_angles(s.interactions, memory)
         return CAPACITY
     problem.keep_impulses(n_contacts, False, options, s, memory)

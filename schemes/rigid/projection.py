@@ -142,7 +142,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, memory):
     q = view(work, own.q, 7 * p.n_bodies)
     for k in range(s.motion.collisions.size):
         c, of_pair = s.motion.collisions[k], of_all
-        find_known(options, c, p, own, q, memory)
+        find_known(options, k, s.motion, p, q, memory)
         for i in range(iwork[c.found]):
             # alone, one of many corners that come together would tip the body
             if not of_all and (i == 0 or iwork[c.new_a + i] != iwork[c.new_a + i - 1] or iwork[c.new_b + i] != iwork[c.new_b + i - 1]):
@@ -273,13 +273,13 @@ def stride(interaction):
 
 
 @tiny
-def find_known(options, c, p, own, q, memory):
-    """Contacts at q, and which of them are in the record: as far as the step may have opened them. Out: v of p."""
-    work = memory.work
+def find_known(options, k, form, p, q, memory):
+    """The k-th contacts of shapes at q, and which of them are in the record: as far as the step may have opened them. Out: v of p."""
+    work, own, c = memory.work, form.plan[0], form.collisions[k]
     ahead, v = max(1.0, options.motion.gamma) * options.h, view(work, p.v, 6 * p.n_bodies)
     for i in range(6 * p.n_bodies):
         v[i] = abs(work[own.v_old + i]) + abs(work[own.v + i])
-    memory.iwork[c.found] = min(contacts.find(c, ahead, own.parallel != 0, q, v, memory), c.capacity)
+    memory.iwork[c.found] = min(contacts.find(c, form.interactions, ahead, own.parallel != 0, q, v, memory), c.capacity)
     contacts.recognise(c, memory.iwork[c.found], memory)
 
 
@@ -336,7 +336,7 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
     for k in range(int(options.max_rounds) + 1):
         # 1. violations; pressing contacts that contradict each other are, from half of the rounds on, only kept from violation
         press = press and 2 * k < options.max_rounds
-        n_contacts, depth, of_contacts = penetrating(is_found and k == 0, press, options, own, collisions, p, q, memory)
+        n_contacts, depth, of_contacts = penetrating(is_found and k == 0, press, options, s.motion, p, q, memory)
         n_blocks, violation, of_rows = violated(t, k == 0, press, options, s.motion, p, q, calls.functions, memory)
         wanted, worst = _SHARE * max(of_contacts, of_rows), max(depth, violation)
         is_last = k == int(options.max_rounds)
@@ -420,14 +420,14 @@ def solve_pressing(n_contacts, n_blocks, s, calls, wanted, memory):
 
 
 @kernel
-def penetrating(is_found, press, options, own, collisions, p, q, memory):
+def penetrating(is_found, press, options, form, p, q, memory):
     """(number, depth, tolerance): detected contacts at q with gaps up to the depth of the deepest, none if that is 0.
 
     What a contact tolerates is no depth; tolerance: the largest of any. Gaps smaller than the depth are listed too, as bodies that are
     separated may be pushed into others. press: contacts that pressed in the step count by the size of their gap. Unless all are projected,
     contacts that were inactive in the step are ignored. Out: q_old, pair, which of p.
     """
-    work, iwork = memory.work, memory.iwork
+    work, iwork, own, collisions = memory.work, memory.iwork, form.plan[0], form.collisions
     n, depth, tolerance, v, chosen = 0, 0.0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
@@ -435,9 +435,9 @@ def penetrating(is_found, press, options, own, collisions, p, q, memory):
     for k in range(collisions.size):
         c = collisions[k]
         if chosen and not is_found:
-            find_known(options, c, p, own, q, memory)
+            find_known(options, k, form, p, q, memory)
         elif not is_found:
-            iwork[c.found] = min(contacts.find(c, options.h, own.parallel != 0, q, v, memory), c.capacity)
+            iwork[c.found] = min(contacts.find(c, form.interactions, options.h, own.parallel != 0, q, v, memory), c.capacity)
         for i in range(iwork[c.found]):
             gap = work[c.new_gap + i]
             if options.every_contact != 0.0 or role(c, i, work) > 0.0:

@@ -827,7 +827,7 @@ def _move(h, options, way, s, memory):
     q, v = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies)
     _go(h, view(work, way, 6 * p.n_bodies), s, memory)
     passing.keep_from_passing(False, h, 1.0, s, memory)
-    return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, memory)
+    return plain.find_contacts(options, p.parallel != 0, s, q, v, memory)
 
 
 @kernel

@@ -12,11 +12,12 @@ from nsds.collision.kinds import PLANAR
 from nsds.collision.touching import safe_ways
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, addresses, count_and_stride, table
-from nsds.model.records import GRAVITY, model_of, words
+from nsds.model.records import GRAVITY, memory, model_of, words
 from nsds.model.system_kinds import COLLISIONS as DETECTED
 from nsds.model.system_kinds import NEWTON_EULER, collisions_of, split
 from nsds.schemes.problem.kinds import components_of_bodies
 from nsds.schemes.problem.model_reader import interaction, state_functions
+from nsds.schemes.rigid.joined import connections, kinds_of
 
 # Offsets in a body's record from q on: v, p, mass and inertia follow each other.
 V, P, MASS, INERTIA = 7, 13, 19, 20
@@ -86,6 +87,8 @@ COLLISIONS = table(
     "scratch", "n_scratch", "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices",
     # addresses: general pairs of shapes, and a user's `on_contact`, which reads z
     "general", "hook", "z", "n_z",
+    # joined: what joints connect, see `schemes.rigid.joined`, ABSENT without joints
+    "joined",
     # planar: all shapes are in z = 0; edges: some have edges, so that contacts may be hidden; links: scratch for that
     "planar", "edges", "links", "n_links", "n_bodies",
     # passing: thickness of each shape, and the displacement that is safe for two; swept: poses along the step, and contacts of two shapes
@@ -133,8 +136,9 @@ def tables(records, work, iwork):
         owners += [line[0]] * interactions[-1].size
     interactions = np.concatenate(interactions)
     # 3. detected contacts
-    collisions, general = _collisions(records, work, iwork)
     bodies = np.concatenate(pieces)
+    joined = connections(bodies, interactions, kinds_of(interactions, EQUALITY, memory(records)))
+    collisions, general = _collisions(records, joined, work, iwork)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
     return Lists(bodies, interactions, collisions, functions.addresses, d, tuple(first.items()), tuple(owners), general)
 
@@ -235,10 +239,11 @@ def _restitution(law):
     return zip_longest(("e_n", "e_t"), LAWS[law].restitution)
 
 
-def _collisions(records, work, iwork):
+def _collisions(records, joined, work, iwork):
     """(table of the collisions of a record or ensemble, their `GeneralPairs`); the work memory is reserved."""
     lines, general = collisions_of(model_of(records)), []
     rows = np.zeros(len(lines), COLLISIONS)
+    rows["joined"] = iwork.store(np.tile(joined, (records.size, 1))) if joined.size > 0 else ABSENT
     for row, (name, _, law, *_) in zip(rows, lines, strict=True):
         start, dtype = words(records.dtype, name)
         at = {field: start + dtype.fields[field][1] // 8 for field in dtype.names}

@@ -301,6 +301,19 @@ class TestKnownContacts:
         assert np.allclose(np.sort(found.point[:, 0]), [-0.2, 0.5])
         assert np.allclose(found.gap, 0)
 
+    @pytest.mark.parametrize("angle", [0.0, 0.3, np.pi / 2])
+    def test_a_capsule_along_an_edge_has_two_contacts(self, angle):
+        """At angle 0 and at a quarter turn the axis is above the border of a face, beyond it or within it by rounding."""
+        rng, place = np.random.default_rng(1), np.array([0, 0.5, 0.5]) + 0.1 * np.array([0, np.sin(angle), np.cos(angle)])
+        for _ in range(20):
+            turn = Rotation.random(random_state=rng)
+            whole, along = (each.as_quat(scalar_first=True) for each in (turn, turn * Rotation.from_rotvec([0, np.pi / 2, 0])))
+            lying = shapes.capsule(0.1, 0.6, position=turn.apply(place), orientation=along)
+            found = Found([lying, shapes.box([1, 1, 1], orientation=whole)], 0.01)
+            assert len(found) == 2
+            np.testing.assert_allclose(np.sort(turn.inv().apply(found.other)[:, 0]), [-0.3, 0.3], atol=1e-12)
+            np.testing.assert_allclose(found.gap, 0, atol=1e-12)
+
     def test_parallel_capsules_have_two_contacts_and_crossed_ones_one(self):
         lower = shapes.capsule(0.1, 1.0)
         beside = Found([lower, shapes.capsule(0.1, 1.0, position=[0.2, 0, 0.4])], 0.01)
