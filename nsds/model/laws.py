@@ -548,6 +548,9 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0, dimension=None):
     ``lambda_r = -mu_r lambda_n omega_t / ||omega_t||``, with omega_t the relative angular velocity in that plane. Spinning about the normal
     is free. The contact has five constraints: normal, two tangents, two of rolling; in the plane three: normal, tangent, rolling.
 
+    In residuals of steps of rigid bodies angular rates count as velocities, at the length ``((1/m_a + 1/m_b) / (1/I_a + 1/I_b))^(1/2)`` of
+    both bodies, I a third of the trace of the inertia: the radius of gyration where one of them moves.
+
     Parameters
     ----------
     e_n, mu, e_t : float or array_like

@@ -24,6 +24,7 @@ from nsds.maths.vectors import norm
 from nsds.model.laws import NONE
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
+from nsds.schemes.rigid.bodies import length_of_turns
 from nsds.schemes.rigid.forces import COMPLIANT
 from nsds.schemes.rigid.interactions import row_length
 from nsds.schemes.rigid.tables import EQUALITY, FORCE
@@ -60,6 +61,13 @@ def first_row(interaction, i):
     """First row of the contact that row i is one of; of one contact and of single rows without a division, which takes long."""
     each = interaction.each
     return 0 if i < each else i if each == 1 else i // each * each
+
+
+@tiny
+def unit_of_row(interaction, i, mem):
+    """lambda of row i over r, and u over its velocity: `length_of_turns` of moments of a contact, whose block is so in m/s; else 1."""
+    it = interaction
+    return length_of_turns(it.q_a, it.q_b, mem) if it.mu_r != ABSENT and i - first_row(it, i) > it.tangents else 1.0
 
 
 @tiny
@@ -117,21 +125,23 @@ def state_block(h, ahead, is_half, is_new, interaction, first, d, memory, stated
         if it.tangents > 0:
             grip = work[it.grip + c * each] if is_half else 1.0
             mu[2 * k] = grip * mem[it.mu + c]
-            mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else grip * mem[it.mu_r + c]
+            mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else grip * mem[it.mu_r + c] / length_of_turns(it.q_a, it.q_b, mem)
         is_in = not bounded and takes_part(it, c * each, ahead, memory)
         # 2. rows: active ones from H and rate, the others as padding
         for a in range(d):
             i, to = c * each + a, k * d + a
             if is_in and a < each and i < it.m:
+                unit = unit_of_row(it, i, mem)
                 b[to], diagonal[to] = work[it.rate + i], -1.0 if is_equation else 0.0
                 if not is_equation and is_half:
                     b[to] += work[it.aim + i]
                 elif not is_equation:
                     b[to] += restitution(it, c, a, mem) * mem[it.ydot + i]
+                b[to] *= unit
                 if is_new:
-                    r[to] = mem[it.lam + i]
+                    r[to] = mem[it.lam + i] / unit
                 for l in range(12):
-                    H[12 * to + l] = work[it.H + 12 * i + l]
+                    H[12 * to + l] = unit * work[it.H + 12 * i + l]
             # padding: u = s r with H = 0, so r = 0 whatever the method does
             else:
                 b[to], diagonal[to] = 0.0, 1.0

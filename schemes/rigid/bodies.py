@@ -373,5 +373,25 @@ def kinetic_energy(body, at, memory):
 @tiny
 def radius_of_gyration(body, mem):
     """``(trace I / 3 m)^(1/2)``."""
-    I = view(mem, body.q + INERTIA, 9)
-    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + MASS]))
+    return math.sqrt(_square_of_gyration(body.q, mem))
+
+
+@tiny
+def _square_of_gyration(q, mem):
+    I = view(mem, q + INERTIA, 9)
+    return (I[0] + I[4] + I[8]) / (3.0 * mem[q + MASS])
+
+
+@tiny
+def length_of_turns(q_a, q_b, mem):
+    """Length at which angular rates between two bodies count as velocities: ``((1/m_a + 1/m_b) / (1/I_a + 1/I_b))^(1/2)``; 1 for none.
+
+    ``I = m rho^2`` with the radius of gyration rho, which it is where only one of them moves. q_a, q_b: ABSENT for what cannot move.
+    """
+    straight = turning = 0.0
+    for side in range(2):
+        q = q_a if side == 0 else q_b
+        if q != ABSENT:
+            straight += 1.0 / mem[q + MASS]
+            turning += 1.0 / (mem[q + MASS] * _square_of_gyration(q, mem))
+    return math.sqrt(straight / turning) if 0.0 < turning < math.inf and straight > 0.0 else 1.0

@@ -26,6 +26,7 @@ from nsds.maths.vectors import cross, dot, norm
 from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation_rule import is_closed, slack
+from nsds.schemes.rigid.bodies import length_of_turns
 from nsds.schemes.rigid.enabled import hide
 from nsds.schemes.rigid.interactions import axis_of, contact_rows
 from nsds.schemes.rigid.joined import drop_carried
@@ -799,15 +800,15 @@ def _slack(c, shape, body, moved, work):
 
 
 @kernel
-def state_contact(is_half, c, number, i, p, q, w, memory):
+def state_contact(is_half, c, number, i, p, memory):
     """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p.
 
     is_half: its law is counted from `aim`, with a share `grip` of its friction.
     """
     work, imem = memory.work, memory.imem
+    q, w = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(memory.iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, memory, frame, lever)
-    state_axes(c.each, i, p, work)
     if is_half:
         _state_cone(c, coefficients_of(c, imem[c.a + number], imem[c.b + number], imem), i, p, memory)
         for k in range(p.d):
@@ -821,12 +822,36 @@ def state_contact(is_half, c, number, i, p, q, w, memory):
 
 
 @tiny
-def state_axes(each, i, p, work):
-    """Axes of the moments of the i-th contact, if blocks have some: tangents, or the normal and none. Out: axes of plan p."""
-    for j in range(3, p.d):
+def state_moments(each, i, bodies, p, memory):
+    """Moments of the i-th contact, if blocks have some, in units of forces: those of its law over `length_of_turns`, rates times it.
+
+    The axes, of that length, are tangents, or the normal and none. So all of u is in m/s, and all of r in N s, whatever the size of the
+    bodies. In/out: b, r, mu of plan p; out: axes.
+    """
+    work = memory.work
+    if p.d < 5:
+        return
+    a, b = memory.iwork[p.body + 2 * i], memory.iwork[p.body + 2 * i + 1]
+    length = length_of_turns(_place_if_moved(a, bodies), _place_if_moved(b, bodies), memory.mem)
+    work[p.mu + 2 * i + 1] /= length
+    for j in range(3, 5):
+        work[p.b + 5 * i + j] *= length
+        work[p.r + 5 * i + j] /= length
         for k in range(3):
             axis = work[p.frame + 9 * i + 3 * axis_of(4 if each == 4 else 5, j) + k]
-            work[p.axes + 6 * i + 3 * (j - 3) + k] = axis if each != 4 or j == 3 else 0.0
+            work[p.axes + 6 * i + 3 * (j - 3) + k] = length * axis if each != 4 or j == 3 else 0.0
+
+
+@tiny
+def _place_if_moved(body, bodies):
+    """Place of a body in the record; ABSENT for the world, and for one that nothing moves."""
+    return ABSENT if body == WORLD or bodies[body].fixed else bodies[body].q
+
+
+@tiny
+def length_of_moments(i, p, work):
+    """Length by which the moments of the i-th contact have been divided, see `state_moments`."""
+    return norm(view(work, p.axes + 6 * i, 3)) if p.d == 5 else 1.0
 
 
 @kernel
@@ -855,9 +880,13 @@ def _state_cone(c, at, i, p, memory):
 
 
 @kernel
-def rows_of_contact(each, d, is_equation, body, frame, lever, H, diagonal):
-    """H (d, 12) of one contact; diagonal: 1 for padding, -1 for equations, 0 otherwise: for a problem with a matrix."""
-    contact_rows(each, frame, lever, view(lever, 3, 3), body[1] != WORLD, H)
+def rows_of_contact(each, is_equation, i, p, memory, H, diagonal):
+    """H (d, 12) of the i-th contact; diagonal: 1 for padding, -1 for equations, 0 otherwise: for a problem with a matrix."""
+    d, frame, lever = p.d, view(memory.work, p.frame + 9 * i, 9), view(memory.work, p.lever + 6 * i, 6)
+    contact_rows(each, frame, lever, view(lever, 3, 3), memory.iwork[p.body + 2 * i + 1] != WORLD, H)
+    length = length_of_moments(i, p, memory.work)
+    for k in range(36, 12 * each):
+        H[k] *= length
     for k in range(d):
         diagonal[k] = 1.0 if k >= each else -1.0 if is_equation else 0.0
     for k in range(12 * each, 12 * d):

@@ -432,7 +432,7 @@ def _jump(t, with_friction, n_contacts, s, calls, options, memory):
             w[i] += change[i]
     # 3. contacts; friction is switched off by its coefficient, so that the structure stays the same
     problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, memory)
-    _state_contacts(n_contacts, form.collisions, p, q, view(work, places.w_old, 6 * n), memory)
+    _state_contacts(n_contacts, form.bodies, form.collisions, p, q, view(work, places.w_old, 6 * n), memory)
     for i in range(2 * (n_contacts + n_blocks) if not with_friction else 0):
         work[p.mu + i] = 0.0
     # 4. impulses, and the velocity change
@@ -518,7 +518,7 @@ def _closed_contacts(options, s, p, q, memory):
 
 
 @kernel
-def _state_contacts(n, collisions, p, q, w_old, memory):
+def _state_contacts(n, bodies, collisions, p, q, w_old, memory):
     """The n closed contacts with their laws, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
     work, iwork = memory.work, memory.iwork
     for i in range(n):
@@ -531,11 +531,11 @@ def _state_contacts(n, collisions, p, q, w_old, memory):
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]
-        contacts.state_axes(c.each, i, p, work)
         contacts.state_law(c, iwork[c.new_a + number], iwork[c.new_b + number], i, p, frame, lever, q, w_old, memory)
         known = int(work[c.known + number]) - 1
         for k in range(p.d):
             work[p.r + p.d * i + k] = memory.mem[c.lam + c.each * known + k] if known >= 0 and k < c.each else 0.0
+        contacts.state_moments(c.each, i, bodies, p, memory)
 
 
 @kernel

@@ -34,8 +34,9 @@ def error(aim, n, collisions, p, memory):
     blocks.multiply_inverse(m, p.stride, inverse, view(work, p.p, 6 * m), w)
     for i in range(6 * m):
         w[i] += w_free[i]
-    longest = 1.0 if d == 5 else 0.0  # of the angular parts of H
-    # longest lever: the scale of angular parts for rolling friction
+    longest = 0.0  # of the angular parts of H: levers, and lengths of axes of moments
+    for c in range(n if d == 5 else 0):
+        longest = max(longest, contacts.length_of_moments(c, p, work) ** 2)
     for c in range(2 * n):
         x, y, z = work[p.lever + 3 * c], work[p.lever + 3 * c + 1], work[p.lever + 3 * c + 2]
         longest = max(longest, x * x + y * y + z * z)
@@ -48,6 +49,9 @@ def error(aim, n, collisions, p, memory):
         frame, lever = view(work, p.frame + 9 * c, 9), view(work, p.lever + 6 * c, 6)
         contacts.relative_velocity(each, a, b, frame, lever, w_free, view(q, at, d))
         contacts.relative_velocity(each, a, b, frame, lever, w, view(u, at, d))
+        length = contacts.length_of_moments(c, p, work) if d == 5 else 0.0
+        for k in range(at + 3, at + each):
+            q[k], u[k] = length * q[k], length * u[k]
         has_equations = has_equations or disk == EQUATION
         # an active contact whose velocity jumps is being corrected: not steady
         if r[at] > 0.0:
@@ -63,7 +67,8 @@ def error(aim, n, collisions, p, memory):
             body = a if side == 0 else b
             if body != WORLD:
                 reach, arm = view(work, p.reach + 4 * body, 4), norm(view(lever, 3 * side, 3))
-                of_point, of_turn, terms = of_point + reach[0] + reach[1] * arm, of_turn + reach[1], terms + reach[2] + reach[3] * arm
+                of_point, of_turn = of_point + reach[0] + reach[1] * arm, of_turn + reach[1] * length
+                terms += reach[2] + reach[3] * max(arm, length)
         s += law_error(Cone(d, disk, mu[2 * c], mu[2 * c + 1]), at, (of_point, of_point, of_turn), r, u, 1.0)
         for k in range(1, each):  # of r_T and mu r_N, which cancel where a contact slides
             terms += max(of_point, of_turn) * (abs(r[at + k]) + max(mu[2 * c], mu[2 * c + 1]) * abs(r[at]))

@@ -2,7 +2,8 @@
 
 Detected contacts come first, then the blocks of interactions. Small problems are solved with their Delassus matrix, by any method for
 contact problems; large ones by sweeps over the contacts that act on the velocities of the bodies (`nsds.solvers.bodies.rigid`), on all
-cores.
+cores. All components of a contact are velocities and impulses: rates of rolling and spinning are stated times a length of the bodies
+(`nsds.schemes.rigid.bodies.length_of_turns`), their moments over it, so that residuals do not depend on the unit of length.
 """
 
 import math
@@ -425,18 +426,22 @@ def arrange(n, in_order, p, memory):
 
 
 @tiny
-def state_contacts(n, is_half, collisions, plan, memory):
+def state_contacts(n, is_half, s, memory):
     """State the n active contacts, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r.
 
     is_half: laws are counted from `aim` of the record's contacts, see `Options`.
     """
-    if plan[0].parallel != 0 and n >= _PARALLEL:
+    p, iwork = s.plan[0], memory.iwork
+    if p.parallel != 0 and n >= _PARALLEL:
         _call_statement(
             _address_of_parallel_statement(),
-            (int64(n), int64(is_half), collisions, plan, memory.mem, memory.imem, memory.work, memory.iwork),
+            (int64(n), int64(is_half), s.collisions, s.plan, memory.mem, memory.imem, memory.work, iwork),
         )
     else:
-        _state_some(0, n, is_half, collisions, plan, memory)
+        _state_some(0, n, is_half, s.collisions, s.plan, memory)
+    for i in range(n if p.d == 5 else 0):
+        each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
+        contacts.state_moments(each, i, s.bodies, p, memory)
 
 
 @kernel
@@ -444,11 +449,10 @@ def _state_some(first, last, is_half, collisions, plan, memory):
     """Statement of the contacts at places first to last."""
     iwork = memory.iwork
     p = plan[0]
-    q, w = view(memory.work, p.q_old, 7 * p.n_bodies), view(memory.work, p.w, 6 * p.n_bodies)
     for i in range(first, last):
         k = iwork[p.place + i]
         c = collisions[iwork[p.which + p.n_contacts + k]]
-        contacts.state_contact(is_half, c, iwork[p.which + k], i, p, q, w, memory)
+        contacts.state_contact(is_half, c, iwork[p.which + k], i, p, memory)
 
 
 @parallel
@@ -743,7 +747,7 @@ def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reache
     # 2. statement of contacts: the rows of detected contacts do not change within the step, so once is enough
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, memory)
-        state_contacts(n_contacts, is_half, s.collisions, s.plan, memory)
+        state_contacts(n_contacts, is_half, s, memory)
     # 3. accuracy: equations are solved to a share of what Newton's iteration has reached, not to the tolerance of contacts
     wanted, share = math.inf, min(1.0, _SHARE * tol / reached)
     if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, memory.iwork):
@@ -1014,12 +1018,11 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
 @tiny
 def _rows_of_contacts(n, collisions, p, stated, memory):
     """Rows of the n detected contacts. Out: H, E, diagonal of stated."""
-    work, d = memory.work, p.d
+    d = p.d
     for i in range(n):
         each = collisions[memory.iwork[p.which + p.n_contacts + memory.iwork[p.place + i]]].each
-        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
         H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), stated.disk[i] == EQUATION
-        contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
+        contacts.rows_of_contact(1 if is_equation else each, is_equation, i, p, memory, H, diagonal)
         blocks.copy_rows(p, i, 1, stated)
 
 
@@ -1216,7 +1219,7 @@ def keep_impulses(n_contacts, is_at_end, options, s, memory):
             elif blocks.has_bounds(it):
                 mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, r)
             else:
-                mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)]
+                mem[it.lam + i] = blocks.unit_of_row(it, i, mem) * r[p.d * first + blocks.place(it, p.d, i)]
     keep_contact_impulses(n_contacts, s, p, memory)
 
 
@@ -1237,7 +1240,8 @@ def keep_contact_impulses(n_contacts, s, p, memory):
         if 0.0 < memory.work[p.r + p.d * i] <= smallest and _is_rounding(i, j, s.bodies, p, memory):
             continue
         for k in range(c.each):
-            memory.mem[c.lam + c.each * number + k] = memory.work[p.r + p.d * i + k]
+            unit = 1.0 if k < 3 else contacts.length_of_moments(i, p, memory.work)
+            memory.mem[c.lam + c.each * number + k] = unit * memory.work[p.r + p.d * i + k]
 
 
 @tiny

@@ -357,7 +357,7 @@ def _project_by(by_mass, t, is_found, s, calls, options, memory):
             for i in range(6 * m):
                 moved[i] = 0.0
             problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, memory)
-            state_gaps(press, n_contacts, collisions, p, q, memory)
+            state_gaps(press, n_contacts, s.motion.bodies, collisions, p, q, memory)
             if not press or attempt == 1:
                 solved = problem.solve_blocks(
                     n_contacts, n_blocks, True, False, s.positions, calls.solver, calls.solver_options, wanted, 1.0, memory
@@ -462,7 +462,7 @@ def role(c, i, work):
 
 
 @kernel
-def state_gaps(press, n, collisions, p, q, memory):
+def state_gaps(press, n, bodies, collisions, p, q, memory):
     """The n penetrating contacts as frictionless ones, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r.
 
     press: those that pressed in the step are equations.
@@ -476,13 +476,13 @@ def state_gaps(press, n, collisions, p, q, memory):
         iwork[p.disk + i] = EQUATION if press and role(c, number, work) > 1.0 else 0
         work[p.mu + 2 * i], work[p.mu + 2 * i + 1] = 0.0, 0.0
         frame_in(c.planar, view(work, c.new_normal + 3 * number, 3), view(work, p.frame + 9 * i, 9))
-        contacts.state_axes(c.each, i, p, work)
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             work[p.lever + 6 * i + k] = x - q[7 * a + k]
             work[p.lever + 6 * i + 3 + k] = 0.0 if b == WORLD else x - q[7 * b + k]
         for k in range(p.d):
             work[p.b + p.d * i + k], work[p.r + p.d * i + k] = work[c.new_gap + number] if k == 0 else 0.0, 0.0
+        contacts.state_moments(c.each, i, bodies, p, memory)
 
 
 @tiny

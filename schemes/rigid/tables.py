@@ -41,8 +41,9 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # prescribed velocities, gap_function of a contact, h_function.
 INTERACTION = table(
     # law: EQUALITY, FORCE or OTHER; bounds, tangents: those of its form, see `nsds.model.laws`; a, b: bodies, b ABSENT for the world; each:
-    # components of a contact; n_blocks: blocks of the one-step problem; always: active whatever the forecast (bilateral, or with bounds)
-    "law", "bounds", "tangents", "m", "a", "b", "each", "n_blocks", "always",
+    # components of a contact; n_blocks: blocks of the one-step problem; always: active whatever the forecast (bilateral, or with bounds);
+    # q_a, q_b: the bodies in the record, ABSENT for those that nothing moves
+    "law", "bounds", "tangents", "m", "a", "b", "each", "n_blocks", "always", "q_a", "q_b",
     # record: outputs and multipliers (m), flag of activity; z (n_z): parameters of user functions
     "y", "ydot", "lam", "active", "z", "n_z",
     # record: parameters of the law, restitution, friction, mu_r of rolling or spinning, stiffness, damping; work memory: lower, upper
@@ -140,6 +141,9 @@ def tables(records, work, iwork):
     joined = connections(bodies, interactions, kinds_of(interactions, EQUALITY, memory(records)))
     collisions, general = _collisions(records, joined, work, iwork)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
+    for side in ("a", "b"):
+        body = interactions[side]
+        interactions[f"q_{side}"] = np.where((body == ABSENT) | bodies["fixed"][body].astype(bool), ABSENT, bodies["q"][body])
     return Lists(bodies, interactions, collisions, functions.addresses, d, tuple(first.items()), tuple(owners), general)
 
 

@@ -80,11 +80,10 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, memory):
     p, d, m = s.plan[0], s.plan[0].d, s.plan[0].n_bodies
     # 1. contacts
     problem.arrange(n_contacts, True, p, memory)
-    problem.state_contacts(n_contacts, True, s.collisions, s.plan, memory)
+    problem.state_contacts(n_contacts, True, s, memory)
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
-        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
-        rows_of_contact(each, d, False, body, frame, lever, view(work, p.H + 12 * d * i, 12 * d), view(work, p.diagonal + d * i, d))
+        rows_of_contact(each, False, i, p, memory, view(work, p.H + 12 * d * i, 12 * d), view(work, p.diagonal + d * i, d))
     # 2. interactions that are not joints of the tree
     stated = problem.stated_blocks(n_contacts, n_laws, p, memory)
     for k in range(s.interactions.size):

@@ -108,7 +108,8 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
     F is what a contact misses its law by: ``min(D r_N, u_N)`` of the normal component, ``D r_T - P(D r_T - u_T)`` of the tangents, and of
     rolling likewise, P the projection onto the disk of radius ``mu D r_N``, and D a velocity for an impulse, the largest entry in its rows
     of W. So an open contact that closes has its speed, one that presses that with which it opens or closes, one that sticks its slip, and
-    one that slides the velocity across its friction.
+    one that slides the velocity across its friction. Of rigid bodies that resist rolling or spinning the rates of a contact are stated as
+    velocities, times a length of the bodies (see `nsds.newton_impact_rolling_friction`), by which moments and mu_r are divided.
 
     What a scheme solves in passing goes to its solver here: the last digits may differ from those of `nsds.simulate`. What has a solver
     of its own, as the laws of multiple impacts, or has equations alone, is not recorded.

@@ -51,7 +51,8 @@ def _matrix(n, p, work, iwork):
             if body >= 0:
                 J[d * c : d * c + 3, 6 * body : 6 * body + 3] = sign * axes
                 J[d * c : d * c + 3, 6 * body + 3 : 6 * body + 6] = sign * np.cross(lever, axes)
-                J[d * c + 3 : d * c + d, 6 * body + 3 : 6 * body + 6] = sign * axes[1 : d - 2]
+                if d == 5:  # moments, in units of forces
+                    J[d * c + 3 : d * c + 5, 6 * body + 3 : 6 * body + 6] = sign * work[p["axes"] + 6 * c :][:6].reshape(2, 3)
     return J @ A @ J.T, J @ work[p["w_free"] :][: 6 * m] + work[p["b"] :][: d * n]
 
 
