@@ -87,16 +87,16 @@ def _put_ball(seen, s, feature, distance, e, n, margin, found):
 
 
 @tiny
-def _part_within(seen, half, beyond, free, out):
-    """Part of the axis within the slabs of the box along the axes i with ``free[i] <= 0``, which are wider by a length ``beyond``.
+def _part_within(seen, half, rounding, free, out):
+    """Part of the axis within the slabs of the box along the axes i with ``free[i] <= 0``; those along which it lies, but for rounding, cut nothing.
 
     Out: out (2,), empty if out[0] > out[1].
     """
     c, u = seen.c, seen.u
     out[0], out[1] = -half, half
     for i in range(3):
-        if free[i] <= 0.0 and u[i] != 0.0:
-            edge = 0.5 * seen.size[3 * seen.b + i] + beyond
+        if free[i] <= 0.0 and half * abs(u[i]) > rounding:
+            edge = 0.5 * seen.size[3 * seen.b + i]
             s, t = (-edge - c[i]) / u[i], (edge - c[i]) / u[i]
             out[0], out[1] = max(out[0], min(s, t)), min(out[1], max(s, t))
 
