@@ -88,9 +88,9 @@ def _put_ball(seen, s, feature, distance, e, n, margin, found):
 
 @tiny
 def _part_within(seen, half, rounding, free, out):
-    """Part of the axis within the slabs of the box along the axes i with ``free[i] <= 0``; those along which it lies, but for rounding, cut nothing.
+    """Part of the axis within the slabs of the box along the axes i with ``free[i] <= 0``. Out: out (2,), empty if out[0] > out[1].
 
-    Out: out (2,), empty if out[0] > out[1].
+    A slab does not cut an axis along its border, whose ends are as far beyond it but for rounding.
     """
     c, u = seen.c, seen.u
     out[0], out[1] = -half, half
