@@ -8,6 +8,7 @@ from nsds import _checks
 from nsds.collision import SUPPORTED, WORLD, require_supported
 from nsds.collision.groups import kinds_that_meet, mask_of
 from nsds.collision.kinds import NAMES, SHAPES
+from nsds.model.fields import CONTACT_FIELDS
 from nsds.model.functions import function_name
 from nsds.model.laws import HELD, LAWS, block_of, require_treated
 from nsds.model.records import pack, widened
@@ -17,7 +18,6 @@ from nsds.model.system_kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
 _WORLD = "world"
 # contacts of a shape that small scenes have room for at first
 _POINTS, _MOST_POINTS = {"sphere": 4, "capsule": 4, "disk": 4, "stadium": 4, "polygon": 6}, 12
-_OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
 def collisions(
@@ -311,14 +311,12 @@ def collisions_record(name, part, systems):
             raise ValueError(f"collisions '{name}': {error}") from None
     # 4. room for contacts: a few for each shape of a body, more for small scenes
     law = part["law"]
-    d = LAWS[law["law"]].block(NEWTON_EULER)
     points = np.array([_POINTS.get(shape, _MOST_POINTS) for shape in NAMES])
     likely = int(points[kind[body != WORLD]].sum())
     capacity = part["capacity"] or max(4 * kind.size, min(64, likely))
     # 5. fields: contacts first, then shapes, polyhedra once each, parameters of the law
-    fields = {key: np.zeros((capacity,), np.int64) for key in ("a", "b", "feature")}
-    fields |= {"normal": np.zeros((capacity, 3)), "point": np.zeros((capacity, 3)), "y": np.zeros(capacity)}
-    fields["lambda"] = np.zeros((capacity, d))
+    sizes = {"capacity": capacity, "block": LAWS[law["law"]].block(NEWTON_EULER)}
+    fields = {field: np.zeros([sizes.get(size, size) for size in leaf.shape], f"{leaf.kind}8") for field, leaf in CONTACT_FIELDS.items()}
     fields |= {"shape_kind": kind, "shape_size": size, "shape_pose": pose, "shape_body": body, "group": group, "mask": mask}
     if known:  # polyhedra: their triangles have the numbers of the vertices in the list of all
         fields["vertices"] = np.concatenate([shape["vertices"] for shape, _ in known.values()])
@@ -417,7 +415,7 @@ def with_room(records, capacities):
         if name in capacities:
             room = capacities[name]
             fields_of_part = [
-                (key, dtype[key].base, (room, *dtype[key].shape[1:])) if key in _OF_CONTACTS else (key, dtype[key]) for key in dtype.names
+                (key, dtype[key].base, (room, *dtype[key].shape[1:])) if key in CONTACT_FIELDS else (key, dtype[key]) for key in dtype.names
             ]
             dtype = np.dtype(fields_of_part)
         fields.append((name, dtype))

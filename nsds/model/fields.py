@@ -52,3 +52,15 @@ def pattern(rows, columns, entries):
 
 
 PER_ROW = Leaf("f", "per_row", -LARGEST, LARGEST)  # a number for each constraint
+
+
+# Detected contacts in a record, a row each; block: components of the law.
+CONTACT_FIELDS = {
+    "a": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
+    "b": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
+    "feature": Leaf("i", ("capacity",), np.iinfo(np.int64).min, np.iinfo(np.int64).max, True),
+    "normal": floats("capacity", 3, required=True),
+    "point": floats("capacity", 3, required=True),
+    "y": floats("capacity", required=True),
+    "lambda": floats("capacity", "block", required=True),
+}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds._docstrings import with_sections
 from nsds.model.functions import function_name
 from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
 
@@ -324,6 +325,9 @@ def is_force(law, relation, has_D):
     return LAWS[law].is_of_position and (has_D or "D" in RELATIONS[relation].functions)
 
 
+_ranged = with_sections(Raises="ValueError\n    A parameter out of its range.")
+
+
 def newton_impact(e):
     """Unilateral contact with Newton's restitution: ``0 <= ydot+ + e ydot-  ⟂  lambda >= 0`` while ``y <= 0`` ([EventCapturing]).
 
@@ -383,6 +387,7 @@ def poisson_impact(e):
     return _with_parameters("poisson_impact", e=e)
 
 
+@_ranged
 def poisson_impact_friction(e, mu, dimension=None):
     """`nsds.poisson_impact` with Coulomb's friction in both phases of an impact, and of contacts that stay closed.
 
@@ -396,11 +401,6 @@ def poisson_impact_friction(e, mu, dimension=None):
         Restitution of normal impulses in [0, 1], and coefficient of friction.
     dimension : 2 or 3, optional
         Contacts in the plane or in space; in the plane if not given.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of its range.
 
     Notes
     -----
@@ -422,6 +422,7 @@ def poisson_impact_friction(e, mu, dimension=None):
     return _with_parameters("poisson_impact_friction", e=e, mu=mu) | _dimension("poisson_impact_friction", dimension)
 
 
+@_ranged
 def multiple_impact(e, stiffness=1.0, exponent=1.0):
     """Contacts of which several take part in one impact, by the law of Liu, Zhao and Brogliato (2008).
 
@@ -437,11 +438,6 @@ def multiple_impact(e, stiffness=1.0, exponent=1.0):
         Stiffnesses, positive; only ratios between the contacts of the system count.
     exponent : float
         At least 1 and the same in all of the system: 1 linear, 1.5 Hertz.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of its range.
 
     Notes
     -----
@@ -462,6 +458,7 @@ def multiple_impact(e, stiffness=1.0, exponent=1.0):
     return _with_parameters("multiple_impact", e=e, stiffness=stiffness, exponent=exponent)
 
 
+@_ranged
 def multiple_impact_friction(e, mu, stiffness=1.0, exponent=1.0, dimension=None):
     """`nsds.multiple_impact` with Coulomb's friction during the impact, and of contacts that stay closed.
 
@@ -477,11 +474,6 @@ def multiple_impact_friction(e, mu, stiffness=1.0, exponent=1.0, dimension=None)
         See `nsds.multiple_impact`.
     dimension : 2 or 3, optional
         Contacts in the plane or in space; in the plane if not given.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of its range.
 
     Notes
     -----
@@ -502,6 +494,7 @@ def multiple_impact_friction(e, mu, stiffness=1.0, exponent=1.0, dimension=None)
     return _with_parameters(law, e=e, mu=mu, stiffness=stiffness, exponent=exponent) | _dimension(law, dimension)
 
 
+@_ranged
 def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):
     """Unilateral contact with Newton's restitution and Coulomb's friction (Moreau 1988; [Notes], 10.2 and 11.198).
 
@@ -522,11 +515,6 @@ def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):
     dimension : 2 or 3, optional
         Contacts in the plane or in space. If not given: of Lagrangian systems in the plane; those of rigid bodies are in space always.
 
-    Raises
-    ------
-    ValueError
-        A parameter out of its range.
-
     Notes
     -----
     Newton's restitution together with friction may gain energy in an oblique impact of a body that is not a ball (Kane and Levinson
@@ -541,6 +529,7 @@ def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):
     return _with_parameters("newton_impact_friction", e_n=e_n, e_t=e_t, mu=mu) | _dimension("newton_impact_friction", dimension)
 
 
+@_ranged
 def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0, dimension=None):
     """`newton_impact_friction` with a moment that resists rolling (Acary and Bourrier 2021; [Notes], chapter 12).
 
@@ -560,11 +549,6 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0, dimension=None):
     dimension : 2 or 3, optional
         Contacts in the plane or, if not given, in space; those of rigid bodies are in space always.
 
-    Raises
-    ------
-    ValueError
-        A parameter out of its range.
-
     Examples
     --------
     >>> import nsds
@@ -575,6 +559,7 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0, dimension=None):
     return _with_parameters(law, e_n=e_n, e_t=e_t, mu=mu, mu_r=mu_r) | _dimension(law, dimension)
 
 
+@_ranged
 def newton_impact_spinning_friction(e_n, mu, mu_s, e_t=0.0):
     """`newton_impact_friction` of rigid bodies with a moment about the normal that resists spinning, as of a contact with some area.
 
@@ -589,11 +574,6 @@ def newton_impact_spinning_friction(e_n, mu, mu_s, e_t=0.0):
     mu_s : float or array_like
         Coefficient of spinning friction (m), not negative: of a disk of radius R pressed on evenly ``2 R mu / 3``, of a Hertzian contact of
         radius R ``3 pi R mu / 16``.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of its range.
 
     Notes
     -----
@@ -719,6 +699,7 @@ def force_law(force, z=None):
     return {"law": "force_law", "force": function_name(force, "force_law", "force"), "z": z}
 
 
+@_ranged
 def fremond_impact(e, mu, dimension=None):
     """Frémond's impact law: friction acts on the mean of the tangential velocities before and after the impact, ``(u_t+ + u_t-) / 2``.
 
@@ -732,11 +713,6 @@ def fremond_impact(e, mu, dimension=None):
         Restitution of the normal velocity in [0, 1], and coefficient of friction.
     dimension : 2 or 3, optional
         See `newton_impact_friction`.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of its range.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from nsds._docstrings import with_sections
+from nsds.model.fields import CONTACT_FIELDS
 
 LAGRANGIAN, FIRST_ORDER, NEWTON_EULER = "Lagrangian", "first-order", "Newton–Euler"
 
@@ -61,7 +62,7 @@ INTERACTION_STATE = {
 CONTROL, CONTROL_STATE = "sampled_control", ("state", "t_last")
 WRITABLE = ("u", "alive", "enabled")  # by controllers
 NAMES = "names"  # a part without a state: linear maps from a circuit's record to its voltages and currents
-COLLISIONS, COLLISIONS_STATE = "collisions", ("n", "a", "b", "feature", "normal", "point", "y", "lambda", "enabled")
+COLLISIONS, COLLISIONS_STATE = "collisions", ("n", *CONTACT_FIELDS, "enabled")
 
 
 def split(model):

@@ -17,7 +17,7 @@ from nsds.collision.groups import has_groups, kinds_that_meet
 from nsds.collision.kinds import NAMES, PLANAR, POLYHEDRA, SHAPES
 from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
-from nsds.model.fields import FUNCTION, LARGEST, Leaf, Pattern, floats, integers, pattern, sparse
+from nsds.model.fields import CONTACT_FIELDS, FUNCTION, LARGEST, Leaf, Pattern, floats, integers, pattern, sparse
 from nsds.model.function_checks import try_functions
 from nsds.model.functions import arguments_of
 from nsds.model.laws import ANY, LAWS, require_fitting, rows_of_contact
@@ -111,14 +111,8 @@ NAMES_FIELDS = {
 } | dict.fromkeys(("node_names", "element_names", "state_names", "device_names", "row_names", "integral_names", "source_names"), _NAMED)
 COLLISION_FIELDS = {
     "shape_kind": Leaf("i", ("n_shapes",), 0, len(NAMES) - 1, True),
-    "a": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
-    "b": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
+    **CONTACT_FIELDS,
     "n": Leaf("i", (), 0, "capacity", True),
-    "feature": Leaf("i", ("capacity",), _WHOLE.min, _WHOLE.max, True),
-    "normal": floats("capacity", 3, required=True),
-    "point": floats("capacity", 3, required=True),
-    "y": floats("capacity", required=True),
-    "lambda": floats("capacity", "block", required=True),
     "shape_size": floats("n_shapes", 3, low=0.0, high=np.inf, required=True),
     "shape_pose": floats("n_shapes", 7, required=True),
     "shape_body": Leaf("i", ("n_shapes",), -1, "n_bodies-1", True),

@@ -10,6 +10,7 @@ from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
 from nsds.collision.touching import safe_ways
+from nsds.model.fields import CONTACT_FIELDS
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, addresses, count_and_stride, table
 from nsds.model.records import GRAVITY, memory, model_of, words
@@ -66,10 +67,12 @@ INTERACTION = table(
     # slots of user functions
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function", "force_function",
 )  # fmt: skip
+# Fields of collisions whose columns have other names.
+_COLUMNS = {"lambda": "lam", "shape_kind": "kind", "shape_size": "size", "shape_pose": "local", "shape_body": "body"}
 # One row per set of detected contacts of a model. c: capacity, s: shapes.
 COLLISIONS = table(
     # record: number n of contacts, each of which has its two shapes, feature, normal (3), point (3), gap y, impulse (each)
-    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam",
+    "capacity", "n_shapes", "each", "n", *(_COLUMNS.get(field, field) for field in CONTACT_FIELDS),
     # record: parameters of the law, mu_r of rolling or spinning, of all contacts or a table over the materials of two shapes; margin, m
     "e_n", "e_t", "mu", "mu_r", "material", "n_materials", "margin",
     # record, per shape: kind, size (3), local pose (7), body, collision group and mask, flag enabled, surface (6), velocity of its surface
@@ -254,19 +257,11 @@ def _collisions(records, joined, work, iwork):
         # 1. sizes, and fields of the record
         row["capacity"], row["n_shapes"] = dtype["a"].shape[0], dtype["shape_kind"].shape[0]
         row["each"] = LAWS[law].block(NEWTON_EULER)
-        for column, field in (
-            ("lam", "lambda"),
-            ("kind", "shape_kind"),
-            ("size", "shape_size"),
-            ("local", "shape_pose"),
-            ("body", "shape_body"),
-        ):
-            row[column] = at[field]
         row["surface"] = at.get("surface_velocity", ABSENT)
         for column, field in _restitution(law):
             row[column] = at.get(field, ABSENT)
-        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "material", "margin", "group", "mask", "enabled"):
-            row[column] = at.get(column, ABSENT)
+        for field in ("n", *CONTACT_FIELDS, *_COLUMNS, "mu", "material", "margin", "group", "mask", "enabled"):
+            row[_COLUMNS.get(field, field)] = at.get(field, ABSENT)
         row["mu_r"] = at.get(LAWS[law].treatment.of_moments, ABSENT)
         row["n_materials"] = dtype[LAWS[law].restitution[0]].shape[0] if "material" in at else 1
         row["n_mask"] = dtype["mask"].shape[0]
