@@ -247,3 +247,23 @@ def test_sparse_relations_beside_functions_are_dense_ones(scheme, seed):
     one, other = (steps(many_rows(seed, "complementarity", 10, form), scheme) for form in (sp.csr_array, lambda matrix: matrix.toarray()))
     for part, field in (("web", "x"), ("law", "y"), ("law", "lambda")):
         np.testing.assert_array_equal(one[part][field], other[part][field])
+
+
+def catching(t, x, z, out):
+    """Decay, and a flow to another state from each one within a window beside the start."""
+    for i in range(x.size):
+        out[i] = -x[i]
+    for i in range(x.size):
+        if 0.05 < x[i] < 0.08:
+            out[(7 * i + 3) % x.size] += x[i] - 0.05
+
+
+def test_other_states_add_to_a_pattern_that_misses_an_entry():
+    system, n_entries = nsds.system(chain=nsds.first_order(catching, x=np.zeros(compressed.MANY + 20))), []
+    for directions in (0, 8):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compressed, "_DIRECTIONS", directions)
+            preparation._kept.clear()
+            run, _ = preparation.prepare_run("test", system, 2e-3, nsds.euler_moreau(), None, False)
+            n_entries.append(run.prepared.tables.groups["n_entries"][0])
+    assert n_entries[1] > n_entries[0] + 10
