@@ -64,11 +64,11 @@ def stated_pattern(records, part, name, functions, family):
 def found_patterns(records, part, name, functions, family):
     """Patterns of the derivatives by each variable, found by trial, with the transposed entries; None where one is dense.
 
-    What random directions at other states show beyond it is looked for there, too.
+    What random directions at other states near the start show beyond it is looked for there, too.
     """
     # of forces that rest in some places, as of contacts, those that act tell where others may
     shape, n = records[name].reshape(records.size, -1).shape, part["n"].item()
-    sets = _States(_FAR), _States(_FAR, 1)
+    sets = _States(_FAR), _States(seed=1)
     one, other = ([_Trial(records, part, name, functions, where, family, each) for where in _chosen(shape)] for each in sets)
     result, most = [], max(int(_GROUPS * n), MANY)
     for k in range(len(family.variables)):

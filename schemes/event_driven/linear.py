@@ -115,11 +115,9 @@ def prepare(records, mem, options, h, method):
     """Dense operators of all members, and those of the choice of modes."""
     # 1. systems whose motion is no series have their own tables
     work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, evaluated=False)
+    layout = layout_of(records, work)
     require_low_degree(_OWNER, records, layout, work)
     if not _is_exact(records, options, layout):
-        work, iwork = Allocator(records.size), Allocator(records.size)
-        layout = layout_of(records, work)
         return general.prepare(records, layout, options, h, method, work, iwork)
     # 2. operators by member, and their components
     constants, c = work.array(), layout.constraints

@@ -19,7 +19,7 @@ from nsds.schemes.memory import Allocator
 def prepare(records, mem, options, h, method):
     """Tables, inverse iteration matrices and, where they are constant, the matrices of the one-step problem of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, evaluated=not is_constant(records))
+    layout = layout_of(records, work)
     require_low_degree("euler_moreau", records, layout, work)
     theta, gamma, full, midpoint = (options[name].item() for name in ("theta", "gamma", "gamma_for_relation", "midpoint"))
     weights = (1.0, gamma) if full else (gamma, 1.0)  # of r in the equation of x, of x in the relation
@@ -29,7 +29,7 @@ def prepare(records, mem, options, h, method):
     if not is_constant(records):
         limits = options["newton_tol"].item(), float(options["newton_max_iter"].item())
         words = newton.Options(h, theta, *weights, float(midpoint), *limits)
-        return newton.prepare(records, layout, words, method, work, iwork)
+        return newton.prepare(records, layout, words, method, work, iwork, may_be_mixed=True)
     named = zip(layout.part_names, layout.parts, strict=True)
     inverses = [linear.inverse_of_part(records[name], part, name, h, theta) for name, part in named]
     source = (1.0 if midpoint else theta, lag)  # weight of the newer one

@@ -148,19 +148,28 @@ def relation_values(t, r, functions, memory):
     # 3. y = C x + D lambda + F z + e, r = B lambda
     for i in range(m):
         s = work[r.base + i] + (work[r.h + i] if r.e_function != ABSENT else 0.0)
-        for j in range(n):
-            s += work[r.C + i * n + j] * work[r.x + j]
-        for j in range(m):
-            s += work[r.D + i * m + j] * work[r.lam + j]
+        s = _plus_product(s, i, (m, n), r.C, r.C_rows, r.x, memory)
+        if r.D != ABSENT:
+            s = _plus_product(s, i, (m, m), r.D, r.D_rows, r.lam, memory)
         if r.F_function != ABSENT:
             for j in range(n_z):
                 s += work[r.F + i * n_z + j] * memory.mem[r.z + j]
         work[r.h + i] = s
     for i in range(n):
-        s = 0.0
-        for j in range(m):
-            s += work[r.B + i * m + j] * work[r.lam + j]
-        work[r.g + i] = s
+        work[r.g + i] = _plus_product(0.0, i, (n, m), r.B, r.B_rows, r.lam, memory)
+
+
+@tiny
+def _plus_product(s, i, shape, operator, rows, x, memory):
+    """``s + (operator x)_i``; rows: where the compressed rows of a sparse operator lie in the record, ABSENT of a dense one."""
+    work, imem, (m, n) = memory.work, memory.imem, shape
+    if rows == ABSENT:
+        for j in range(n):
+            s += work[operator + i * n + j] * work[x + j]
+        return s
+    for k in range(imem[rows + i], imem[rows + i + 1]):
+        s += work[operator + k] * work[x + imem[rows + m + 1 + k]]
+    return s
 
 
 @kernel

@@ -76,7 +76,7 @@ def prepare(records, mem, options, h, method):
     """Directions of jumps, propagation of x and s by a step, and the matrix of the LCP, dense and for all members."""
     # 1. model, and the matrices of each member
     owner, work, iwork = "higher_order_sweeping", Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, evaluated=False)
+    layout = layout_of(records, work)
     _require_complementarity(owner, records, layout)
     set_windows(records, AT_ONCE, AT_ONCE)
     constants, c = work.array(), layout.constraints

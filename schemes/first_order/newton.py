@@ -25,6 +25,7 @@ from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
 from nsds.schemes.compressed import MANY, Family, add_absolute_columns, found_patterns, stated_pattern, store_groups
+from nsds.schemes.first_order import newton_mixed
 from nsds.schemes.first_order.functions import (  # noqa: F401
     blame,
     compressed_jacobian,
@@ -41,8 +42,9 @@ from nsds.schemes.memory import Prepared, require_affordable
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import outputs_of_cones, rounding_of, solve
 from nsds.schemes.problem.branches import COLUMNS, SMALL, note_several, place_branches, solve_near
+from nsds.schemes.problem.mixed import MIXED, solve_mixed
 from nsds.schemes.problem.rows import coordinate, number_of, width
-from nsds.schemes.problem.tables import BODY, ordered, place_problem
+from nsds.schemes.problem.tables import BODY, as_they_are, ordered, place_problem, place_vectors
 from nsds.solvers.table import find
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
@@ -108,29 +110,37 @@ class Tables(NamedTuple):
     W_row: np.ndarray  # pattern of W, by rows
     W_column: np.ndarray
     W_transpose: np.ndarray  # where w_ji lies
+    mixed: np.ndarray  # MIXED, one row where W is not formed
+    sources: np.ndarray  # SOURCES of `nsds.schemes.first_order.newton_mixed`, too
 
 
-def prepare(records, layout, options, method, work, iwork):
-    """Number the degrees of freedom by groups, invert constant matrices, and reserve the work memory."""
+def prepare(records, layout, options, method, work, iwork, may_be_mixed=False):
+    """Number the degrees of freedom by groups, invert constant matrices, and reserve the work memory.
+
+    may_be_mixed: `nsds.schemes.first_order.newton_mixed`, where that costs less.
+    """
     parts, relations = layout.parts, layout.relations
-    elements, bodies, groups = _groups(records, layout, options.h, options.theta, work, iwork)
+    elements, bodies, groups, states = _groups(records, layout, options.h, options.theta, work, iwork)
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
-    unknowns = ordered(layout.constraints, entries, inputs, layout.couplings, bodies["kind"])
+    rows, weight = (layout.constraints, entries, inputs, layout.couplings), options.input_weight * options.output_weight
+    chosen = newton_mixed.planned(rows, bodies, states, weight, method) if may_be_mixed else None
+    unknowns = ordered(*rows, bodies["kind"]) if chosen is None else as_they_are(layout.constraints, layout.couplings)
     constraints, order = unknowns.constraints, unknowns.order
-    plan = _plan(layout, bodies, unknowns, method, work, iwork)
+    plan = _plan(layout, bodies, unknowns, method, work, iwork, chosen is None)
+    mixed = (np.zeros(0, MIXED), np.zeros(0, newton_mixed.SOURCES)) if chosen is None else newton_mixed.place(chosen, plan, work, iwork)
     plan["controlled"], plan["driven"] = has_controls(records), (relations["bounds_function"] != ABSENT).any()
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     tables = Tables(parts, elements, bodies, groups, relations, constraints, entries, inputs, unknowns.couplings, plan, unknowns.every,
-                    unknowns.row, unknowns.column, unknowns.transpose)  # fmt: skip
+                    unknowns.row, unknowns.column, unknowns.transpose, *mixed)  # fmt: skip
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
 def _groups(records, layout, h, theta, work, iwork):
-    """Tables of elements, and of groups of bodies with one matrix each: (elements, bodies, groups)."""
+    """(elements, bodies, groups, states): tables, of groups of bodies with one matrix each; (row, column) of that, None if not by rows."""
     parts, relations = layout.parts, layout.relations
     # 1. elements, and groups of elements joined by relations with K
     elements = elements_of(parts)
@@ -151,6 +161,7 @@ def _groups(records, layout, h, theta, work, iwork):
     bodies["n"] = np.bincount(label, n)
     bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
     groups["mass"] = ABSENT
+    states = [None] * bodies.size
     alone = np.bincount(label) == 1
     # 4. single elements: a constant matrix is inverted now, a variable one has its parts stored
     for a, (name, part) in enumerate(zip(layout.part_names, parts, strict=True)):
@@ -161,9 +172,12 @@ def _groups(records, layout, h, theta, work, iwork):
             _invert_constant(records[name], part, name, h, theta, bodies, mine[~changing], work, iwork)
         pattern = _pattern(records, part, name, layout) if (changing & alone[mine["body"]]).all() else None
         if pattern is not None:
-            for rows, columns in zip((bodies, groups), _place_sparse(records[name], part, pattern, h, work, iwork), strict=True):
+            *places, of_entries = _place_sparse(records[name], part, pattern, h, work, iwork)
+            for rows, columns in zip((bodies, groups), places, strict=True):
                 for column, values in columns.items():
                     rows[column][mine["body"]] = values
+            for body in mine["body"]:
+                states[body] = of_entries
             continue
         if changing.any():
             room = int(part["count"]) * size
@@ -178,7 +192,7 @@ def _groups(records, layout, h, theta, work, iwork):
     for body in np.flatnonzero(~alone):
         bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(int(bodies[body]["n"]) ** 2)
         groups[body]["mass"] = work.store(_mass(records, layout, elements[label == body], bodies[body], h))
-    return elements, bodies, groups
+    return elements, bodies, groups, states
 
 
 def _pattern(records, part, name, layout):
@@ -196,7 +210,7 @@ def _pattern(records, part, name, layout):
 def _place_sparse(fields, part, pattern, h, work, iwork):
     """Room for ``M/h - theta A``, M/h and A of all elements of a part, by compressed rows, and for sparse factors of one plan.
 
-    Returns columns of their rows of BODY, and of GROUP.
+    Returns columns of their rows of BODY, and of GROUP, and (row, column) of the entries.
     """
     from scipy.sparse import csr_array, eye_array
 
@@ -216,7 +230,7 @@ def _place_sparse(fields, part, pattern, h, work, iwork):
     at_index = iwork.store(np.broadcast_to(index, (n_members, index.size)))
     body = {"kind": PLANNED, "n_lower": planned.nnz, "data": data + size * each, "index": at_index + planned.index.size * each}
     places = {"mass": mass + planned.nnz * each, "A": A + planned.nnz * each}
-    return body, places | {"n_entries": planned.nnz, "groups": store_groups(pattern, rows, iwork)}
+    return body, places | {"n_entries": planned.nnz, "groups": store_groups(pattern, rows, iwork)}, (planned.row, planned.column)
 
 
 def _components(n, first, second):
@@ -266,12 +280,15 @@ def _renumbered(rows, parts, elements):
     return rows
 
 
-def _plan(layout, bodies, unknowns, method, work, iwork):
+def _plan(layout, bodies, unknowns, method, work, iwork, has_W):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = bodies["n"].max(), bodies["n"].sum()
     spare = 3 * max(layout.parts["n"].max(), layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
-    place_problem(plan, unknowns, method, work, iwork)
+    if has_W:
+        place_problem(plan, unknowns, method, work, iwork)
+    else:
+        place_vectors(plan, unknowns.constraints.size, work)
     place_branches(plan, unknowns.constraints.size, work, iwork)
     plan["at_once"] = unknowns.constraints.size == 1 and method is find("auto", "relay")
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
@@ -371,10 +388,7 @@ def _iterate(t_new, remaining, least, limit, s, calls, options, memory):
         if not invert_groups(theta, input_weight * output_weight, s, p, memory):
             status = SINGULAR_STEP
             break
-        assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, (s.W_row, s.W_column, s.W_transpose),
-                 input_weight * output_weight, 0, work, memory.iwork)  # fmt: skip
-        if n_iter == 0:
-            note_several(SMALL, constraints.size, s.W_row, s.W_column, p, memory)
+        _state_problem(n_iter == 0, input_weight * output_weight, s, p, memory)
         # 3. predict, solve, correct
         _predict(input_weight, output_weight, s, p, memory)
         solved = _solve(s, p, calls, memory)
@@ -763,6 +777,18 @@ def _body_of(dof, bodies):
 
 
 @inlined
+def _state_problem(is_first, weight, s, p, memory):
+    """The matrix of the one-step problem, or the equations in its place."""
+    if s.mixed.size > 0:
+        newton_mixed.refresh(weight, s.mixed[0], s.sources[0], s, memory)
+        return
+    assemble(s.plan, s.bodies, s.constraints, s.entries, s.inputs, s.couplings, s.every, (s.W_row, s.W_column, s.W_transpose),
+             weight, 0, memory.work, memory.iwork)  # fmt: skip
+    if is_first:
+        note_several(SMALL, s.constraints.size, s.W_row, s.W_column, p, memory)
+
+
+@inlined
 def _predict(input_weight, output_weight, s, p, memory):
     """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
     work = memory.work
@@ -802,9 +828,11 @@ def _solve(s, p, calls, memory):
     constraints, n = s.constraints, s.constraints.size
     status = CONVERGED
     if n > 0:
-        # the matrix is new in each iteration
-        iwork[p.isolver] = 0
-        if p.at_once != 0 and iwork[p.several] == 0:
+        if s.mixed.size == 0:  # the matrix is new in each iteration
+            iwork[p.isolver] = 0
+        if s.mixed.size > 0:
+            status = solve_mixed(s.mixed, calls.solver_options, memory)
+        elif p.at_once != 0 and iwork[p.several] == 0:
             iwork[p.open], iwork[p.unstable] = max(iwork[p.open], 0), 0  # as `solve_near`
             status = solve(n, s.W_row, s.W_column, p.W, p, calls.solver, calls.solver_options, True, memory)
         else:

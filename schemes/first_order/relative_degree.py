@@ -54,7 +54,7 @@ def relative_degree(system):
     if family(model_of(records)) != FIRST_ORDER:
         raise ValueError("relative_degree: expected a record of first-order systems")
     work = Allocator(1)
-    layout = layout_of(records, work, evaluated=False)
+    layout = layout_of(records, work)
     if not is_constant(records) or layout.constraints.size == 0:
         raise ValueError("relative_degree: expected linear systems with constant operators and at least one interaction")
     return degrees(*operators(records, layout, work.first()))

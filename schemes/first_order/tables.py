@@ -10,7 +10,6 @@ from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_a
 from nsds.model.records import model_of
 from nsds.model.relations_first_order import SPARSE_OPERATORS
 from nsds.model.system_kinds import RELATIONS, split
-from nsds.schemes.memory import require_affordable
 from nsds.schemes.problem.model_reader import Layout, interaction, parts_of, relation_rows, stored_pattern
 
 # One row per system; element e of an array part is stride * e entries further; the input r = q + n.
@@ -34,24 +33,22 @@ RELATION = table(
     # z (n_z): parameters; work memory: arguments x (n), lam (m); values h (m), g (n); base (m): constant part of h
     "z", "n_z", "x", "lam", "h", "g", "base",
     # operators C (m, n), B (n, m), D (m, m), ABSENT if h does not depend on lambda, K (n, n), ABSENT if g does not depend on x, F, ABSENT
-    # without a function; of sparse ones their stored entries where `layout_of` was not told that they are evaluated; bounds (2 m)
+    # without a function; bounds (2 m)
     "C", "B", "D", "K", "F", "bounds",
+    # record: compressed rows of operators of which only stored entries lie in the work memory, else ABSENT
+    "C_rows", "B_rows", "D_rows",
     # slots of user functions
     "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function", "bounds_function",
 )  # fmt: skip
 
 
-def layout_of(records, work, evaluated=True):
-    """`Layout` of a record or ensemble; constants are stored in the work memory by its allocator.
-
-    evaluated: kernels multiply by whole operators, as `nsds.schemes.first_order.functions.relation_values` does, so that sparse ones become
-    dense; else they read entries only, as steps of constant operators.
-    """
+def layout_of(records, work):
+    """`Layout` of a record or ensemble; constants are stored in the work memory by its allocator."""
     systems, interactions, _ = split(model_of(records))
     functions = FunctionSlots(records)
     parts = parts_of(records, systems, functions, work, PART, ("b", "u"), ("M", "A"))
     index = {name: i for i, (name, _) in enumerate(systems)}
-    pieces = [_pieces(records, parts, interaction(records, index, line), functions, work, evaluated) for line in interactions]
+    pieces = [_pieces(records, parts, interaction(records, index, line), functions, work) for line in interactions]
     constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     none = np.zeros((records.size, 0))
     lower, upper = (np.concatenate([none, *(piece[key] for piece in pieces)], axis=1) for key in ("lower", "upper"))
@@ -62,12 +59,12 @@ def layout_of(records, work, evaluated=True):
     )
 
 
-def _pieces(records, parts, line, functions, work, evaluated):
+def _pieces(records, parts, line, functions, work):
     """Relations, constraints, entries of C, B and D, bounds and constants of one interaction; constraints are numbered from 0."""
     values, m, at = line.values, line.m, line.at
     count = values.shape[1]
     k = values.dtype["mu"].shape[0] if "mu" in at else 0
-    rows = _relation_rows(line, parts, functions, work, evaluated)
+    rows = _relation_rows(line, parts, functions, work)
     # 1. unknowns: m rows, and k multipliers of a cone
     constraints = np.zeros((count, m + k), CONSTRAINT)
     constraints["y"][:, :m], constraints["y"][:, m:] = at["y"] + np.arange(m), ABSENT
@@ -94,36 +91,39 @@ def _pieces(records, parts, line, functions, work, evaluated):
     result = {"relations": rows, "number": number, "constraints": constraints.reshape(-1)}
     result |= {key: value.reshape(records.size, -1) for key, value in (("lower", lower), ("upper", upper))}
     n = int(rows["n"][0])
-    row, column, C = _places(line, "C", rows, (m, n), evaluated)
+    row, column, C = _places(line, "C", rows, (m, n))
     result["entries"] = _kept(values, "C", entries_at(parts, line.sides, line.elements, row, column, C, number))
-    row, column, B = _places(line, "B", rows, (n, m), evaluated)
+    row, column, B = _places(line, "B", rows, (n, m))
     result["inputs"] = _kept(values, "B", entries_at(parts, line.sides, line.elements, column, row, B, number))
-    result["couplings"] = _couplings(line, rows, number, k, work, evaluated)
+    result["couplings"] = _couplings(line, rows, number, k, work)
     return result
 
 
-def _places(line, field, rows, shape, evaluated):
+def _places(line, field, rows, shape):
     """(row, column) of the entries of an operator that are stored, and where they lie in the work memory (elements, entries)."""
     if not _is_sparse(line.values, field):
         row, column = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
         return row, column, rows[field][:, None] + np.arange(row.size)
     row, column = stored_pattern(line, field)
-    return row, column, rows[field][:, None] + (row * shape[1] + column if evaluated else np.arange(row.size))
+    return row, column, rows[field][:, None] + np.arange(row.size)
 
 
-def _relation_rows(line, parts, functions, work, evaluated):
+def _relation_rows(line, parts, functions, work):
     """Rows of `relation_rows`, and where arguments, values and operators lie in the work memory."""
     rows, values, of_users = relation_rows(line, parts, functions, RELATION), line.values, RELATIONS[line.kind].functions
-    n_members, count = values.shape
+    (n_members, count), at = values.shape, line.at
     m, n, n_z = line.m, int(rows["n"][0]), int(rows["n_z"][0])  # products of the table's own integers overflow
     sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z, "bounds": 2 * m}
     for field, size in sizes.items():
-        is_unread = field == "F" and (rows["F_function"] == ABSENT).all()  # numbers are in the base
-        if (field in "DK" and field not in of_users) or is_unread:
+        if field in SPARSE_OPERATORS:
+            rows[field + "_rows"] = at[field][:, 0] if _is_sparse(values, field) else ABSENT
+        # numbers of F are in the base
+        is_none = field == "D" and "D" not in values.dtype.names and (rows["h_function"] == ABSENT).all()
+        if (field in "DK" and field not in of_users) or is_none or (field == "F" and (rows["F_function"] == ABSENT).all()):
             rows[field] = ABSENT
             continue
         if _is_sparse(values, field):
-            data = _dense(line, field, size) if evaluated else values[field]["data"]
+            data = values[field]["data"]
             size = data.shape[-1]
         else:
             data = values[field] if _is_numeric(values, field) else None
@@ -139,16 +139,6 @@ def _is_numeric(values, field):
 def _is_sparse(values, field):
     """Whether an interaction has the operator by compressed rows."""
     return field in SPARSE_OPERATORS and field in values.dtype.names and values.dtype[field].names is not None
-
-
-def _dense(line, field, size):
-    """A sparse operator with all of its entries, (members, elements, size)."""
-    instead = "nsds.euler_moreau keeps it sparse where systems and relations are linear and A, C, B, D, F constant in time"
-    require_affordable(f"interaction '{line.name}': {field}", line.values.size * size, instead)
-    row, column = stored_pattern(line, field)
-    result = np.zeros((*line.values.shape, size))
-    np.add.at(result, (..., row * (line.m if field in "BD" else size // line.m) + column), line.values[field]["data"])
-    return result
 
 
 def _constant_output(values, m):
@@ -171,7 +161,7 @@ def _kept(values, field, entries):
     return rows.reshape(-1), owner.reshape(-1)
 
 
-def _couplings(line, rows, number, k, work, evaluated):
+def _couplings(line, rows, number, k, work):
     """Entries of D, and of the skew pair ``-G^T``, ``G`` of a cone: (table, owners)."""
     values, m, pieces = line.values, line.m, [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
 
@@ -185,7 +175,7 @@ def _couplings(line, rows, number, k, work, evaluated):
     has_function = rows["D_function"][0] != ABSENT or (rows["h_function"][0] != ABSENT and rows["D"][0] != ABSENT)
     # 1. D
     if _is_sparse(values, "D") and not has_function:
-        row, column, where = _places(line, "D", rows, (m, m), evaluated)
+        row, column, where = _places(line, "D", rows, (m, m))
         add(where, number[:, row], number[:, column], 1, (values["D"]["data"] != 0).any(axis=0))
     elif "D" in values.dtype.names or has_function:
         where = rows["D"][:, None, None] + np.arange(m * m).reshape(m, m)

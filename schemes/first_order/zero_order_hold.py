@@ -18,7 +18,7 @@ from nsds.schemes.memory import Allocator, require_affordable
 def prepare(records, mem, options, h, method):
     """Exponentials, tables, and the matrices of the one-step problem of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, evaluated=False)
+    layout = layout_of(records, work)
     if not is_constant(records):
         raise ValueError("zero_order_hold: A and the relations must be linear and constant in time; use nsds.euler_moreau")
     set_windows(records, (h, 0.0), (h, 0.0))

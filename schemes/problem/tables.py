@@ -16,8 +16,8 @@ from nsds.solvers.box.forms import narrow_order
 
 _ARRAYS = 4  # as long as W: its entries, those of the active rows, and both patterns
 _INSTEAD = (
-    "rows that act on one body have an entry with each other; linear systems with matrices and relations in a form of scipy.sparse do "
-    "without it, by their default scheme and solver"
+    "rows that act on one body have an entry with each other; systems with matrices, patterns and relations in a form of scipy.sparse do "
+    "without it, by their default scheme, nsds.euler_moreau or nsds.moreau_jean, and solver"
 )
 # One row per matrix that `solve_with` inverts, that is per body: offsets of its inverse.
 BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")

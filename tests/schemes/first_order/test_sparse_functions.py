@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds.schemes import compressed
+from nsds.schemes.first_order import newton_mixed
 from nsds.schemes.run import preparation
 from tests.strategies import examples
 
@@ -182,3 +183,87 @@ def test_entries_that_appear_as_the_state_changes_are_found_at_other_states():
         spilling(0.0, x[k + 1], np.array([0.5]), rates[k])
     np.testing.assert_allclose(np.diff(x, axis=0) / 2e-3, rates, rtol=0, atol=1e-9)
     assert (x[-1] > 0.5).all()
+
+
+LAWS = {
+    "relay": nsds.relay(-1.0, 1.0), "complementarity": nsds.complementarity(),
+    "equality": nsds.equality(), "mixed": nsds.mixed_complementarity(7),
+}  # fmt: skip
+
+
+def many_rows(seed, law, n=80, form=sp.csr_array):
+    """Random flows between states, and a row that acts on each, with neighbours; D positive definite, but without symmetry."""
+    random = np.random.default_rng(seed)
+    system, pattern = drawn(seed, n, stated)
+    C = sp.eye_array(n) + sp.random_array((n, n), density=1.0 / n, rng=random) * random.uniform(-0.3, 0.3)
+    S = sp.random_array((n, n), density=1.0 / n, rng=random)
+    relation = nsds.first_order_linear_relation(C=form(C), B=form(C.T), D=form(0.05 * sp.eye_array(n) + S - S.T), e=random.normal(size=n))
+    web = nsds.first_order(reacting, x=system["web"]["x"], z=system["web"]["z"], jac_sparsity=pattern)
+    return nsds.system(web=web, law=nsds.interaction(relation, LAWS[law], on="web"))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=("implicit", "weighted", "midpoint"))
+@pytest.mark.parametrize("law", LAWS)
+@given(seeds)
+@examples(2)
+def test_steps_of_functions_with_and_without_a_matrix_of_the_rows_agree(scheme, law, seed):
+    """Equations of states and multipliers, the matrix W of a sparse statement, and that of a dense one."""
+    systems, runs = (many_rows(seed, law), many_rows(seed, law), many_rows(seed, law, form=lambda matrix: matrix.toarray())), []
+    for system, is_mixed in zip(systems, (True, False, False), strict=True):
+        with pytest.MonkeyPatch.context() as patch:
+            if not is_mixed:
+                patch.setattr(newton_mixed, "SMALLEST", 10**6)
+            preparation._kept.clear()
+            run, _ = preparation.prepare_run("test", system, 2e-3, scheme, None, False)
+            assert run.prepared.tables.mixed.size == is_mixed
+            runs.append(steps(system, scheme))
+    for run in runs[1:]:
+        for part, field in (("web", "x"), ("law", "y"), ("law", "lambda")):
+            unit = 1.0 + abs(run[part][field]).max()
+            np.testing.assert_allclose(runs[0][part][field], run[part][field], rtol=0, atol=1e-12 * unit)
+
+
+def test_ten_thousand_rows_beside_a_function():
+    """Each step obeys its equation and the law of the relays; W alone would have 0.8 GB."""
+    n, h, identity = 10_000, 1e-3, sp.eye_array(10_000)
+    relation = nsds.first_order_linear_relation(C=identity, B=identity)
+    line = nsds.first_order(diffusing, x=np.sin(np.linspace(0.0, 20.0, n)))
+    system = nsds.system(line=line, relays=nsds.interaction(relation, nsds.relay(-0.5, 0.5), on="line"))
+    rows = nsds.simulate(system, t_end=0.01, h=h, progress=False)
+    x, lam, rate = rows["line"]["x"], rows["relays"]["lambda"], np.empty(n)
+    for k in range(10):
+        diffusing(0.0, x[k + 1], None, rate)
+        np.testing.assert_allclose((x[k + 1] - x[k]) / h, rate + lam[k + 1], rtol=0, atol=1e-8)
+        assert (abs(lam[k + 1]) <= 0.5).all()
+        assert (np.where(abs(lam[k + 1]) < 0.5, abs(x[k + 1]), np.maximum(np.sign(lam[k + 1]) * x[k + 1], 0.0)) <= 1e-10).all()
+
+
+@pytest.mark.parametrize("scheme", [nsds.euler_moreau(), nsds.event_driven(flow="dopri5"), nsds.event_driven(flow="radau")],
+                         ids=["steps", "explicit", "stiff"])  # fmt: skip
+@given(seeds)
+@examples(2)
+def test_sparse_relations_beside_functions_are_dense_ones(scheme, seed):
+    """Fewer rows, each formed in W: to the bit, as sums have the same terms in the same order."""
+    one, other = (steps(many_rows(seed, "complementarity", 10, form), scheme) for form in (sp.csr_array, lambda matrix: matrix.toarray()))
+    for part, field in (("web", "x"), ("law", "y"), ("law", "lambda")):
+        np.testing.assert_array_equal(one[part][field], other[part][field])
+
+
+def catching(t, x, z, out):
+    """Decay, and a flow to another state from each one within a window beside the start."""
+    for i in range(x.size):
+        out[i] = -x[i]
+    for i in range(x.size):
+        if 0.05 < x[i] < 0.08:
+            out[(7 * i + 3) % x.size] += x[i] - 0.05
+
+
+def test_other_states_add_to_a_pattern_that_misses_an_entry():
+    system, n_entries = nsds.system(chain=nsds.first_order(catching, x=np.zeros(compressed.MANY + 20))), []
+    for directions in (0, 8):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compressed, "_DIRECTIONS", directions)
+            preparation._kept.clear()
+            run, _ = preparation.prepare_run("test", system, 2e-3, nsds.euler_moreau(), None, False)
+            n_entries.append(run.prepared.tables.groups["n_entries"][0])
+    assert n_entries[1] > n_entries[0] + 10
