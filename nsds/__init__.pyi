@@ -167,11 +167,7 @@ def basins(
     progress: bool | None = ...,
 ) -> Basins: ...
 def circuit(
-    netlist: str | PathLike[str] | Sequence[Any],
-    params: dict[str, Any] | None = ...,
-    *,
-    integrals: Sequence[str] | None = ...,
-    t: float = ...,
+    netlist: str | PathLike[str] | Sequence[Any], params: dict[str, Any] | None = ..., *, integrals: Sequence[str] = ..., t: float = ...
 ) -> np.ndarray: ...
 def collisions(
     shapes: dict[str, Any],
@@ -522,7 +518,7 @@ def prescribed_velocity(
     *,
     amplitude: float | ArrayLike | None = ...,
     omega: float | ArrayLike | None = ...,
-    phase: float | ArrayLike | None = ...,
+    phase: float | ArrayLike = ...,
     z: ArrayLike | None = ...,
 ) -> dict[str, Any]: ...
 def rattle(newton_tol: float = ..., newton_max_iter: int = ...) -> np.ndarray: ...

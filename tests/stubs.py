@@ -246,7 +246,7 @@ def _type(phrase):
         return "str" if phrase[0] == '"' else "int"
     found = []
     for piece in re.split(r",? or |, (?=[a-z(])", re.sub(r"\([^()]*\)", "", phrase)):
-        found += [kind for word, kind in _TYPES if re.search(word, piece)][:1] or (["None"] if piece in ("optional", "None") else [])
+        found += [kind for word, kind in _TYPES if re.search(word, piece)][:1] or (["None"] if piece == "None" else [])
     return " | ".join(dict.fromkeys(found)) if set(found) - {"None"} else "Any"
 
 

@@ -94,6 +94,20 @@ def test_types_are_those_of_the_docstrings(path, text):
     assert (ROOT / "nsds" / "py.typed").exists()
 
 
+@pytest.mark.parametrize(("path", "text"), stubs.stubs().items(), ids=lambda value: getattr(value, "stem", ""))
+def test_types_admit_none_where_functions_do(path, text):
+    """A parameter that may be omitted may be None only if None is its default, or its docstring names it."""
+    name = path.parent.name if path.stem == "__init__" else path.stem
+    owner = getattr(nsds, name, nsds)
+    for node in (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)):
+        function = getattr(owner, node.name)
+        parameters, told = inspect.signature(function).parameters, inspect.getdoc(function) or ""
+        for argument in [*node.args.args, *node.args.kwonlyargs]:
+            line = next((line for line in told.splitlines() if re.match(rf"(.*, )?{argument.arg}(,.*)? : ", line)), "")
+            if "None" in ast.unparse(argument.annotation) and "None" not in line:
+                assert parameters[argument.arg].default is None, f"{node.name}: {argument.arg}"
+
+
 def test_types_of_inner_modules_name_only_what_is_known():
     """`python -m tests.stubs --inner` writes them for a wheel, beside the sources that have none."""
     found = stubs.inner()
