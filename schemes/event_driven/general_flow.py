@@ -367,7 +367,7 @@ def _sample(t, h, begin, width, s, functions, memory):
     for node in range(GUARD_DEGREE + 1):
         _evaluate_guards(t, h, begin + GUARD_NODES[node] * width, s, functions, memory)
         for i in range(f.m):
-            work[f.terms + i] = max(work[f.terms + i] if node > 0 else 0.0, _terms(i, s, work))
+            work[f.terms + i] = max(work[f.terms + i] if node > 0 else 0.0, _terms(i, h, s, memory))
             work[f.y_size + i] = max(work[f.y_size + i], abs(work[f.w + i]))
             work[f.lam_size + i] = max(work[f.lam_size + i], abs(memory.mem[s.newton.constraints[i].lam]))
             for side in range(2):
@@ -375,13 +375,17 @@ def _sample(t, h, begin, width, s, functions, memory):
 
 
 @tiny
-def _terms(i, s, work):
-    """The terms of w of a row at the state in work[f.x_sampled:], together."""
+def _terms(i, h, s, memory):
+    """The terms of w of a row at the state in work[f.x_sampled:], and what multipliers change of it in h, together."""
+    work = memory.work
     f, c, w, terms = s.flow[0], s.newton.constraints[i], work[s.flow[0].w + i], 0.0
     for k in range(c.entry, c.entry_end):
-        term = work[s.newton.entries[k].coefficient] * work[f.x_sampled + s.newton.entries[k].dof]
+        coefficient, dof = work[s.newton.entries[k].coefficient], s.newton.entries[k].dof
+        term = coefficient * work[f.x_sampled + dof]
         w -= term
         terms += abs(term)
+        for j in range(f.m):
+            terms += abs(h * coefficient * work[f.MB + j * f.n + dof] * memory.mem[s.newton.constraints[j].lam])
     return terms + abs(w)
 
 

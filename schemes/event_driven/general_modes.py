@@ -48,6 +48,9 @@ def choose_modes(t, is_start, s, calls, memory):
     # 2. Newton's iteration on the linearised rows
     for k in range(_MAX_ITER):
         _state_problem(t, k == 0, s, functions, memory)
+        if k > 0 and _is_solved(f, r, work):  # of multipliers that are not unique a solver may find others each time
+            status = CONVERGED
+            break
         note_several(LARGEST_LOOKED_AT, m, s.row, s.column, r, memory)
         solved = solve_near(m, s.row, s.column, r, calls.solver, exact(strict, _STRICT), memory)
         # inexact, unless there is none, as rounding of the matrix may decide between modes: wrong ones end at once
@@ -77,6 +80,19 @@ def choose_modes(t, is_start, s, calls, memory):
         iwork[f.mode + i] = mode_at(z, lower, upper, work[r.w + i])
         iwork[f.zero + i] = 0 if iwork[f.mode + i] == HELD else iwork[f.zero + i]
     return status
+
+
+@kernel
+def _is_solved(f, r, work):
+    """Whether no change of lambda solves the problem, up to rounding."""
+    for i in range(f.m):
+        size, q = 0.0, work[r.q + i]
+        for j in range(f.m):
+            size += abs(work[r.W + i * f.m + j]) * work[f.lam_size + j]
+        stays_above, stays_below = q <= _SETTLED * size or work[r.lower + i] == 0.0, q >= -_SETTLED * size or work[r.upper + i] == 0.0
+        if not (stays_above and stays_below):
+            return False
+    return True
 
 
 @tiny
@@ -130,16 +146,21 @@ def _state_problem(t, is_first, s, functions, memory):
         # away from zero a row without lambda keeps its sign, which fixes lambda at the other bound
         elif iwork[f.direct + i] == 0:
             lower, upper = bounds_away_from_zero(work[f.w + i], lower, upper)
-        # lambda has reached a bound: it stays there
-        if iwork[f.before + i] == HELD and iwork[f.fired + i] != 0:
-            size = _LEAVES * work[f.lam_size + i] * abs(share * work[slopes + i * m + i] + work[f.D + i * m + i])
-            w += size if abs(mem[constraints[i].lam] - lower) < abs(upper - mem[constraints[i].lam]) else -size
         # 3. W, and bounds as changes
         for j in range(m):
             work[r.W + i * m + j] = share * work[slopes + i * m + j] + work[f.D + i * m + j]
         work[f.low + i], work[f.high + i], lam = lower, upper, mem[constraints[i].lam]
         work[r.q + i], work[r.lower + i], work[r.upper + i] = w, lower - lam, upper - lam
         work[r.z + i] = min(max(0.0, lower - lam), upper - lam)
+    # 4. lambda has reached a bound: it stays there; rows at zero without lambda are as if it had just been cut off
+    for j in range(m):
+        if iwork[f.before + j] == HELD and iwork[f.fired + j] != 0:
+            lam, cut = mem[constraints[j].lam], _LEAVES * work[f.lam_size + j]
+            cut = cut if abs(lam - work[f.low + j]) < abs(work[f.high + j] - lam) else -cut
+            work[r.q + j] += cut * abs(work[r.W + j * m + j])
+            for i in range(m if iwork[f.direct + j] == 0 else 0):
+                if iwork[f.before + i] != HELD and iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0:
+                    work[r.q + i] += cut * work[r.W + i * m + j]
     work[r.rounding], iwork[r.isolver] = 0.0, 0
 
 

@@ -296,6 +296,51 @@ def test_a_normal_cone_of_a_polygon_is_the_limit_of_time_stepping():
     assert 1.6 < errors[0] / errors[1] < 2.4
 
 
+def two_sines(t, z, out):
+    out[0] = z[0] * np.sin(z[1] * t + z[2]) + z[3] * np.sin(2.3 * z[1] * t)
+
+
+def drag_and_sines(t, x, z, out):
+    out[0] = z[0] * np.sin(z[1] * t + z[2]) + z[3] * np.sin(2.3 * z[1] * t) - 0.2 * x[0] * abs(x[0])
+
+
+def shares_of_speed(t, x, lam, z, out):
+    for i in range(lam.size):
+        out[i] = z[i] * x[0]
+
+
+def hardening_sum(t, x, lam, z, out):
+    force = 0.0
+    for i in range(lam.size):
+        force += z[i] * lam[i]
+    out[0] = force + 0.3 * np.tanh(force)
+
+
+def rubbed(kind, c, limit, z, x):
+    """x' = force(t) and the friction of rows ``y_i = c_i x``, of which one force, nonlinear in their sum or not, moves x."""
+    law, linear = nsds.relay(-limit, limit), nsds.first_order_linear_relation(C=c[:, None], B=c[None, :])
+    relation = nsds.first_order_relation(shares_of_speed, hardening_sum, m=c.size, z=c) if kind == "hardening" else linear
+    part = nsds.first_order_linear([[-0.1]], b=two_sines, z=z, x=[x]) if kind == "linear" else nsds.first_order(drag_and_sines, z=z, x=[x])
+    return nsds.system(plant=part, rubs=nsds.interaction(relation, law, on="plant"))
+
+
+@pytest.mark.parametrize("kind", ["linear", "drag", "hardening"])
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_share_the_friction_of_one_state_move_it_as_one_row(kind, seed):
+    """Three relays on one speed are one of strength sum |c_i| limit_i: whichever of them gives way first, the motion is that."""
+    rng = np.random.default_rng(seed)
+    z, x = [rng.uniform(1, 4), rng.uniform(1, 6), rng.uniform(0, 6), rng.uniform(-1, 1)], rng.uniform(-2, 2)
+    c, limit = rng.uniform(0.3, 2, 3) * rng.choice([-1, 1], 3), rng.uniform(0.1, 1, 3)
+    several, one = (
+        nsds.simulate(rubbed(kind, *of, z, x), t_end=8.0, h=0.1, scheme=EVENTS)
+        for of in ((c, limit), (np.ones(1), np.array([abs(c) @ limit])))
+    )
+    assert not (several["status"] & status.TIME_STEPPED).any()
+    paths = [rows[~status.is_event(rows["status"])]["plant"]["x"] for rows in (several, one)]
+    np.testing.assert_allclose(*paths, rtol=0, atol=1e-8)
+    assert (several["status"] & (status.CLOSED | status.SWITCHED)).any()
+
+
 def test_a_state_outside_at_the_start_jumps_once():
     rows = nsds.simulate(
         nsds.linear_complementarity_system([[-1.0]], [[2.0]], [[1.0]], e=cosine, x=[-1.0]), t_end=0.1, h=0.1, scheme=EVENTS

@@ -329,6 +329,35 @@ def test_friction_by_steps(case):
         assert error <= 6e-3, name
 
 
+def rate_of_gear_and_bearing(t, x, lam, z, out):
+    """Rates of phi_b, w_b: lambda is the gear's loss, as in `rate_of_gear`, and the dry part of the torque of the bearing of shaft a."""
+    T_a, T_b = 10.0 * math.sin(2.0 * math.pi * t) - x[1] + lam[1], -10.0 + 2.5 * t
+    forwards = 0.5 * (1.0 - lam[0])
+    out[0] = out[1] = 0.0
+    for drives in range(2):
+        share = forwards * (0.5 if drives else -1.0) + (1.0 - forwards) * (-1.0 if drives else 0.5)
+        rate = (T_b + 2.0 * (1.0 - share) * T_a) / (1.5 + 4.0 * (1.0 - share))
+        if (T_a > 2.0 * rate) == (drives == 1):
+            out[1] = rate
+
+
+def speeds_of_gear_and_bearing(t, x, lam, z, out):
+    out[0], out[1] = x[1], 2.0 * x[1]
+
+
+def test_a_lossy_gear_whose_shaft_rubs_at_checkpoints():
+    """Example LossyGearDemo2: two rows hold one speed, now one and now the other; by then it has stuck twice and rolled three times."""
+    losses = nsds.first_order_relation(speeds_of_gear_and_bearing, rate_of_gear_and_bearing, m=2)
+    law = nsds.relay([-1.0, -0.5], [1.0, 0.5])
+    system = nsds.system(plant=nsds.first_order(turning, x=[0.0, 0.0]), loss=nsds.interaction(losses, law, on="plant"))
+    rows = nsds.simulate(system, t_end=0.5, h=0.1, scheme=nsds.event_driven())
+    x = rows[~nsds.status.is_event(rows["status"])]["plant"]["x"]
+    phi, w = [-0.00055904613933, -0.00050512204023, -0.00050177199025, -0.00058918332307], [0.0, 0.000746185083, 0.0, -0.009624278093]
+    np.testing.assert_allclose(x[2:, 0], phi, rtol=0, atol=3e-9)
+    np.testing.assert_allclose(x[2:, 1], w, rtol=0, atol=3e-7)
+    assert abs(changes(rows)[:, None] - [0.0635911, 0.2303740, 0.3083068, 0.4727383]).min(axis=0).max() <= 1e-6
+
+
 def heating(t, x, z, out):
     out[0] = 5.0 / (1.0 + (x[0] - 293.15) / 255.0) - 0.1 * (x[0] - 293.15)
 
