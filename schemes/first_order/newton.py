@@ -125,7 +125,7 @@ def prepare(records, layout, options, method, work, iwork, may_be_mixed=False):
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
     rows, weight = (layout.constraints, entries, inputs, layout.couplings), options.input_weight * options.output_weight
-    chosen = newton_mixed.planned(rows, bodies, states, weight, method) if may_be_mixed else None
+    chosen = newton_mixed.planned(rows, bodies, states, weight, method, work.first()) if may_be_mixed else None
     unknowns = ordered(*rows, bodies["kind"]) if chosen is None else as_they_are(layout.constraints, layout.couplings)
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(layout, bodies, unknowns, method, work, iwork, chosen is None)

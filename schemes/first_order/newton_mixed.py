@@ -18,11 +18,11 @@ from nsds.solvers.table import find
 SOURCES = table("nnz", "n", "source", "place", "factor", "own", "scratch")
 
 
-def planned(layout, bodies, states, weight, method):
+def planned(layout, bodies, states, weight, method, given):
     """(`Equations` without values, rows, columns, sources, factors of their entries); None where W is the cheaper form, or asked for.
 
     layout: with constraints, entries, inputs and couplings; states: (row, column) of the compressed matrix of each body, None of one that
-    has another form; weight: of B.
+    has another form; weight: of B; given: values of the first member in the work memory, 0 where functions write them.
     """
     constraints, entries, inputs, couplings = layout
     n, N = constraints.size, int(bodies["n"].sum())
@@ -30,6 +30,8 @@ def planned(layout, bodies, states, weight, method):
         return None
     # 1. entries: of the states, B, C and D
     of = {kind: np.repeat(np.arange(n), constraints[f"{kind}_end"] - constraints[kind]) for kind in ("entry", "input", "coupling")}
+    if not _is_positive(layout, of, given):
+        return None
     lengths = [np.diff(row) for row, _ in states]
     pieces = [
         (body["dof"] + np.repeat(np.arange(length.size), length), body["dof"] + column, body["data"] + np.arange(column.size), 1.0)
@@ -49,6 +51,19 @@ def planned(layout, bodies, states, weight, method):
     plan = sparse_lu.plan(_with_diagonal(rows, columns, N, n), last_after=np.arange(N, N + n))
     equations = Equations(N, plan, np.zeros((1, plan.nnz)), np.ones((1, n)), several=False)
     return (equations, rows, columns, sources, factors) if is_cheaper(equations, n_pairs) else None
+
+
+def _is_positive(layout, of, given):
+    """Whether each row acts on its own y with the sign of its lambda: by ``D + C B`` of numbers; else there may be several solutions."""
+    from scipy.sparse import csr_array
+
+    constraints, entries, inputs, couplings = layout
+    n, N = constraints.size, 1 + max(int(entries["dof"].max(initial=0)), int(inputs["dof"].max(initial=0)))
+    C = csr_array((given[entries["coefficient"]], (of["entry"], entries["dof"])), shape=(n, N))
+    B = csr_array((given[inputs["coefficient"]], (of["input"], inputs["dof"])), shape=(n, N))
+    D = csr_array((couplings["sign"] * given[couplings["coefficient"]], (of["coupling"], couplings["constraint"])), shape=(n, n)).diagonal()
+    own = C.multiply(B).sum(axis=1)
+    return bool(((own >= 0.0) & (D >= 0.0) & (own + D > 0.0)).all())
 
 
 def _with_diagonal(rows, columns, N, n):

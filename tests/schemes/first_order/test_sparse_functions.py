@@ -267,3 +267,14 @@ def test_other_states_add_to_a_pattern_that_misses_an_entry():
             run, _ = preparation.prepare_run("test", system, 2e-3, nsds.euler_moreau(), None, False)
             n_entries.append(run.prepared.tables.groups["n_entries"][0])
     assert n_entries[1] > n_entries[0] + 10
+
+
+def test_rows_that_act_against_their_own_output_keep_their_matrix():
+    """They may have several solutions, among which its form tells; each step is solved."""
+    n, identity = 80, sp.eye_array(80)
+    relation = nsds.first_order_linear_relation(C=identity, B=-identity)
+    line = nsds.first_order(diffusing, x=np.sin(np.linspace(0.0, 20.0, n)))
+    system = nsds.system(line=line, relays=nsds.interaction(relation, nsds.relay(-0.5, 0.5), on="line"))
+    run, _ = preparation.prepare_run("test", system, 1e-3, nsds.euler_moreau(), None, False)
+    assert run.prepared.tables.mixed.size == 0
+    assert (nsds.simulate(system, t_end=5e-3, h=1e-3, progress=False)["status"] == 0).all()
