@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import kernel, specialised, tiny
+from nsds._jit import kernel, load, put, specialised, tiny
 
 
 @tiny
@@ -88,16 +88,15 @@ def invert(A, inverse):
                 A[k * _N + j], A[p * _N + j] = A[p * _N + j], A[k * _N + j]
                 inverse[k * _N + j], inverse[p * _N + j] = inverse[p * _N + j], inverse[k * _N + j]
         f = 1.0 / A[k * _N + k]
-        for j in range(_N):
-            A[k * _N + j] *= f
-            inverse[k * _N + j] *= f
+        row, of_inverse = load(A, k, _N) * f, load(inverse, k, _N) * f
+        put(A, k, _N, row)
+        put(inverse, k, _N, of_inverse)
         # eliminate above and below; blocks apart stay so
         for i in range(_N):
             if i != k:
                 f = A[i * _N + k]
-                for j in range(_N):
-                    A[i * _N + j] -= f * A[k * _N + j]
-                    inverse[i * _N + j] -= f * inverse[k * _N + j]
+                put(A, i, _N, load(A, i, _N) - f * row)
+                put(inverse, i, _N, load(inverse, i, _N) - f * of_inverse)
     return True
 
 

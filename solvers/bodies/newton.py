@@ -76,8 +76,6 @@ class Parts(NamedTuple):
     M: NDArray  # (m, 6, 6)
     p: NDArray  # (6 m,): impulses on bodies; dw
     w: NDArray  # (6 m,): velocities by these
-    one: NDArray  # (m, 6, 6): unit matrices,
-    zero: NDArray  # and zeros: what `block_lu` multiplies the rows by, and adds
     K: NDArray  # blocks of the matrix, and behind them its factors
     movable: NDArray  # (m,): whether impulses change the velocity of a body
     kept: NDArray  # (_KEPT + 2 n,): n, most and blocks of the last analysis, and its bodies
@@ -103,7 +101,7 @@ def _most_blocks(n, m):
 @tiny
 def _sizes(d, n, m):
     """(floats, integers) of scratch before what depends on the graph, of n blocks and m bodies."""
-    floats = MEMORY + n * (3 + 4 * d + 2 * d * d) + 120 * m + 36 * _most_blocks(n, m)
+    floats = MEMORY + n * (3 + 4 * d + 2 * d * d) + 48 * m + 36 * _most_blocks(n, m)
     return floats, _KEPT + 2 * n + m * block_lu.words(m) + 2 * m + 1 + _most_blocks(n, m)
 
 
@@ -121,7 +119,7 @@ def _parts(p, work, iwork):
     A = F + n * d
     step = A + 2 * n * d * d
     M = step + 2 * n * d
-    end, bits = M + 120 * m, m + _KEPT + 2 * n
+    end, bits = M + 48 * m, m + _KEPT + 2 * n
     row = bits + m * block_lu.words(m)
     column = row + m + 1
     return Parts(
@@ -136,8 +134,6 @@ def _parts(p, work, iwork):
         view(work, M, 36 * m),
         view(work, M + 36 * m, 6 * m),
         view(work, M + 42 * m, 6 * m),
-        view(work, M + 48 * m, 36 * m),
-        view(work, M + 84 * m, 36 * m),
         view(work, end, work.size - end),
         view(iwork, 0, m),
         view(iwork, m, _KEPT + 2 * n),
@@ -197,24 +193,28 @@ def _apply_inverse(stride, inverse, x, y):
                 y[k] += inverse[1 + 3 * (k - 3) + l] * x[3 + l]
 
 
+_invert_3 = kernel(specialised(invert, "3", _N=3))
+
+
 @kernel
 def _matrices(p, l):
-    """M of all bodies, 1 of those that cannot be moved, and constant blocks. Out: M, one, zero. False: singular."""
-    regular, spare = True, stack(36)
+    """M of all bodies, 1 of those that cannot be moved. Out: M. False: singular."""
+    regular, own, of_turns = True, stack(36), stack(9)
     for i in range(p.inverse.size // p.stride):
+        M = view(l.M, 36 * i, 36)
         for k in range(36):
-            l.one[36 * i + k] = 1.0 if k % 7 == 0 else 0.0
-            l.zero[36 * i + k] = 0.0
-            spare[k] = l.one[36 * i + k]
-        if l.movable[i] != 0:
-            for k in range(36):
-                if p.stride == 36:
-                    spare[k] = p.inverse[36 * i + k]
-                elif k // 6 >= 3 and k % 6 >= 3:
-                    spare[k] = p.inverse[10 * i + 1 + 3 * (k // 6 - 3) + k % 6 - 3]
-                else:
-                    spare[k] = p.inverse[10 * i] if k % 7 == 0 else 0.0
-        regular = invert_6(spare, view(l.M, 36 * i, 36)) and regular
+            M[k] = 1.0 if k % 7 == 0 else 0.0
+        if l.movable[i] == 0:
+            continue
+        for k in range(p.stride):
+            own[k] = p.inverse[p.stride * i + k]
+        if p.stride == 36:
+            regular = invert_6(own, M) and regular
+            continue
+        regular = own[0] > 0.0 and _invert_3(view(own, 1, 9), of_turns) and regular
+        for k in range(9 if regular else 0):
+            M[21 + 6 * (k // 3) + k % 3] = of_turns[k]
+            M[7 * (k // 3)] = 1.0 / own[0]
     return regular
 
 
@@ -268,11 +268,12 @@ def _velocities(p, r, l, u):
 def _add_velocity(c, p, w, u):
     """``E w`` of block c. Out: u of it."""
     for a in range(p.d * c, p.d * c + p.d):
-        u[a] = 0.0
+        s = 0.0
         for side in range(2):
             i = p.body[2 * c + side]
             for k in range(6 if i >= 0 else 0):
-                u[a] += p.E[12 * a + 6 * side + k] * w[6 * i + k]
+                s += p.E[12 * a + 6 * side + k] * w[6 * i + k]
+        u[a] = s
 
 
 @kernel
@@ -345,14 +346,14 @@ def _eliminate_block(c, sigma, p, l):
     if not _invert_block(T, B):
         return False
     for a in range(_D):
-        f[a] = 0.0
+        s, x = 0.0, spread(0.0, _D)
         for b in range(_D):
-            f[a] += B[_D * a + b] * F[b]
-            T[_D * a + b] = 0.0
-            for e in range(_D):
-                T[_D * a + b] += B[_D * a + e] * A[_D * e + b]
-    for a in range(_D * _D):
-        A[a] = T[a]
+            s += B[_D * a + b] * F[b]
+            x = x + B[_D * a + b] * load(A, b, _D)
+        f[a] = s
+        put(T, a, _D, x)
+    for a in range(_D):
+        put(A, a, _D, load(T, a, _D))
     # 2. S E
     E = view(p.E, 12 * _D * c, 12 * _D)
     for a in range(_D if is_closed else 0):
@@ -367,9 +368,10 @@ def _eliminate_block(c, sigma, p, l):
         i = p.body[2 * c + side]
         if i < 0 or l.movable[i] == 0:
             continue
-        for k in range(6):
-            for a in range(_D):
-                l.p[6 * i + k] -= H[12 * a + 6 * side + k] * f[a]
+        x = load(l.p, i, 6)
+        for a in range(_D):
+            x = x - f[a] * load(H, 2 * a + side, 6)
+        put(l.p, i, 6, x)
         for other in range(2 if is_closed else 0):
             j = p.body[2 * c + other]
             if j >= 0 and l.movable[j] != 0:
@@ -402,7 +404,7 @@ def _advance(sigma, bound, n_upper, p, r, l, u):
         return bound, 0.0
     K, factors = view(l.K, 0, 36 * n_blocks), view(l.K, 36 * n_blocks, block_lu.float_room(6, m, n_upper))
     matrix = problem_of((l.movable, l.p, l.row, l.column, K, l.p))
-    if not block_lu.factorise(6, matrix, view(l.zero, 0, m), l.one, l.zero, n_upper, l.symbols, factors):
+    if not block_lu.factorise_bodies(matrix, n_upper, l.symbols, factors):
         return bound, 0.0
     block_lu.substitute(6, l.row, n_upper, l.symbols, factors, l.p)
     # 2. dr = -f - S E dw

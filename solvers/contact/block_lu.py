@@ -270,6 +270,15 @@ def _six(x, at):
 _add, _invert = _add_3, invert  # bound by `specialised`
 
 
+def _load_plain(c, problem, eta, A, B, place, line):
+    """The row of blocks of W, as it is."""
+    n = problem.row.size - 1
+    for k in range(problem.row[c], problem.row[c + 1]):
+        j = place[problem.column[k]]
+        for a in range(_D):
+            put(line, a * n + j, _D, load(problem.W, k * _D + a, _D))
+
+
 def _load(c, problem, eta, A, B, place, line):
     """The row of blocks of contact c: ``A (W_cj + δ_cj eta I) + δ_cj B``."""
     row = problem.row
@@ -375,18 +384,18 @@ def _substitute(row, n_upper, symbols, factors, x):
             y[i + a] = x[to + a]
 
 
-def _templates(d, add):
+def _templates(d, add, load_row=_load):
     """(factorise, substitute) for blocks of d rows."""
     names = {"_D": d, "_invert": tiny(specialised(invert, str(d), _N=d))}
-    for function in (_load, _multiplier, _add_row):
-        names[function.__name__] = tiny(specialised(function, str(d), _D=d, _add=add))
+    for name, function in (("_load", load_row), ("_multiplier", _multiplier), ("_add_row", _add_row)):
+        names[name] = tiny(specialised(function, str(d), _D=d, _add=add))
     return kernel(specialised(_factorise, str(d), **names)), kernel(specialised(_substitute, str(d), **names))
 
 
 _factorise_2, _substitute_2 = _templates(2, _add_2)
 _factorise_3, _substitute_3 = _templates(3, _add_3)
 _factorise_5, _substitute_5 = _templates(5, _add_5)
-_factorise_6, _substitute_6 = _templates(6, _add_6)
+_factorise_6, _substitute_6 = _templates(6, _add_6, _load_plain)
 
 
 @kernel
@@ -396,9 +405,14 @@ def factorise(d, problem, eta, A, B, n_upper, symbols, factors):
         return _factorise_2(problem, eta, A, B, n_upper, symbols, factors)
     if d == 3:
         return _factorise_3(problem, eta, A, B, n_upper, symbols, factors)
-    if d == 5:
-        return _factorise_5(problem, eta, A, B, n_upper, symbols, factors)
-    return _factorise_6(problem, eta, A, B, n_upper, symbols, factors)
+    return _factorise_5(problem, eta, A, B, n_upper, symbols, factors)
+
+
+@kernel
+def factorise_bodies(problem, n_upper, symbols, factors):
+    """Factors of the matrix of 6 × 6 blocks W as it is; False: a diagonal block became singular."""
+    nothing = problem.q
+    return _factorise_6(problem, nothing, nothing, nothing, n_upper, symbols, factors)
 
 
 @kernel
