@@ -20,7 +20,7 @@ from nsds._jit import by_reference, kernel, tiny, view
 from nsds.maths.polynomials import NO_ROOT, first_root
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven.accumulation import HISTORY, slots_of
-from nsds.schemes.event_driven.collocation import LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
+from nsds.schemes.event_driven.collocation import BLOCKS, LARGEST, NOISE, STAGES, forget_long_steps, move_to, take_long_step
 from nsds.schemes.event_driven.event_times import CLOCK, COUNTS
 from nsds.schemes.event_driven.linear_operators import LENGTHS, STORED
 from nsds.schemes.event_driven.switched_rows import (
@@ -41,8 +41,9 @@ from nsds.status import CONVERGED, INFEASIBLE
 
 LEAVES = 2  # of is_off: held rows are at 0 now, and sources move them off it
 SERIES_DEGREE = 24
-# n states, m rows, p coefficients of a series, t unknowns of all stages of a long step, h states that are kept of accumulations; e entries
-# of all rows over the columns of their components, s those of the squares of components. An extent is the product of its letters.
+# n states, m rows, p coefficients of a series, t unknowns of all stages of a long step, b entries of their blocks, h states that are kept
+# of accumulations; e entries of all rows over the columns of their components, s those of the squares of components. An extent is the
+# product of its letters.
 _ARRAYS = {
     # 1. motion. x, s: state and source; poly of x: Taylor coefficients, guard: of one guard; reach: the most that they move x
     "x": "n", "s": "n", "spare": "n", "sum": "n", "poly": "np", "guard": "p", "reach": "n",
@@ -56,8 +57,8 @@ _ARRAYS = {
     # 5. ahead: step by which modes were chosen, s; chosen: lambda of the last choice; hidden: held rows without lambda, which x obeys;
     # largest: terms of any row
     "ahead": "", "chosen": "m", "hidden": "e", "hidden_constant": "m", "largest": "",
-    # 6. long steps by collocation: length, length whose matrix is inverted, matrix of the stages; stage_rest: what they do not solve
-    "long": "", "inverted": "", "stages": "tt", "stage_size": "t", "stage_value": "t", "stage_rest": "t",
+    # 6. long steps by collocation: length, length whose matrix is inverted, blocks of the stages; stage_rest: what they do not solve
+    "long": "", "inverted": "", "stages": "b", "stage_size": "t", "stage_value": "t", "stage_rest": "t",
 }  # fmt: skip
 # Integers of each row: mode, mode before the event, mode in which it was solved; fired: its guard came to zero; near: y is nearly zero
 # between events; row, column: pivots of the elimination; best_column: of the largest entry of a row there, which is best.
@@ -118,7 +119,8 @@ class Flow(NamedTuple):
 
 def _sizes(n, m, e, s):
     """Extents by the letters of `_ARRAYS`."""
-    return {"n": n, "m": m, "e": e, "s": s, "p": SERIES_DEGREE + 1, "h": slots_of(m), "3": 3, "t": STAGES * n if n <= LARGEST else 0}
+    return {"n": n, "m": m, "e": e, "s": s, "p": SERIES_DEGREE + 1, "h": slots_of(m), "3": 3, "t": STAGES * n if n <= LARGEST else 0,
+            "b": BLOCKS * n**2 if n <= LARGEST else 0}  # fmt: skip
 
 
 def number_of_entries(n, m, e, s, r):

@@ -297,3 +297,32 @@ def test_a_schmitt_trigger_and_a_bridge_at_checkpoints(flow):
     at = np.searchsorted(rows["t"], 0.0255 + 1e-9) - 1
     for state, wanted in ((-2, 99.03469499931833), (-1, 4.951734749965899)):
         np.testing.assert_allclose(means(rows, rows["circuit"]["x"][:, state], 0.01)[1][at], wanted, rtol=3e-8)
+
+
+def switched_capacitors(flow, t_end):
+    """The filter of `cauer` with a capacitor between switches in place of each resistor, with a clock of 0.1 s; and its step at 1 s."""
+    lines, capacitors = cauer("E{k} o{k} 0 0 n{k} 1e10")
+    circuit = ["VG g 0 PULSE(1 0 50m 0 0 50m 100m)", "VH h 0 PULSE(0 1 50m 0 0 50m 100m)", ".model SI SW(Ron=1e-5 Roff=1e5 Vt=0.5)"]
+    for line in lines:
+        name, a, b, value = line if isinstance(line, tuple) else line.split(maxsplit=3)
+        if name[0] != "R":
+            circuit.append(line)
+            continue
+        # a negative one loads its capacitor at a while a positive one discharges it
+        off, on = ("g", "h") if value == "+1" else ("h", "g")
+        circuit += [f"CS{name} x{name} y{name} 0.1 IC=0", f"SA{name} x{name} {a} {on} 0 SI", f"SB{name} x{name} 0 {off} 0 SI"]
+        circuit += [f"SC{name} y{name} {b} h 0 SI", f"SD{name} y{name} 0 g 0 SI"]
+    circuit, rows = run(flow, circuit, t_end, 0.04)
+    v = [nsds.circuits.voltage(circuit, rows, a) - nsds.circuits.voltage(circuit, rows, b) for a, b, _ in capacitors]
+    return rows["t"], {k: v[k - 1] for k in (1, 2, 3, 4, 7)}
+
+
+@pytest.mark.parametrize("flow", ["auto", 20], ids=["event by event", "by steps"])
+def test_a_filter_of_switched_capacitors_at_checkpoints(flow):
+    """Values of `Modelica.Electrical.Analog.Examples.CauerLowPassSC`, as published: 44 switches, and time constants of a microsecond."""
+    t, v = switched_capacitors(flow, 4.0)
+    published = {1.96: (-0.48423387818645, -0.07771535576247754, -0.1720092607998979, 0.03452125510193449, 0.02132431430005857),
+                 3.96: (-0.4965345114777745, -0.3917943961604731, -0.6893521799525354, 0.2157324930044211, 0.2690830277334611)}  # fmt: skip
+    for time, wanted in published.items():
+        at = np.searchsorted(t, time + 1e-9) - 1
+        np.testing.assert_allclose([each[at] for each in v.values()], wanted, rtol=0, atol=1e-9)
