@@ -199,6 +199,8 @@ def _elements(records, layout, options, work, iwork):
     for side in ("first", "second"):
         curved[layout.relations[f"body_{side}"][bending]] = True
     terms = [(1.0, "M"), (h * options.weight * options.at_v, "C"), (h * options.weight * options.at_q * h * options.a, "K")]
+    is_implicit = any(factor != 0.0 for factor, _ in terms[1:])
+    formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})" if is_implicit else "M is singular, without C and K"
     elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
@@ -222,7 +224,7 @@ def _elements(records, layout, options, work, iwork):
             elements["diagonal_step"][mine] = n + 1
         else:
             _store_diagonal(elements[mine], records, part, name, work)
-            inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
+            inverse = inverse_of(records[name], part, name, terms, formula)
             store_inverses(bodies[mine], inverse, work, iwork)
     # 3. constant M_hat with curvature: a copy to which it is added, unless the element is too large
     bent = bodies.copy()

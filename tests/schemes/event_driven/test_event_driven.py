@@ -412,6 +412,15 @@ def test_a_floor_that_jumps_says_where():
     np.testing.assert_allclose(caught.value.trajectory["ball"]["q"][-1], 1 - 0.08 * G, rtol=0, atol=1e-9)
 
 
+def test_a_coordinate_without_mass_is_refused_by_its_row():
+    """Stiffness gives it a place under time stepping; event by event M alone counts, and the message says so."""
+    train = nsds.system(train=nsds.lagrangian_linear(M=[1.0, 0.0], K=[[1.0, -1.0], [-1.0, 2.0]], q=[0.0, 0.0], v=[1.0, 0.0]))
+    q = nsds.simulate(train, t_end=1.0, h=1e-3)["train"]["q"][-1]
+    np.testing.assert_allclose(q, np.sin(math.sqrt(0.5)) * math.sqrt(2) * np.array([1.0, 0.5]), rtol=0, atol=1e-6)
+    with pytest.raises(ValueError, match=r"part 'train': the iteration matrix M is singular, without C and K: row 1 is zero"):
+        nsds.simulate(train, t_end=1.0, h=0.1, scheme=nsds.event_driven())
+
+
 def test_what_is_not_treated_is_refused(tmp_path):
     ball = nsds.lagrangian_linear(M=[1.0], fext=[-G], q=[1.0], v=[0.0])
     with pytest.raises(ValueError, match="number of rows"):
