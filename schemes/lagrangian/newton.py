@@ -59,6 +59,9 @@ _STATE_PATTERN = "state which coordinates act on which forces as jac_sparsity of
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
 _NEARLY = 0.01  # a step that does not converge is INEXACT (not NEWTON) if its residual is below this fraction of the solver's INEXACT limit
 _PATIENCE = 5  # iterations in which the residual must halve; else every other correction is halved
+# Path of problems, where Newton's iteration fails: part of the residual that the first one keeps, below which all of it goes at once;
+# numbers of problems, of failures in turn, and of iterations in each.
+_FIRST_FACTOR, _AT_ONCE, _MOST_PROBLEMS, _MOST_FAILURES, _SHORT = 0.5, 2.0**-6, 100, 6, 12
 _STRAIGHT = 2  # iterations without the change of H: most steps need no more
 _FAR = 1e-3  # residual above which the second iteration already uses it
 _LARGEST_BENT = 128  # coordinates of an element up to which inverting the matrix with that change pays
@@ -86,6 +89,8 @@ PLAN = table(
     # 3. step (N): state at the start, forces at the iterate and at the start, sizes of their terms, impulses, momenta, residual,
     # correction, accelerations; total (m): multipliers summed over the step
     "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
+    # path (N), see `_follow`: residual of the start, velocities of the last problem
+    "started", "near",
     # 4. active set (integers): active constraints, their number in the problem or ABSENT, pattern of sub_W and its transpose; touched
     # bodies; pivots; fresh: that nothing is known of the last step; scratch of the solver, whose first entry says that W has not changed
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
@@ -293,11 +298,26 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
     plan["sub_W"] = plan["W"]
     # 3. scratch of an element, and vectors of all coordinates
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
+    vectors = (
+        "dofs",
+        "q_old",
+        "v_old",
+        "f",
+        "f_old",
+        "size",
+        "impulse",
+        "kinetic",
+        "residual",
+        "dv",
+        "a_old",
+        "acc",
+        "pull",
+        "started",
+        "near",
+    )
     work.place(
         plan,
-        **dict.fromkeys(
-            ("dofs", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "pull"), dofs
-        ),
+        **dict.fromkeys(vectors, dofs),
         total=unknowns.constraints.size,
         H_moved=(layout.relations["m"] * layout.relations["n"]).max(initial=0),
         known=(layout.relations["m"] * (2 * layout.relations["n"] + layout.relations["m"])).sum(),
@@ -386,24 +406,83 @@ def hand_over(options, constraints, entries, couplings, p, memory):
 def iterate(t_new, n, s, calls, options, memory):
     """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
 
-    Returns (status, iterations, residual).
+    Where it fails along a path of problems, and if there is none its own failure. Returns (status, iterations, residual).
     """
-    functions, work, iwork = calls.functions, memory.work, memory.iwork
-    parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
+    p, iwork = s.plan[0], memory.iwork
     # 1. a new active set: its pattern, once for all iterations
     if n < 0:
         n = -1 - n
         extract_pattern(p, n, s.W_row, s.W_column, iwork)
         transpose_pattern(p, n, iwork)
+    # 2. from the velocities at the start
+    _predict(options, p.v_old, s.parts, s.elements, p, memory)
+    status, n_iter, residual = _iterate(t_new, n, 0.0, options.max_iter, s, calls, options, memory)
+    # the law of multiple impacts needs the velocities before the impact as the first iterate
+    if status != NEWTON or p.impact_law != 0 or options.max_iter <= _SHORT:
+        return status, n_iter, residual
+    found, more, error = _follow(t_new, n, s, calls, options, memory)
+    if found == CONVERGED:
+        return found, n_iter + more, error
+    _predict(options, p.v_old, s.parts, s.elements, p, memory)
+    return _iterate(t_new, n, 0.0, options.max_iter, s, calls, options, memory)
+
+
+@kernel
+def _follow(t_new, n, s, calls, options, memory):
+    """The solution at the end of a path of problems, whose balances are off by ``remaining`` times those of the start, from 1 to 0.
+
+    Each is solved from the velocities of the one before. Returns (status, iterations, residual), NEWTON without a path.
+    """
+    p, work = s.plan[0], memory.work
+    # 1. balances at the velocities of the start, without impulses
+    _predict(options, p.v_old, s.parts, s.elements, p, memory)
+    evaluate_forces(t_new - (1.0 - options.at_q) * options.h, options, s.parts, s.elements, p, p.f, calls.functions, memory)
+    evaluate_masses(options.q_star, s.parts, s.elements, p, calls.functions, memory)
+    _residual(options, s.parts, s.elements, s.relations, 0, p, memory)
+    for i in range(p.n_dofs):
+        work[p.started + i], work[p.near + i] = work[p.residual + i], work[p.v_old + i]
+    # 2. the path: a nearer problem after a failure, a farther one after a success
+    remaining, factor, n_iter, failures = 1.0, _FIRST_FACTOR, 0, 0
+    for _ in range(_MOST_PROBLEMS):
+        goal = remaining * factor if factor > _AT_ONCE else 0.0
+        status, more, residual = _iterate(t_new, n, goal, _SHORT, s, calls, options, memory)
+        n_iter += more
+        if status == CONVERGED and goal == 0.0:
+            return status, n_iter, residual
+        if status == CONVERGED:
+            remaining, factor, failures = goal, factor * math.sqrt(factor), 0
+            _keep_velocities(s.parts, s.elements, p, memory)
+        else:
+            factor, failures = math.sqrt(factor), failures + 1
+            if failures > _MOST_FAILURES:
+                break
+        _predict(options, p.near, s.parts, s.elements, p, memory)
+    return NEWTON, n_iter, math.inf
+
+
+@tiny
+def _keep_velocities(parts, elements, p, memory):
+    """The velocities of an iterate. Out: near."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        v = part.q + el.e * part.stride + part.n
+        for i in range(part.n):
+            memory.work[p.near + el.dof + i] = memory.mem[v + i]
+
+
+@kernel
+def _iterate(t_new, n, remaining, max_iter, s, calls, options, memory):
+    """Newton's iteration from the iterate in mem for ``R = remaining R_0``, see `_follow`; as `iterate`."""
+    functions, work, iwork = calls.functions, memory.work, memory.iwork
+    parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    t = t_new - (1.0 - options.at_q) * options.h
-    # 2. first iterate
-    _predict(options.h, parts, elements, p, memory)
+    t, tol = t_new - (1.0 - options.at_q) * options.h, max(options.tol, _LEAST_TOL if remaining == 0.0 else _DIFFERENCES)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
     which, may_bend, least, previous, waited, has_changed = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0, False
-    for n_iter in range(int(options.max_iter) + 1):
-        # 3. forces, masses and relations at the iterate
+    for n_iter in range(int(max_iter) + 1):
+        # 1. forces, masses and relations at the iterate
         evaluate_forces(t, options, parts, elements, p, p.f, functions, memory)
         definite = evaluate_masses(options.q_star, parts, elements, p, functions, memory)
         if n > 0:
@@ -416,25 +495,27 @@ def iterate(t_new, n, s, calls, options, memory):
                 iwork[p.isolver] = 0  # another matrix
             if options.sees_q_star != 0.0:
                 _see_start(n, s.constraints, s.entries, p, memory)
-        # 4. residual and verdict
+        # 2. residual and verdict
         _residual(options, parts, elements, relations, n, p, memory)
+        for i in range(p.n_dofs if remaining != 0.0 else 0):
+            work[p.residual + i] -= remaining * work[p.started + i]
         previous = residual
         residual = _error(n, n_iter, change, has_changed, s, options, memory)
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
-        status = _verdict(residual, definite, solved, n_iter, options)
-        if status != NEWTON or n_iter == int(options.max_iter):
+        status = _verdict(residual, definite, solved, n_iter, tol)
+        if status != NEWTON or n_iter == int(max_iter):
             break
-        # 5. iteration matrix, with the curvature of H once plain iterations do not suffice
+        # 3. iteration matrix, with the curvature of H once plain iterations do not suffice
         bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
         if bends:  # a matrix that this makes singular is none to go on with
             bends = may_bend = invert_bent(t, t_new, which, s, options, functions, memory)
         if not bends and not invert(t, options, parts, elements, s.bodies, p, functions, memory):
             status = SINGULAR_STEP if _are_finite(parts, elements, s.bodies, work) else NON_FINITE
             break
-        # 6. velocities without impulses
+        # 4. velocities without impulses
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(inverses, p.residual, p.dv, p.scratch, memory)
-        # 7. one-step problem of the active constraints
+        # 5. one-step problem of the active constraints
         if n > 0 and s.mixed.size > 0:
             _state_problem(n, 0, s, options, memory)
             solved = _solve_mixed(n, s, options, calls, memory)
@@ -459,7 +540,7 @@ def iterate(t_new, n, s, calls, options, memory):
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
-        # 8. correction; in a cycle every other one is halved, which breaks periods of two
+        # 6. correction; in a cycle every other one is halved, which breaks periods of two
         is_cycling = waited >= _PATIENCE and n_iter % 2 == 0
         change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, memory)
     # the residual of an unsolved one-step problem counts for the step
@@ -532,7 +613,7 @@ def _see_start(n, constraints, entries, p, memory):
 
 
 @inlined
-def _verdict(residual, definite, solved, n_iter, options):
+def _verdict(residual, definite, solved, n_iter, tol):
     """Status of an iterate; NEWTON: go on."""
     if not residual < math.inf:
         return NON_FINITE
@@ -540,21 +621,21 @@ def _verdict(residual, definite, solved, n_iter, options):
         return NOT_DEFINITE
     if solved not in (CONVERGED, INEXACT):
         return solved
-    return solved if n_iter > 0 and residual <= max(options.tol, _LEAST_TOL) else NEWTON
+    return solved if n_iter > 0 and residual <= tol else NEWTON
 
 
 @inlined
-def _predict(h, parts, elements, p, memory):
-    """``v = v_k``, ``q = q_k + h v_k``, ``p = 0``: where the iteration starts."""
-    mem = memory.mem
+def _predict(options, from_v, parts, elements, p, memory):
+    """Velocities in work[from_v:], ``q = q_k + h (a v + (1-a) v_k)``, ``p = 0``: where the iteration starts."""
+    mem, work, h, at = memory.mem, memory.work, options.h, options.a
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
         q = part.q + el.e * part.stride
         for i in range(part.n):
-            v_old = memory.work[p.v_old + el.dof + i]
-            mem[q + i] = memory.work[p.q_old + el.dof + i] + h * v_old
-            mem[q + part.n + i] = v_old
+            v, v_old = work[from_v + el.dof + i], work[p.v_old + el.dof + i]
+            mem[q + i] = work[p.q_old + el.dof + i] + h * (v_old + at * (v - v_old))
+            mem[q + part.n + i] = v
             mem[q + 2 * part.n + i] = 0.0
 
 
