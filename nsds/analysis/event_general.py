@@ -3,8 +3,17 @@
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.analysis.tangent import FIELD, GUARD
-from nsds.schemes.event_driven.general_outputs import evaluate_output_rates, evaluate_outputs, follow_bounds, hold, linearise
+from nsds.analysis.tangent import ALONG_LAMBDA, FIELD, GUARD, OFF_SURFACE, ROUNDED
+from nsds.schemes.event_driven.general_outputs import (
+    along_lambda,
+    evaluate_output_rates,
+    evaluate_outputs,
+    follow_bounds,
+    hold,
+    linearise,
+    off_surface,
+)
+from nsds.schemes.event_driven.general_outputs import n_surfaces as count_surfaces
 from nsds.schemes.event_driven.switched_rows import HELD, LOWER
 from nsds.schemes.sides import clamped
 
@@ -29,6 +38,15 @@ def crosses(i, s, iwork):
 
 
 @kernel
+def n_surfaces(t, x, s, functions, options, memory):
+    """(Number of surfaces on which lambda keeps the motion from x on, 0 of them by second derivatives)."""
+    f = s.flow[0]
+    for j in range(f.n):
+        memory.work[f.x_sampled + j] = x[j]
+    return count_surfaces(clamped(t, f, memory.work), f.x_sampled, s, functions, memory), 0
+
+
+@kernel
 def load(x, s, memory):
     """Copies the state into x."""
     f = s.flow[0]
@@ -38,7 +56,7 @@ def load(x, s, memory):
 
 @kernel
 def evaluate(what, row, t, x, out, system, memory):
-    """x' in the present modes, the output of a row, or the unchanged state in place of a reset."""
+    """x' in the present modes, the output of a row, the unchanged state in place of a reset; how far off surfaces x is, or B there."""
     s, functions = system.tables, system.functions
     work = memory.work
     f = s.flow[0]
@@ -51,10 +69,21 @@ def evaluate(what, row, t, x, out, system, memory):
         hold(clamped(t, f, work), f.x_sampled, s, functions, memory)
         for j in range(f.n):
             out[j] = work[f.xdot + j]
+            # where lambda cancels what moves a state there is nothing but rounding, which has no derivatives
+            free = out[j]
+            for i in range(f.m if memory.iwork[f.count] > 0 else 0):
+                free -= work[f.MB + i * f.n + j] * memory.mem[s.newton.constraints[i].lam]
+            out[j] = out[j] if abs(out[j]) > ROUNDED * abs(free) else 0.0
     elif what == GUARD:
         follow_bounds(clamped(t, f, work), s, functions, memory)
         evaluate_outputs(clamped(t, f, work), f.x_sampled, s, functions, memory)
         out[0] = work[f.w + row]
+    elif what == OFF_SURFACE:
+        evaluate_outputs(clamped(t, f, work), f.x_sampled, s, functions, memory)
+        for k in range(min(memory.iwork[f.count] - memory.iwork[f.n_direct] - row, f.n)):
+            out[k] = off_surface(row + k, s, memory)
+    elif what == ALONG_LAMBDA:
+        along_lambda(row, out, s, memory)
     else:
         for j in range(f.n):
             out[j] = x[j]

@@ -1,7 +1,9 @@
 """Interface of linear event-driven first-order systems for `nsds.analysis.tangent`: in a mode, x' and guards are affine functions of x."""
 
 from nsds._jit import kernel, tiny
-from nsds.analysis.tangent import FIELD, GUARD
+from nsds.analysis.tangent import ALONG_LAMBDA, FIELD, GUARD, OFF_SURFACE
+from nsds.schemes.event_driven.linear_modes import along_lambda, off_surface
+from nsds.schemes.event_driven.linear_modes import n_surfaces as count_surfaces
 from nsds.schemes.event_driven.switched_rows import HELD
 
 
@@ -24,6 +26,12 @@ def crosses(i, s, iwork):
     return iwork[p.fired + i] != 0 and iwork[p.mode + i] != HELD
 
 
+@tiny
+def n_surfaces(t, x, s, functions, options, memory):
+    """(Number of surfaces on which lambda keeps the motion, 0 of them by second derivatives)."""
+    return count_surfaces(s.flow.plan[0], memory), 0
+
+
 @kernel
 def load(x, s, memory):
     """Copies the state into x, followed by the states of the sources."""
@@ -34,7 +42,7 @@ def load(x, s, memory):
 
 @kernel
 def evaluate(what, row, t, x, out, system, memory):
-    """x' in the present modes, y of a row, or the unchanged state in place of a reset."""
+    """x' in the present modes, y of a row, the unchanged state in place of a reset; how far off surfaces x is, or B there."""
     work, iwork = memory.work, memory.iwork
     p = system.tables.flow.plan[0]
     if what == FIELD:
@@ -44,6 +52,11 @@ def evaluate(what, row, t, x, out, system, memory):
         out[0] = work[p.y0 + row]
         for k in range(iwork[p.wide + row]):
             out[0] += work[p.Y + iwork[p.at + row] + k] * x[iwork[iwork[p.reads + row] + k]]
+    elif what == OFF_SURFACE:
+        for k in range(min(count_surfaces(p, memory) - row, p.n)):
+            out[k] = off_surface(row + k, x, p, memory)
+    elif what == ALONG_LAMBDA:
+        along_lambda(row, out, p, memory)
     else:
         for a in range(p.n):
             out[a] = x[a]

@@ -37,8 +37,9 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
     Returns
     -------
     numpy.ndarray, of the shape of the system
-        exponents (k,), per unit of time (of maps per iteration), the largest first; errors (k,), of one standard deviation; rate, the mean
-        growth of volumes, summed along the run without the vectors; sum_error, of all exponents against it (NaN where k is less than all);
+        exponents (k,), per unit of time (of maps per iteration), the largest first, -inf of directions that the motion loses, as those off
+        a surface on which it slides; errors (k,), of one standard deviation, NaN of these; rate, the mean growth of volumes, summed along
+        the run without the vectors; sum_error, of all exponents against it (NaN where k is less than all);
         n_impacts, n_events, n_together and n_untreated as of `nsds.floquet`; time that counts; status, that of a run that ended early.
 
     Raises
@@ -122,6 +123,9 @@ class _Vectors:
         if self.is_map:
             run = Iterates(system, system.x[None], system.p[None], n_columns=self.k, orthonormal=True)
             self.n_done = 0
+        # vectors of no special direction, as motions may lose a unit vector
+        if self.k < self.n:
+            run.columns[:, : self.n] = np.linalg.qr(np.random.default_rng(0).normal(size=(self.n, self.k)))[0]
         self.run = run
 
     def advance(self, count):
@@ -129,12 +133,14 @@ class _Vectors:
         self.n_done = self.n_done + count if self.is_map else 0
 
     def sample(self):
-        """(growth, time, log_det, impacts, events, together, untreated), each (members, ...)."""
+        """(growth and log_det since the last sample, time, impacts, events, together, untreated so far), each (members, ...)."""
+        log_det = self.run.log_det if self.is_map else self.run.notes[:, LOG_DET]
+        grown = self.run.growth[:, : self.k].copy(), log_det.copy()
+        self.run.growth[:] = log_det[:] = 0.0
         if self.is_map:
             nothing = np.zeros(1)
-            return self.run.growth.copy(), np.full(1, float(self.n_done)), self.run.log_det.copy(), nothing, nothing, nothing, nothing
-        notes = self.run.notes[:, [TIME, LOG_DET, IMPACTS, EVENTS, TOGETHER, UNTREATED]].copy()
-        return self.run.growth[:, : self.k].copy(), *notes.T
+            return *grown, np.full(1, float(self.n_done)), nothing, nothing, nothing, nothing
+        return *grown, *self.run.notes[:, [TIME, IMPACTS, EVENTS, TOGETHER, UNTREATED]].copy().T
 
 
 def _spectra(run, samples):
@@ -147,16 +153,16 @@ def _spectra(run, samples):
          ("n_events", "<i8"), ("n_together", "<i8"), ("n_untreated", "<i8"), ("time", "<f8"), ("status", "<i8")]),
     )  # fmt: skip
     # 2. rates of each block; exponents over all blocks, their errors from the spread of the blocks, weighted by time
-    growth, time = np.array([one[0] for one in samples]), np.array([one[1] for one in samples])
+    growth, log_det, time = (np.array([one[k] for one in samples]) for k in range(3))
     passed = np.diff(time, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.diff(growth, axis=0) / passed[..., None]
+        means = growth[1:] / passed[..., None]
         weights = passed / passed.sum(axis=0)
-        result["exponents"] = (growth[-1] - growth[0]) / (time[-1] - time[0])[:, None]
+        result["exponents"] = growth[1:].sum(axis=0) / (time[-1] - time[0])[:, None]
         spread = (weights[..., None] * (means - result["exponents"]) ** 2).sum(axis=0)
         result["errors"] = np.sqrt(spread / max(len(samples) - 2, 1))
         # 3. growth of volumes, summed independently of the vectors, checks the sum of the exponents
-        result["rate"] = (samples[-1][2] - samples[0][2]) / (time[-1] - time[0])
+        result["rate"] = log_det[1:].sum(axis=0) / (time[-1] - time[0])
         result["sum_error"] = result["exponents"].sum(axis=1) - result["rate"] if k == run.n else math.nan  # NaN, too, of what sticks
     for column, name in enumerate(("n_impacts", "n_events", "n_together", "n_untreated"), start=3):
         result[name] = samples[-1][column] - samples[0][column]

@@ -244,7 +244,7 @@ def iterate(first, last, count, skipped, addresses, modulo, place, x, p, points,
                 # 2. growth of volumes and of vectors
                 log_det[m] += log_of_determinant(n, J, product)
                 if growth.shape[1] > 0:
-                    orthonormalise(n, k, columns[m], growth[m])
+                    orthonormalise(n, k, columns[m], growth[m], log_det[m])
             # 3. image
             status[m] = _image(addresses[0], n, state, p[m], modulo, image)
             for i in range(n):

@@ -138,8 +138,10 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipli
     (Leine and Nijmeijer 2004). Where relations leave ``H`` or ``h_t`` to finite differences, these matrices have some 1e-7 of noise, and
     special points of branches as much; some 1e-12 where both are given. ``log_det`` against the determinant does not see all errors of
     these; the trace does. Of guards that come to zero together the first alone is followed, and of impacts that accumulate the flights that
-    are left out are not. A system that begins sliding, on a surface where lambda keeps it, has the derivatives along the surface, but off
-    it, where motions come back at once, those of a motion beside it, a multiplier of 1: begin elsewhere. With a step h events are steps
+    are left out are not. Where a motion begins on a surface on which lambda keeps it (it slides or sticks, a contact or a diode is
+    closed), states beside it come back at once, along what lambda acts: one multiplier is 0, or two of a gap and its rate, and log_det is
+    -inf. Of a contact that sticks, the derivatives by its gap are for states that it leaves closed. Surfaces to which lambda does not lead
+    back, as it acts on a higher derivative, are counted in n_untreated. With a step h events are steps
     in which what is active changes, of which slowest tells nothing, and n_untreated counts columns of derivatives across such a change;
     impacts do not move in time: see `nsds.sensitivity`.
 

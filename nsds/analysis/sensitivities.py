@@ -53,8 +53,9 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     Derivatives pass events by saltation matrices (Leine and Nijmeijer 2004). Those of a run by time stepping, which h asks for, are
     derivatives of each step with the same active constraints, up to the tolerance of iterations over 1e-5. Its impacts lie at the ends of
     steps, and their time does not move, so that they do not converge to the former: they tell what the scheme computes, not what it
-    approximates. Without impacts, and without other jumps of the motion, they do. Where a contact is closed at the start, ``by_state`` is
-    for states that it leaves closed: the columns of what it holds say nothing of states beside these.
+    approximates. Without impacts, and without other jumps of the motion, they do. Where a motion begins on a surface on which lambda keeps
+    it, states beside it come back at once, see `nsds.floquet`: of a contact that is closed at the start those that it opens, of which
+    derivatives are one-sided, while those by the gap of one that sticks are for states that it leaves closed.
 
     Examples
     --------

@@ -26,11 +26,14 @@ from nsds import _jit
 from nsds._jit import kernel, tiny, view
 from nsds.model.records import STEP, T0, T
 from nsds.schemes.memory import MEMORY, Memory, calls_of, memory_of
-from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
+from nsds.status import ACCUMULATION, CLOSED, CONVERGED, EVENT, INEXACT, JUMP, PAUSED, TIME_EVENT
 
-FIELD, GUARD, RESET = range(3)  # function that is differentiated
-DONE, STOPPED, STARTED, POINTS, HALTED = range(5)  # columns of the progress of a member; HALTED: in a row, 2 after an event
+FIELD, GUARD, RESET, OFF_SURFACE, ALONG_LAMBDA = range(5)  # function that is evaluated
+# Columns of the progress of a member; HALTED: in a row, 2 after an event; PUT_ON: columns are those of states on the surfaces of the mode.
+DONE, STOPPED, STARTED, POINTS, HALTED, PUT_ON = range(6)
+N_REACHED = 6
 _PAUSES, _EVENTS = 16, 2000  # of a row, or of a call, until the loop is left so that Ctrl-C is heard
+_MAY_HOLD = CLOSED | ACCUMULATION | TIME_EVENT  # of an event: lambda may keep the motion on surfaces after it
 _AT_START, _UNDER_WAY = 1, 2  # STARTED, before and after the first step
 AT_TIMES, AT_IMPACTS, AT_CROSSINGS = range(3)  # where points are recorded
 LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS, BEGAN = range(9)  # columns of the counters of a run
@@ -44,6 +47,11 @@ _FAR = 1e-6  # of the speeds: accepted deviation of a reset from the state after
 _LOCATED, _SECANTS = 2.0**-50, 60  # of a crossing: final relative length of its bracket; number of secants
 _SHORTER, _LEVELS = 2.0**-4, 13  # ratio of differences that are compared for states of small size, and how many are
 _AGREEMENT = 2.0**-34  # of derivatives by two differences, relative to the largest of the row
+ROUNDED = 2.0**-46  # of the terms of a rate: what is less is rounding
+_LOST, _GOLDEN = 2.0**-46, 0.6180339887498949  # of a column: what is left of none; multiples without a pattern
+_SWEEPS = 16  # of a balance
+_DEPENDENT = 1e-9  # relative to its terms: a gradient, or its product with a direction, that is 0
+_NARROWEST = 2.0**-30  # of the size of a state: shorter differences agree, too, but on 0, as nothing changes by them
 _CLEAR, _RISE = 2.0**-24, 2.0  # what says that differences are short enough, and that shorter ones only have more rounding
 # Scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, sizes of the states, their units, the
 # derivatives by a longer difference, matrices J_1 (S), J_2, omega, map, power, product.
@@ -120,7 +128,7 @@ class Tangent(NamedTuple):
     columns: np.ndarray  # (members, n, columns) flat; with parameters as many columns as states and parameters
     growth: np.ndarray  # (members, columns): logarithms of the growth of the columns
     notes: np.ndarray  # (members, N_NOTES)
-    reached: np.ndarray  # (members, 5)
+    reached: np.ndarray  # (members, N_REACHED)
     scratch: np.ndarray  # (members, entries)
     maps: np.ndarray  # (members, entries): map of each section on its own, from identity columns; empty: columns go on
 
@@ -178,6 +186,35 @@ def exponential(n, width, A, out, power, product):
 
 
 @kernel
+def balance(n, width, A, units):
+    """Units, times powers of 2, in which rows and columns of A are of one size: of n rows of this width, in units of its first n columns.
+
+    Osborne (1960). A state that none acts on, or that acts on none, has the unit in which all entries beside it are at most 1. So one whose
+    size was that of rounding does not make those of all others round off.
+    """
+    for _ in range(_SWEEPS):
+        is_balanced = True
+        for i in range(n):
+            row = column = 0.0
+            for j in range(n):
+                row += abs(A[i * width + j]) if j != i else 0.0
+                column += abs(A[j * width + i]) if j != i else 0.0
+            if max(row, column) == 0.0 or (min(row, column) == 0.0 and max(row, column) <= 1.0):
+                continue
+            ratio = row if column == 0.0 else 1.0 / column if row == 0.0 else math.sqrt(row / column)
+            factor = 2.0 ** round(math.log2(ratio))
+            if factor != 1.0:
+                is_balanced = False
+                units[i] *= factor
+                for j in range(width):
+                    A[i * width + j] /= factor
+                for j in range(n):
+                    A[j * width + i] *= factor
+        if is_balanced:
+            return
+
+
+@kernel
 def log_of_determinant(n, A, spare):
     """``log |det A|`` of an (n, n) matrix by rows, by elimination with pivots; -inf where it is singular."""
     # elimination on a copy, with row pivots
@@ -202,23 +239,43 @@ def log_of_determinant(n, A, spare):
 
 
 @kernel
-def orthonormalise(n, k, columns, growth):
-    """Gram-Schmidt orthonormalisation, twice, of k columns of n entries; logarithms of their lengths are added to growth."""
+def orthonormalise(n, k, columns, growth, log_det):
+    """Gram-Schmidt orthonormalisation of k columns of n entries; logarithms of their lengths are added to growth.
+
+    A motion that has lost directions, whose log_det is -inf, leaves rounding in some columns: these have no length, and go on in other
+    directions.
+    """
+    least = _LOST if log_det == -math.inf else 0.0
     for j in range(k):
-        # twice: one pass leaves the columns orthogonal only to rounding over their angle
-        for _ in range(2):
-            for i in range(j):
-                s = 0.0
-                for a in range(n):
-                    s += columns[a * k + i] * columns[a * k + j]
-                for a in range(n):
-                    columns[a * k + j] -= s * columns[a * k + i]
-        length = 0.0
-        for a in range(n):
-            length = math.hypot(length, columns[a * k + j])
+        length = _make_normal(j, n, k, least, columns)
         growth[j] += math.log(length) if length > 0.0 else -math.inf
-        for a in range(n):
-            columns[a * k + j] = columns[a * k + j] / length if length > 0.0 else 1.0 if a == j else 0.0
+        if length == 0.0:
+            for a in range(n):
+                columns[a * k + j] = ((a + 1) * (j + 2) * _GOLDEN) % 1.0 - 0.5
+            _make_normal(j, n, k, 0.0, columns)
+
+
+@kernel
+def _make_normal(j, n, k, least, columns):
+    """Makes column j normal to those before it, of length 1. Returns its length, 0 where no more than this part of it is left."""
+    whole = length = 0.0
+    for a in range(n):
+        whole = math.hypot(whole, columns[a * k + j])
+    # twice: one pass leaves the columns orthogonal only to rounding over their angle
+    for _ in range(2):
+        for i in range(j):
+            s = 0.0
+            for a in range(n):
+                s += columns[a * k + i] * columns[a * k + j]
+            for a in range(n):
+                columns[a * k + j] -= s * columns[a * k + i]
+    for a in range(n):
+        length = math.hypot(length, columns[a * k + j])
+    if length <= least * whole:
+        return 0.0
+    for a in range(n):
+        columns[a * k + j] /= length
+    return length
 
 
 @tiny
@@ -286,6 +343,8 @@ def _differentiate_template(what, row, t, x, size, out, w, system):
                     break
                 least = min(least, gap)
                 delta *= _SHORTER
+                if delta < _NARROWEST * sizes[j]:
+                    break
                 for i in range(size):
                     longer[i] = high[i]
             continue
@@ -330,6 +389,9 @@ def _jacobian_template(t, x, out, w, system):
 
 def _propagate_template(t_0, t_1, tangent, m, system):
     """Advances the tangent map from the state x_0 of the scratch memory at t_0 to x_1 at t_1, without events, in the modes of ``one``."""
+    put_on(t_0, tangent, m, system)  # noqa: F821
+    if not t_1 > t_0:
+        return
     plan, one = system.plan, system.one
     w, notes, N, h = tangent.scratch[m], tangent.notes[m], plan.n + plan.n_parameters, t_1 - t_0
     behind, size = 1 + VECTORS * N, plan.n * N
@@ -356,10 +418,14 @@ def _propagate_template(t_0, t_1, tangent, m, system):
         for i in range(size):
             omega[i] = 0.5 * h * (J_1[i] + J_2[i]) - 0.5 * _GAUSS * h * h * (power[i] - product[i])
     # 3. the map in units of the states, and the growth of volumes as the trace of Omega: exact where its determinant would underflow
-    units = view(w, UNITS * N + 1, N)
+    units, are_one = view(w, 3 * N + 1, N), True
+    copy_vector(view(w, UNITS * N + 1, N), units)
     for i in range(plan.n):
+        are_one &= units[i] == 1.0
         for j in range(N):
             omega[i * N + j] *= units[j] / units[i]
+    if not are_one:
+        balance(plan.n, N, omega, units)
     exponential(plan.n, N, omega, whole, power, product)
     for i in range(plan.n):
         for j in range(N):
@@ -367,6 +433,100 @@ def _propagate_template(t_0, t_1, tangent, m, system):
     for i in range(plan.n_own):
         notes[LOG_DET] += omega[i * N + i]
     apply_map(whole, tangent.columns[m], plan.n, N, plan.n_columns, product)
+
+
+def _along_template(surface, n_gaps, t, x, d, w, system):
+    """Direction d in which lambda moves states off a surface at once, at x; of a gap through its velocity.
+
+    Of a gap that is the bracket ``[f, d] = f_x d - d_x f - d_t`` with the direction d of its velocity: ``f_x d`` of a constant d.
+    """
+    plan, one, options = system.plan, system.one, system.options
+    n = plan.n + plan.n_parameters
+    at, f, bracket, high = view(w, 2 * n + 1, n), view(w, 4 * n + 1, n), view(w, 5 * n + 1, n), view(w, 6 * n + 1, n)
+    evaluate(plan.evaluate, (ALONG_LAMBDA, surface, t, x, d, system, one))  # noqa: F821
+    if surface >= n_gaps:
+        return
+    evaluate(plan.evaluate, (FIELD, 0, t, x, f, system, one))  # noqa: F821
+    for i in range(plan.n):
+        bracket[i] = 0.0
+    for part in range(2):
+        v, what, most = d if part == 0 else f, FIELD if part == 0 else ALONG_LAMBDA, 0.0
+        for i in range(plan.n):
+            most = max(most, abs(v[i]) / max(1.0, abs(x[i])))
+        delta = _STEP / most if most > 0.0 else 0.0
+        delta = min(delta, options.h) if part == 1 else delta
+        for side in range(2 if delta > 0.0 else 0):
+            signed = delta if side == 0 else -delta
+            for i in range(plan.n):
+                at[i] = x[i] + signed * v[i]
+            evaluate(plan.evaluate, (what, surface, t + (signed if part == 1 else 0.0), at, high, system, one))  # noqa: F821
+            for i in range(plan.n):
+                bracket[i] += (high[i] if part == 0 else -high[i]) / (2.0 * signed)
+    for i in range(plan.n):
+        d[i] = bracket[i]
+
+
+def _put_on_template(t, tangent, m, system):
+    """Puts the tangent map on the surfaces on which lambda keeps the motion from t on, from the state x_0, in the modes of ``one``.
+
+    States beside them come back at once, along what lambda acts: ``P = 1 - D (G D)^-1 G``, with the gradients G of the surfaces and these
+    directions D, one after the other.
+    """
+    plan, one = system.plan, system.one
+    w, notes, n, N = tangent.scratch[m], tangent.notes[m], plan.n, plan.n + plan.n_parameters
+    behind, size = 1 + VECTORS * N, n * N
+    x, d, moved, units, r = (
+        view(w, 1, N),
+        view(w, 3 * N + 1, N),
+        view(w, 5 * N + 1, N),
+        view(w, UNITS * N + 1, N),
+        view(w, _LONGER * N + 1, N),
+    )
+    P, G, product = view(w, behind, size), view(w, behind + size, size), view(w, behind + 5 * size, size)
+    # 1. surfaces, once in a mode; without any all states are as they are
+    if tangent.reached[m, PUT_ON] != 0:
+        return
+    tangent.reached[m, PUT_ON] = 1
+    count, n_gaps = n_surfaces(t, x, system.tables, system.functions, system.options, one)  # noqa: F821
+    if count == 0:
+        return
+    for i in range(n):
+        for j in range(N):
+            P[i * N + j] = 1.0 if i == j else 0.0
+    for k in range(count):
+        # 2. gradient of each, as many at once as there is room for; of states on the former ones
+        if k % n == 0:
+            differentiate(OFF_SURFACE, k, t, x, min(n, count - k), G, w, system)  # noqa: F821
+        largest, rest = 0.0, 0.0
+        for j in range(N):
+            r[j] = G[k % n * N + j] if j >= n else 0.0
+            for i in range(n):
+                r[j] += G[k % n * N + i] * P[i * N + j]
+            largest, rest = max(largest, abs(G[k % n * N + j]) * units[j]), max(rest, abs(r[j]) * units[j])
+        if rest <= _DEPENDENT * largest:
+            continue
+        # 3. a direction that leaves it, its own if possible
+        pivot, terms = 0.0, 0.0
+        for l in range(count):
+            along((k + l) % count, n_gaps, t, x, d, w, system)  # noqa: F821
+            pivot, terms = 0.0, 0.0
+            for i in range(n):
+                pivot, terms = pivot + r[i] * d[i], terms + abs(r[i] * d[i])
+            if abs(pivot) > _DEPENDENT * terms:
+                break
+        if not abs(pivot) > _DEPENDENT * terms:
+            notes[UNTREATED] += 1.0
+            continue
+        # 4. onto it
+        for i in range(n):
+            moved[i] = 0.0
+            for j in range(n):
+                moved[i] += P[i * N + j] * d[j]
+        for i in range(n):
+            for j in range(N):
+                P[i * N + j] -= moved[i] * r[j] / pivot
+    notes[LOG_DET] = -math.inf
+    apply_map(P, tangent.columns[m], n, N, plan.n_columns, product)
 
 
 @kernel
@@ -577,7 +737,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 if is_after and plan.n_columns > 0:
                     _keep(memory, one)
                     leave(mem[T], (status & JUMP) != 0, tangent, m, system)  # noqa: F821
-                is_after = False
+                is_after, reached[PUT_ON] = False, 0 if (status & _MAY_HOLD) != 0 else reached[PUT_ON]
                 continue
             # 6. smooth part: sizes of the states, crossings of the section, tangent map
             load(x_1, tables, memory)  # noqa: F821
@@ -588,8 +748,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 cross(t_0, mem[T], tangent, m, all_members, calls, system)  # noqa: F821
             if plan.n_columns > 0:
                 _keep(memory, one)
-                if mem[T] > t_0:
-                    propagate(t_0, mem[T], tangent, m, system)  # noqa: F821
+                propagate(t_0, mem[T], tangent, m, system)  # noqa: F821
             # 7. before an event: its guard and vector field; the loop continues with the state after it
             notes[TIME] += mem[T] - t_0
             is_after = status == EVENT
@@ -601,17 +760,18 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
             # 8. end of a section: store or orthonormalise the map, record the point
             reached[DONE] += 1
             if reached[DONE] % plan.every == 0:
+                reached[PUT_ON] = 0
                 if tangent.maps.shape[1] > 0:
                     set_apart(plan.n, plan.n_columns, reached[DONE] // plan.every - 1, tangent.columns[m], tangent.maps[m])
                 if plan.orthonormal != 0:
-                    orthonormalise(plan.n, plan.n_columns, tangent.columns[m], tangent.growth[m])
+                    orthonormalise(plan.n_own, plan.n_columns, tangent.columns[m], tangent.growth[m], notes[LOG_DET])
                 if plan.section == AT_TIMES and reached[DONE] > skipped * plan.every:
                     write_point(mem[T], reached, plan.width, plan.n, x_1, x_1, notes, points)
         if is_after and reached[HALTED] == 0 and reached[STOPPED] == 0:
             notes[BEGAN], reached[HALTED] = mem[T], 2
 
 
-FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset")
+FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset", "n_surfaces")
 _vector = float64[::1]
 SURFACE = types.void(float64, _vector, _vector, _vector)
 _on_surface = _jit.caller(SURFACE)
@@ -638,6 +798,8 @@ def _kernels_of(family, name, signature, step):
     for template, key in (
         (_differentiate_template, "differentiate"),
         (_jacobian_template, "jacobian"),
+        (_along_template, "along"),
+        (_put_on_template, "put_on"),
         (_propagate_template, "propagate"),
         (_approach_template, "approach"),
         (_leave_template, "leave"),

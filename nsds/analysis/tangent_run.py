@@ -20,6 +20,7 @@ from nsds.analysis.tangent import (
     HALTED,
     IMPACTS,
     N_NOTES,
+    N_REACHED,
     POINTS,
     SIZES,
     SLOWEST,
@@ -143,7 +144,7 @@ class Carried:
         room = scratch_size(n, total, has_matrices)
         require_affordable(f"{self.owner}: the derivatives of {n} states, with scratch,", room, _INSTEAD)
         self.columns, self.growth = np.zeros((members, n, width)), np.zeros((members, width))
-        self.notes, self.reached = np.zeros((members, N_NOTES)), np.zeros((members, 5), np.int64)
+        self.notes, self.reached = np.zeros((members, N_NOTES)), np.zeros((members, N_REACHED), np.int64)
         scratch, self.maps = np.zeros((members, room)), np.zeros((members, sections, n, width))
         self._tangent = Tangent(
             self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch, self.maps.reshape(members, -1)

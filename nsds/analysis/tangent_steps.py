@@ -229,7 +229,7 @@ def _stepped_march_template(first, last, until, plan, all_members, fresh, words,
                 if tangent.maps.shape[1] > 0:
                     set_apart(n, plan.n_columns, reached[DONE] // plan.every - 1, columns, tangent.maps[m])
                 if plan.orthonormal != 0:
-                    orthonormalise(n, plan.n_columns, columns, tangent.growth[m])
+                    orthonormalise(n, plan.n_columns, columns, tangent.growth[m], notes[LOG_DET])
                 if plan.section == AT_TIMES and reached[DONE] > all_members.skipped[m] * plan.every:
                     for i in range(n):
                         x[i] = mem[words[i]]

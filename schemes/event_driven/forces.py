@@ -282,6 +282,19 @@ def push(out, s, memory):
 
 
 @kernel
+def push_alone(e, out, s, memory):
+    """``M^-1 B`` of one HELD row into work[out:], with the friction that slips with it."""
+    work = memory.work
+    f, p = s.flow[0], s.newton.plan[0]
+    for a in range(memory.iwork[f.count]):
+        work[p.z + a] = 1.0 if a == memory.iwork[f.row + e] else 0.0
+    _slip_with(s, memory)
+    for i in range(p.n_dofs):
+        work[out + i] = 0.0
+    push(out, s, memory)
+
+
+@kernel
 def hold(out, is_whole, s, memory):
     """Forces that keep ``H a + curvature = 0`` in the HELD rows; ``M^-1 H^T lambda`` is added to a in work[out:].
 

@@ -231,24 +231,17 @@ def hold(t, x, s, functions, memory):
 def _correct(t, x, count, s, functions, memory):
     """One Newton step for lambda of the HELD rows. Returns the largest change relative to the largest lambda."""
     work, iwork = memory.work, memory.iwork
-    f, m, rows = s.flow[0], s.flow[0].m, _rows(count, s.flow[0])
+    f, rows = s.flow[0], _rows(count, s.flow[0])
     if f.is_affine == 0 or f.varies != 0:
         linearise(t, s, functions, memory)
-    # 1. rows w = 0 with D; T records the combinations of rows
-    for a in range(count):
-        i = iwork[f.row + a]
-        work[f.R + a], work[f.size + a], iwork[f.column + a] = work[f.w + i], 0.0, a
-        for b in range(count):
-            work[f.T + a * m + b] = 1.0 if a == b else 0.0
-            work[f.P + a * m + b] = work[f.D + i * m + iwork[f.row + b]]
-            work[f.size + a] = max(work[f.size + a], abs(work[f.P + a * m + b]))
-    # 2. eliminate, differentiate the remaining combinations, and eliminate again
-    done = pivot(0, count, rows, memory)
+    # 1. eliminate, differentiate the remaining combinations, and eliminate again
+    _solve_by_D(s, memory)
+    done = iwork[f.n_direct]
     if done < count:
         evaluate_output_rates(t, x, s, functions, memory)
         _differentiate(t, x, done, count, False, s, functions, memory)
         done = pivot(done, count, rows, memory)
-    # 3. new lambda; redundant rows keep theirs
+    # 2. new lambda; redundant rows keep theirs
     change, largest, zero = 0.0, 1e-300, 0.0
     for a in range(count):
         i = iwork[f.row + iwork[f.column + a]]
@@ -259,6 +252,53 @@ def _correct(t, x, count, s, functions, memory):
             zero += 0.0 * work[f.R + a]
         largest = max(largest, abs(memory.mem[lam]), work[f.lam_size + i])
     return change / largest + zero
+
+
+@kernel
+def _solve_by_D(s, memory):
+    """Solve the HELD rows w = 0 for the lambda on which they depend at once; n_direct: so many. T records the combinations of rows."""
+    work, iwork = memory.work, memory.iwork
+    f, m, count = s.flow[0], s.flow[0].m, memory.iwork[s.flow[0].count]
+    for a in range(count):
+        i = iwork[f.row + a]
+        work[f.R + a], work[f.size + a], iwork[f.column + a] = work[f.w + i], 0.0, a
+        for b in range(count):
+            work[f.T + a * m + b] = 1.0 if a == b else 0.0
+            work[f.P + a * m + b] = work[f.D + i * m + iwork[f.row + b]]
+            work[f.size + a] = max(work[f.size + a], abs(work[f.P + a * m + b]))
+    iwork[f.n_direct] = pivot(0, count, _rows(count, f), memory)
+
+
+@kernel
+def n_surfaces(t, x, s, functions, memory):
+    """Number of combinations of HELD rows that do not depend on lambda: they are 0 at the state, and keep it on surfaces."""
+    f = s.flow[0]
+    hold(t, x, s, functions, memory)
+    linearise(t, s, functions, memory)
+    _solve_by_D(s, memory)
+    return memory.iwork[f.count] - memory.iwork[f.n_direct]
+
+
+@tiny
+def off_surface(k, s, memory):
+    """Combination k of HELD rows of the last outputs, after `n_surfaces`."""
+    work, iwork = memory.work, memory.iwork
+    f, off = s.flow[0], 0.0
+    for b in range(iwork[f.count]):
+        off += work[f.T + (iwork[f.n_direct] + k) * f.m + b] * work[f.w + iwork[f.row + b]]
+    return off
+
+
+@kernel
+def along_lambda(k, out, s, memory):
+    """``M^-1 B`` of the k-th lambda that HELD rows do not determine at once, with those that do change with it, after `n_surfaces`."""
+    work, iwork = memory.work, memory.iwork
+    f, free = s.flow[0], iwork[s.flow[0].n_direct] + k
+    for j in range(f.n):
+        out[j] = work[f.MB + iwork[f.row + iwork[f.column + free]] * f.n + j]
+    for a in range(iwork[f.n_direct]):
+        for j in range(f.n):
+            out[j] -= work[f.P + a * f.m + free] * work[f.MB + iwork[f.row + iwork[f.column + a]] * f.n + j]
 
 
 @kernel

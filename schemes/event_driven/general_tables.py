@@ -37,10 +37,10 @@ _ARRAYS = {
 # Integers of each row: mode, mode before the event; direct: w depends on lambda; fired: its guard came to zero; near: w is nearly zero
 # between events; zero: it starts from zero; order of the rate that determines lambda; held rows, their places, pivot columns, best columns.
 _ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "place", "column", "best_column")
-# Integers: fresh: the next step restarts; frozen: an accumulation is waited for; culprit: row to blame; numbers of held rows and of rows
-# with sampled guards; effort: the last step counts for so many; stiff: the motion is that of `nsds.schemes.event_driven.radau5`; steps that
-# stability has limited, and others since.
-_WHOLE = (*COUNTS, "fresh", "frozen", "culprit", "count", "n_sampled", "effort", "stiff", "n_limited", "n_free")
+# Integers: fresh: the next step restarts; frozen: an accumulation is waited for; culprit: row to blame; numbers of held rows, of those that
+# D solves, and of rows with sampled guards; effort: the last step counts for so many; stiff: the motion is that of
+# `nsds.schemes.event_driven.radau5`; steps that stability has limited, and others since.
+_WHOLE = (*COUNTS, "fresh", "frozen", "culprit", "count", "n_direct", "n_sampled", "effort", "stiff", "n_limited", "n_free")
 EXPLICIT, STIFF, EITHER = range(3)  # flows: EITHER begins as an explicit one after each event, and becomes stiff where the motion is
 _LARGEST = 48  # states, of matrices that are kept in case the motion is stiff
 # The problem of all rows, with the names of `nsds.schemes.problem.box`.

@@ -725,8 +725,32 @@ def _eliminate(k, c, p, memory):
     redundant.
     """
     work, iwork = memory.work, memory.iwork
-    rows, column = _rows(c, p), p.column + c.begin
-    count = 0
+    rows = _rows(c, p)
+    count, done = _solve_by_D(c, rows, p, memory)
+    # 1. the remaining rows constrain x
+    iwork[p.n_hidden + k] = count - done
+    for a in range(done, count):
+        work[p.hidden_constant + c.begin + a - done] = work[rows.K + a]
+        for j in range(c.width):
+            work[p.hidden + c.entries + (a - done) * c.width + j] = work[rows.X + a * c.width + j]
+    _note_off(k, c, p, memory)
+    # 2. rows without lambda: differentiate, at most n times (relative degree), and pivot again
+    for order in range(p.n):
+        if done == count:
+            break
+        for a in range(done, count):
+            _differentiate(a, done, count, c, rows, p, memory)
+        done = pivot(done, count, rows, memory)
+        if order == 0 and p.is_driven != 0 and done < count:
+            _note_what_leaves(done, count, k, c, p, memory)
+    return done
+
+
+@kernel
+def _solve_by_D(c, rows, p, memory):
+    """Solve the HELD rows of a component for the lambda on which they depend at once. Returns (number of these rows, of solved ones)."""
+    work, iwork = memory.work, memory.iwork
+    column, count = p.column + c.begin, 0
     # 1. held rows
     for b in range(c.count):
         if iwork[p.mode + iwork[p.rows + c.begin + b]] == HELD:
@@ -745,24 +769,52 @@ def _eliminate(k, c, p, memory):
         work[rows.size + a] = 0.0
         for b in range(count):
             work[rows.size + a] = max(work[rows.size + a], abs(work[rows.P + a * c.count + b]))
-    # 3. pivots of D; the remaining rows constrain x
-    done = pivot(0, count, rows, memory)
-    iwork[p.n_hidden + k] = count - done
-    for a in range(done, count):
-        work[p.hidden_constant + c.begin + a - done] = work[rows.K + a]
-        for j in range(c.width):
-            work[p.hidden + c.entries + (a - done) * c.width + j] = work[rows.X + a * c.width + j]
-    _note_off(k, c, p, memory)
-    # 4. rows without lambda: differentiate, at most n times (relative degree), and pivot again
-    for order in range(p.n):
-        if done == count:
-            break
-        for a in range(done, count):
-            _differentiate(a, done, count, c, rows, p, memory)
-        done = pivot(done, count, rows, memory)
-        if order == 0 and p.is_driven != 0 and done < count:
-            _note_what_leaves(done, count, k, c, p, memory)
-    return done
+    # 3. pivots of D
+    return count, pivot(0, count, rows, memory)
+
+
+@kernel
+def n_surfaces(p, memory):
+    """Number of hidden rows in the present modes: they are 0 at the state, and keep it on surfaces."""
+    count = 0
+    for k in range(p.n_components):
+        count += memory.iwork[p.n_hidden + k]
+    return count
+
+
+@kernel
+def off_surface(l, x, p, memory):
+    """Hidden row l, of all components, at the state x."""
+    work, k = memory.work, 0
+    while l >= memory.iwork[p.n_hidden + k]:
+        l, k = l - memory.iwork[p.n_hidden + k], k + 1
+    c = component(k, p, memory.iwork)
+    off = work[p.hidden_constant + c.begin + l]
+    for j in range(c.width):
+        off += work[p.hidden + c.entries + l * c.width + j] * x[memory.iwork[c.columns + j]]
+    return off
+
+
+@kernel
+def along_lambda(l, out, p, memory):
+    """B of the l-th lambda that held rows do not determine at once, with those that do change with it."""
+    work, iwork, k = memory.work, memory.iwork, 0
+    # 1. its component, and lambda of that
+    while l >= iwork[p.n_hidden + k]:
+        l, k = l - iwork[p.n_hidden + k], k + 1
+    c = component(k, p, iwork)
+    _, done = _solve_by_D(c, _rows(c, p), p, memory)
+    for b in range(c.count):
+        work[p.of_row + iwork[p.rows + c.begin + b]] = 0.0
+    for a in range(done + 1):
+        i = iwork[p.rows + c.begin + iwork[p.column + c.begin + (a if a < done else done + l)]]
+        work[p.of_row + i] = -work[p.P + c.square + a * c.count + done + l] if a < done else 1.0
+    # 2. B of its rows
+    for j in range(p.n):
+        out[j] = 0.0
+        for at in range(iwork[p.B_row + j], iwork[p.B_row + j + 1]):
+            i = iwork[p.B_column + at]
+            out[j] += work[p.B + at] * work[p.of_row + i] if iwork[p.owner + i] == k else 0.0
 
 
 @tiny

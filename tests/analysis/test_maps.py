@@ -131,7 +131,7 @@ def test_columns_become_orthonormal_and_their_growth_is_that_of_volumes():
         columns = rng.normal(size=(n, k))
         R = abs(np.diag(np.linalg.qr(columns)[1]))
         flat, growth = columns.reshape(-1).copy(), np.zeros(k)
-        orthonormalise(n, k, flat, growth)
+        orthonormalise(n, k, flat, growth, 0.0)
         np.testing.assert_allclose(growth, np.log(R), atol=1e-13)
         np.testing.assert_allclose(flat.reshape(n, k).T @ flat.reshape(n, k), np.eye(k), atol=1e-14)
 
