@@ -1,4 +1,4 @@
-"""Steps whose Newton iteration fails and whose solution a path of problems finds: stiff stops of either side, with damping that is cut off."""
+"""Steps whose Newton iteration fails and whose solution a path of problems finds: stiff stops on both sides, with damping that is cut."""
 
 import numpy as np
 import pytest
