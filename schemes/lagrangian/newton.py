@@ -406,7 +406,7 @@ def hand_over(options, constraints, entries, couplings, p, memory):
 def iterate(t_new, n, s, calls, options, memory):
     """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
 
-    Where it fails along a path of problems, and if there is none its own failure. Returns (status, iterations, residual).
+    Where it fails under theta = 1 along a path of problems, and if there is none its own failure. Returns (status, iterations, residual).
     """
     p, iwork = s.plan[0], memory.iwork
     # 1. a new active set: its pattern, once for all iterations
@@ -417,8 +417,10 @@ def iterate(t_new, n, s, calls, options, memory):
     # 2. from the velocities at the start
     _predict(options, p.v_old, s.parts, s.elements, p, memory)
     status, n_iter, residual = _iterate(t_new, n, 0.0, options.max_iter, s, calls, options, memory)
-    # the law of multiple impacts needs the velocities before the impact as the first iterate
-    if status != NEWTON or p.impact_law != 0 or options.max_iter <= _SHORT:
+    # a path only where all forces are those of the end: other steps do not damp what they fail on, and would ring with it. The law of
+    # multiple impacts needs the velocities before the impact as the first iterate
+    is_damped = options.weight * options.at_q >= 1.0
+    if status != NEWTON or not is_damped or p.impact_law != 0 or options.max_iter <= _SHORT:
         return status, n_iter, residual
     found, more, error = _follow(t_new, n, s, calls, options, memory)
     if found == CONVERGED:
