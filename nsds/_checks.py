@@ -149,7 +149,7 @@ def meant(value, known):
 
 
 def imported_later(package, places):
-    """``__getattr__`` of a package that imports a name when it is asked for; places: the module of each."""
+    """``__getattr__`` and ``__dir__`` of a package that imports a name when it is asked for; places: the module of each."""
 
     def get(name):
         if name not in places:
@@ -158,7 +158,7 @@ def imported_later(package, places):
         setattr(sys.modules[package], name, value)
         return value
 
-    return get
+    return get, lambda: [*places]
 
 
 def naming_options(function):

@@ -25,8 +25,4 @@ _PLACES = {
     "sweep": "nsds.analysis.sweeps",
 }
 __all__ = [*_PLACES]
-__getattr__ = _checks.imported_later(__name__, _PLACES)
-
-
-def __dir__():
-    return __all__
+__getattr__, __dir__ = _checks.imported_later(__name__, _PLACES)

@@ -13,8 +13,4 @@ _PLACES = {
     "voltage": "nsds.circuits.readings",
 }
 __all__ = [*_PLACES]
-__getattr__ = _checks.imported_later(__name__, _PLACES)
-
-
-def __dir__():
-    return __all__
+__getattr__, __dir__ = _checks.imported_later(__name__, _PLACES)

@@ -298,26 +298,13 @@ def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
     plan["sub_W"] = plan["W"]
     # 3. scratch of an element, and vectors of all coordinates
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
-    vectors = (
-        "dofs",
-        "q_old",
-        "v_old",
-        "f",
-        "f_old",
-        "size",
-        "impulse",
-        "kinetic",
-        "residual",
-        "dv",
-        "a_old",
-        "acc",
-        "pull",
-        "started",
-        "near",
-    )
     work.place(
         plan,
-        **dict.fromkeys(vectors, dofs),
+        **dict.fromkeys(
+            ("dofs", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "pull"), dofs
+        ),
+        started=dofs,
+        near=dofs,
         total=unknowns.constraints.size,
         H_moved=(layout.relations["m"] * layout.relations["n"]).max(initial=0),
         known=(layout.relations["m"] * (2 * layout.relations["n"] + layout.relations["m"])).sum(),
@@ -453,24 +440,13 @@ def _follow(t_new, n, s, calls, options, memory):
             return status, n_iter, residual
         if status == CONVERGED:
             remaining, factor, failures = goal, factor * math.sqrt(factor), 0
-            _keep_velocities(s.parts, s.elements, p, memory)
+            keep_state(s.parts, s.elements, p.dv, p.near, memory)  # of q nothing is needed
         else:
             factor, failures = math.sqrt(factor), failures + 1
             if failures > _MOST_FAILURES:
                 break
         _predict(options, p.near, s.parts, s.elements, p, memory)
     return NEWTON, n_iter, math.inf
-
-
-@tiny
-def _keep_velocities(parts, elements, p, memory):
-    """The velocities of an iterate. Out: near."""
-    for k in range(elements.size):
-        el = elements[k]
-        part = parts[el.part]
-        v = part.q + el.e * part.stride + part.n
-        for i in range(part.n):
-            memory.work[p.near + el.dof + i] = memory.mem[v + i]
 
 
 @kernel
