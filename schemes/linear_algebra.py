@@ -143,6 +143,8 @@ def invert_in_place(n, A, size, memory, pivots):
     In/out: work[A:A + n^2], work[size:size + n]. Work: iwork[pivots:pivots + n].
     """
     work = memory.work
+    if n == 2:
+        return _invert_two(A, size, work)
     for k in range(n):
         # 1. pivot: the largest entry relative to its row; NaN is none
         best = k
@@ -175,6 +177,32 @@ def invert_in_place(n, A, size, memory, pivots):
         if swap != k:
             for i in range(n):
                 work[A + i * n + k], work[A + i * n + swap] = work[A + i * n + swap], work[A + i * n + k]
+    return True
+
+
+@tiny
+def _invert_two(A, size, work):
+    """`invert_in_place` of a matrix 2 x 2: the same operations without loops."""
+    a, b, c, d, size_first, size_last = work[A], work[A + 1], work[A + 2], work[A + 3], work[size], work[size + 1]
+    is_exchanged = abs(c) * size_first > abs(a) * size_last
+    if is_exchanged:
+        a, b, c, d, size_first, size_last = c, d, a, b, size_last, size_first
+    # 1. first column: (a, b; c, d) with the inverse in place of that column
+    if not abs(a) > _NO_PIVOT * size_first:
+        return False
+    a = 1.0 / a
+    b *= a
+    c, d = -(c * a), d - c * b
+    # 2. second column
+    if not abs(d) > _NO_PIVOT * size_last:
+        return False
+    d = 1.0 / d
+    c *= d
+    a, b = a - b * c, -(b * d)
+    # 3. undo the exchange
+    if is_exchanged:
+        a, b, c, d = b, a, d, c
+    work[A], work[A + 1], work[A + 2], work[A + 3] = a, b, c, d
     return True
 
 
