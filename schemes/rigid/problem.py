@@ -1206,6 +1206,12 @@ def keep_impulses(n_contacts, is_at_end, options, s, memory):
         it, first = s.interactions[k], memory.iwork[p.begin + k]
         at_end = 0.0 if options.is_explicit != 0.0 else options.h if is_at_end else options.h * options.theta
         takes_part = False
+        # rows of a joint follow each other
+        if it.law == EQUALITY and first >= 0 and not blocks.has_bounds(it):
+            for i in range(it.m):
+                memory.imem[it.active + i] = True
+                mem[it.lam + i] = r[p.d * first + i]
+            continue
         # the record's flag is that of the first row of a contact
         for i in range(it.m):
             if blocks.first_row(it, i) == i:
