@@ -31,8 +31,8 @@ from nsds.status import CONVERGED, NON_FINITE
 
 # One row per part, offsets in the work memory: e, omega^2 h G, h G / M (0 without a force), G / M, force at the last t.
 OPERATOR = table("decay", "stiffness", "push", "inverse", "force")
-# One row per run of consecutive entries of H on one body, and one per constraint: its runs.
-STRETCH = table("coefficient", "q", "n", "size")
+# One row per run of consecutive entries of H or of B on one body, and one per constraint: its runs.
+STRETCH = table("coefficient", "q", "n", "body", "size")
 ROW = table("first", "end")
 
 
@@ -47,8 +47,10 @@ class Tables(NamedTuple):
     """Tables of the linear form, with the operators of modes, whose rows are runs of entries."""
 
     linear: linear.Tables
-    rows: np.ndarray  # of each constraint: its stretches
+    rows: np.ndarray  # of each constraint: its stretches of H
     stretches: np.ndarray
+    input_rows: np.ndarray  # and of B
+    input_stretches: np.ndarray
 
 
 def modal_factors(omega, sigma, h):
@@ -94,10 +96,11 @@ def prepare(records, mem, options, h, method):
     # 3. one-step problem; its rows as runs of entries
     form, layout, work, iwork = linear.pose(layout, operators, bodies, method, work, iwork)
     constraints = form.constraints
-    rows, stretches = _stretches(constraints, layout.entries)
-    constraints["entry_end"] = constraints["entry"]  # `gap_slack` uses b and ydot only
+    tables = Tables(form, *_stretches(constraints, layout.entries, "entry"), *_stretches(constraints, layout.inputs, "input"))
+    for side in ("entry", "input"):  # `gap_slack` uses b and ydot only; impulses are added by runs
+        constraints[f"{side}_end"] = constraints[side]
     own = Options(h, options["gamma"].item())
-    return Prepared(Tables(form, rows, stretches), layout.functions, own, work, iwork, sys.modules[__name__], layout)
+    return Prepared(tables, layout.functions, own, work, iwork, sys.modules[__name__], layout)
 
 
 def _store_modes(owner, fields, part, operator, name, h, work):
@@ -117,20 +120,20 @@ def _store_modes(owner, fields, part, operator, name, h, work):
     operator["force"] = work.reserve(M[0].size) if has_force else ABSENT
 
 
-def _stretches(constraints, entries):
-    """Runs of consecutive entries of H: long sums over neighbours in memory dominate the cost of a modal system."""
+def _stretches(constraints, entries, side):
+    """Rows and runs of consecutive entries of H or of B: long sums over neighbours in memory dominate the cost of a modal system."""
     begins = np.zeros(entries.size + 1, bool)
-    begins[constraints["entry"]] = begins[0] = True
+    begins[constraints[side]] = begins[0] = True
     begins[1:-1] |= np.diff(entries["body"]) != 0
     for column in ("coefficient", "q"):
         begins[1:-1] |= np.diff(entries[column]) != 1
     first = np.flatnonzero(begins[:-1])
     stretches = np.zeros(first.size, STRETCH)
-    for column in ("coefficient", "q", "n"):
+    for column in ("coefficient", "q", "n", "body"):
         stretches[column] = entries[column][first]
     stretches["size"] = np.diff(np.append(first, entries.size))
     rows = np.zeros(constraints.size, ROW)
-    rows["first"], rows["end"] = (np.searchsorted(first, constraints[column]) for column in ("entry", "entry_end"))
+    rows["first"], rows["end"] = (np.searchsorted(first, constraints[column]) for column in (side, f"{side}_end"))
     return rows, stretches
 
 
@@ -168,6 +171,7 @@ def step(t_new, s, calls, options, memory):
         _state_problem(n, s, p, memory)
         words = calls.solver_options
         status, n_iter, residual = solve_active(p, form.blocks, n, h, h, calls.solver, constraints, form.inputs, words, memory)
+        _add_impulses(n, s, p, memory)
     # 4. end of the step, and forces for the next
     finite = _end_motion(h, form.parts, p, form.operators, memory)
     _evaluate_forces(t_new, form.parts, form.operators, calls.functions, memory)
@@ -221,6 +225,20 @@ def _free_motion(parts, operators, memory):
                 push, force = view(work, operators[a].push + e * n, n), view(work, operators[a].force + e * n, n)
                 for i in range(n):
                     v[i] += push[i] * force[i]
+
+
+@inlined
+def _add_impulses(n, s, p, memory):
+    """``p <- B lambda`` of the n active constraints; bodies are marked."""
+    mem, work, iwork = memory.mem, memory.work, memory.iwork
+    for a in range(n):
+        row, z = s.input_rows[iwork[p.active + a]], work[p.z + a]
+        for k in range(row.first, row.end):
+            stretch = s.input_stretches[k]
+            B, impulse = view(work, stretch.coefficient, stretch.size), view(mem, stretch.q + 2 * stretch.n, stretch.size)
+            for i in range(stretch.size):
+                impulse[i] += B[i] * z
+            iwork[p.touched + stretch.body] = 1
 
 
 @inlined
