@@ -246,6 +246,8 @@ def _bodies(tree, frames, fixed, needed, touches):
             left_out.append((links, joint))
     if left_out and not bodies:
         _body(tree, frames, *left_out[-1], [])  # raises an error, with the names
+    if not bodies:
+        raise ValueError(f"{OWNER}: link '{tree.root}' is fixed, and no joint moves: fixed=False lets it float")
     # 3. from the root outwards
     holder = dict.fromkeys(groups[tree.root], _WORLD) if fixed else {}
     for head in [head for head in groups if head in bodies]:

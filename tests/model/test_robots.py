@@ -370,6 +370,7 @@ REFUSED = {  # description, further arguments, what the error says
     "friction": (two(TURNS.format(LIMIT + '<dynamics friction="a lot"/>')), {}, "joint 'j': friction must be a number, got 'a lot'"),
     "no inertia": (urdf('<link name="a"/><link name="b"/>', FLOATS), {}, "link 'b' has no inertia, and joint 'j' lets it move"),
     "root": (two(FLOATS), FREE, "link 'a' has no inertia, and the root floats"),
+    "nothing moves": (two(FIXED), {}, "link 'a' is fixed, and no joint moves: fixed=False lets it float"),
     "half an inertia": (HALF, FREE, "link 'a': <inertial> must have <mass> and <inertia>, has no <inertia>"),
     "mass": (urdf(link("a", -1.0)), FREE, "link 'a': mass must be"),
     "inertia": (urdf(link("a", inertia=(1, 1, -0.5))), FREE, "link 'a': inertia must be positive definite, got the least eigenvalue -0.5"),
