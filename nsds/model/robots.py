@@ -17,7 +17,8 @@ from nsds.model.urdf import HELD_STILL, OWNER, TURNING, WITH_COORDINATE, motion,
 
 _WORLD, _CONTACTS = "world", "contacts"
 _LIGHT = 1e-9  # of the least mass beyond it, and of its inertia: what a link without inertia between two joints gets
-_ROUND, _LEAST = 1e-9, 1e-8  # of the largest inertia of a link about a joint: what may lack by rounding, and what it then gets
+# Of the largest inertia about a joint, or beyond it: what a moment may lack by rounding; up to what there is none; what it then gets
+_ROUND, _NONE, _LEAST = 1e-9, 1e-12, 1e-8
 
 
 def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0), fixed=True, motors=None, e=0.0, law=None, world=(),
@@ -76,8 +77,8 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     What exporters leave open: a joint whose stops coincide is held there, and one whose limit has neither, as the format has 0 for both. A
     link without inertia at an end, on which nothing acts, is left out with its joint; one between two joints has 1e-9 of the mass and
     inertia beyond it.
-    Moments of inertia of 0, or below by rounding, are 1e-8 of the largest about a joint. Meshes lie in the folder or above it, under
-    ``package://name/path`` with the name of the package or without. A parent ``world`` need not be described.
+    Moments of inertia of 0, up to rounding, are 1e-8 of the largest about a joint or of what is beyond it. Meshes lie in the folder or
+    above it, under ``package://name/path`` with the name of the package or without. A parent ``world`` need not be described.
 
     Examples
     --------
@@ -297,15 +298,15 @@ def _body(tree, frames, links, joint, beyond):
 
 
 def _made_positive(name, J, arm, small):
-    """(J, largest moment of inertia about a joint), where an exporter's moments of 0, or below by rounding, are small ones.
+    """(J, largest moment of inertia about a joint), where an exporter's moments of 0, up to rounding, are small ones.
 
     arm: mass times the square of the largest distance from a joint; small: moment of inertia where there is none at all.
     """
     moments, axes = np.linalg.eigh((J + J.T) / 2)
-    about = max(moments[-1], 0.0) + arm or small / _LEAST
+    about = max(moments[-1] + arm, small / _LEAST)
     if moments[0] < -_ROUND * about or about == 0:
         raise ValueError(f"{OWNER}: link '{name}': inertia must be positive definite, got the least eigenvalue {moments[0]:.6g}")
-    if moments[0] > 0:
+    if moments[0] > _NONE * about:
         return J, about
     return axes @ np.diag(np.maximum(moments, _LEAST * about)) @ axes.T, about
 

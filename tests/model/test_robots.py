@@ -242,6 +242,7 @@ LIKE = {  # description, and one that moves alike; how far apart they may be
     "a comment before the declaration": ('<!-- by hand -->\n<?xml version="1.0"?>' + arm(HANGS), arm(HANGS), 0.0),
     "an end without inertia": (arm(HANGS, '<link name="tool"/>', joint("k", "continuous", "a", "tool", (1, 0, 0))), arm(HANGS), 0.0),
     "no inertia": (arm(HANGS, moments=(0.0, 0.0, 0.0)), arm(HANGS, moments=(1e-8, 1e-8, 1e-8)), 1e-7),
+    "inertia that is rounding": (arm(HANGS, moments=(1e-21, 4e-21, 4e-21)), arm(HANGS, moments=(1e-8, 1e-8, 1e-8)), 1e-7),
     "inertia below 0 by rounding": (arm(HANGS, moments=(-1e-21, 0.0, 0.0)), arm(HANGS, moments=(1e-8, 1e-8, 1e-8)), 1e-7),
     "stops in the wrong order": (
         arm(joint("j", "revolute", "base", "a", (0, 1, 0), '<limit lower="1" upper="-1"/>')),
