@@ -12,10 +12,11 @@ from nsds.model import joints, shapes
 from nsds.model.collisions import collisions
 from nsds.model.interactions import interaction
 from nsds.model.laws import HELD, MAKERS, dry_friction, equality, newton_impact, spring_damper
+from nsds.model.mimics import couplings
 from nsds.model.rigid_bodies import rigid_bodies
-from nsds.model.urdf import HELD_STILL, OWNER, TURNING, WITH_COORDINATE, motion, read
+from nsds.model.urdf import HELD_STILL, OWNER, TURNING, WITH_COORDINATE, WORLD, motion, read
 
-_WORLD, _CONTACTS = "world", "contacts"
+_CONTACTS = "contacts"
 _LIGHT = 1e-9  # of the least mass beyond it, and of its inertia: what a link without inertia between two joints gets
 # Of the largest inertia about a joint, or beyond it: what a moment may lack by rounding; up to what there is none; what it then gets
 _ROUND, _NONE, _LEAST = 1e-9, 1e-12, 1e-8
@@ -62,17 +63,22 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     Raises
     ------
     TypeError, ValueError
-        What cannot be read; loops, mimic joints on bodies that move, links on which something acts that have no inertia, starts beyond a
-        stop and missing meshes, with the names of the link or joint, and the amount.
+        What cannot be read; loops, mimic joints that nothing can couple, links on which something acts that have no inertia, starts beyond
+        a stop and missing meshes, with the names of the link or joint, and the amount.
     ImportError
         yourdfpy, which reads URDF (extra ``urdf``), is not installed.
 
     Notes
     -----
     Inertias are shifted from their own frames to the body's and turned. Read are joints with origin, axis, limit (lower and upper),
-    mimic (`nsds.joints.coupler`, under the name of the joint with ``_mimic``), dynamics (damping: `nsds.spring_damper`, friction:
+    mimic (under the name of the joint with ``_mimic``, see below), dynamics (damping: `nsds.spring_damper`, friction:
     `nsds.dry_friction`) and inertial and collision elements: box, capsule, cylinder, sphere, and meshes as their convex hulls. Of limits
     velocity and effort are not, nor are calibration, safety controllers and transmissions: a motor has bounds of its own law.
+
+    Joints with the world follow each other by `nsds.joints.coupler`. On a body that moves those follow each other that share a body, or
+    have others that mimic the same joint between them: hinges with parallel axes by `nsds.joints.gear` of two wheels about the pivots,
+    parts with ``_wheel`` and ``_second_wheel`` in their names, sliding joints by a part with ``_wedge``. These have 1e-4 of the mass of the
+    lighter body beside them.
 
     What exporters leave open: a joint whose stops coincide is held there, and one whose limit has neither, as the format has 0 for both. A
     link without inertia at an end, on which nothing acts, is left out with its joint; one between two joints has 1e-9 of the mass and
@@ -118,17 +124,14 @@ def robot(urdf, *, q=None, v=None, position=(0, 0, 0), orientation=(1, 0, 0, 0),
     tree = tree._replace(joints=[joint for joint in tree.joints if joint.child in holder])
     names, labels = _names(tree, bodies)
     parts = {names[body.link]: body.part for body in bodies}
-    # 4. interactions of each joint: the joint itself, stops, damping, friction, motor; its coordinate as that of another
+    # 4. interactions of each joint: the joint itself, stops, damping, friction, motor; joints that follow others
     for joint in tree.joints:
         if joint.type != "fixed":
-            on = [names[holder[link]] for link in (joint.child, joint.parent) if holder[link] != _WORLD]
+            on = [names[holder[link]] for link in (joint.child, joint.parent) if holder[link] != WORLD]
             on = on[0] if len(on) == 1 else tuple(on)
             for ending, relation, own in _rows(joint, frames[joint.child], q[joint.name], e, motors):
                 parts[labels[joint.name] + ending] = interaction(relation, own, on=on)
-        if joint.mimic is not None:
-            relation, leader = _follow(tree, joint, frames, holder)
-            on = names[holder[leader.child]], names[holder[joint.child]]
-            parts[f"{labels[joint.name]}_mimic"] = interaction(relation, equality(), on=on)
+    parts |= couplings(tree, frames, v, {body.link: body for body in bodies}, holder, names, labels)
     # 5. contacts of the collision shapes
     if law is not None:
         parts[_CONTACTS] = _contacts(tree, frames, bodies, holder, names, law, world, _checks.flag(OWNER, "self_contacts", self_contacts))
@@ -220,7 +223,7 @@ def _frames(tree, q, v, R, x):
 
 
 def _bodies(tree, frames, fixed, needed, touches):
-    """([`_Body`, ...], {link: the link that gives its body the name, or `_WORLD`}).
+    """([`_Body`, ...], {link: the link that gives its body the name, or `WORLD`}).
 
     Links without inertia at an end, on which nothing acts, are left out with their joint. needed: names of joints on which something acts;
     touches: whether collision shapes are used.
@@ -250,7 +253,7 @@ def _bodies(tree, frames, fixed, needed, touches):
     if not bodies:
         raise ValueError(f"{OWNER}: link '{tree.root}' is fixed, and no joint moves: fixed=False lets it float")
     # 3. from the root outwards
-    holder = dict.fromkeys(groups[tree.root], _WORLD) if fixed else {}
+    holder = dict.fromkeys(groups[tree.root], WORLD) if fixed else {}
     for head in [head for head in groups if head in bodies]:
         holder |= dict.fromkeys(groups[head], bodies[head].link)
     return [bodies[head] for head in groups if head in bodies], holder
@@ -372,20 +375,6 @@ def _rows(joint, frame, start, e, motors):
         yield "_motor", coordinate(axis), motors[joint.name]
 
 
-def _follow(tree, joint, frames, holder):
-    """(coupler of two coordinates, the joint that leads)."""
-    name, multiplier, _ = joint.mimic
-    leader = next(other for other in tree.joints if other.name == name)
-    for each in (joint, leader):
-        if holder[each.parent] != _WORLD:
-            raise ValueError(
-                f"{OWNER}: joint '{joint.name}' mimics '{name}', and link '{each.parent}' moves: coordinates follow each other only where "
-                "both joints hold bodies to the fixed root; without <mimic> it moves on its own, or follows by a motor"
-            )
-    kinds = [("angle" if each.type in TURNING else "translation", frames[each.child].R @ each.axis) for each in (leader, joint)]
-    return joints.coupler(*kinds, ratio=multiplier), leader
-
-
 def _contacts(tree, frames, bodies, holder, names, law, world, self_contacts):
     """Part of all collision shapes."""
     # 1. shapes in the axes of their bodies, or of the world
@@ -394,17 +383,17 @@ def _contacts(tree, frames, bodies, holder, names, law, world, self_contacts):
         for number, collision in enumerate(description.collisions if link in holder else ()):
             R, x = frames[link].at(collision.origin)
             body = holder[link]
-            if body != _WORLD:
+            if body != WORLD:
                 axes = frames[body].R
                 R, x = axes.T @ R, axes.T @ (x - centres[body].centre)
             where, is_capsule = f"{OWNER}: link '{link}'", (link, number) in tree.capsules
             found.setdefault(body, []).append(_shape(where, collision.geometry, is_capsule, R, x, tree.find))
-    fixed = found.pop(_WORLD, [])
+    fixed = found.pop(WORLD, [])
     if not found:
         raise ValueError(f"{OWNER}: law is given, and no link that moves has a <collision>")
     # 2. pairs: bodies with the world and with each other, unless a joint connects them
     joined = {frozenset((holder[joint.parent], holder[joint.child])) for joint in tree.joints}
-    pairs = [(names[body], _WORLD) for body in found if frozenset((body, _WORLD)) not in joined]
+    pairs = [(names[body], WORLD) for body in found if frozenset((body, WORLD)) not in joined]
     if self_contacts:
         pairs += [(names[a], names[b]) for a, b in combinations(found, 2) if frozenset((a, b)) not in joined]
     return collisions({names[body]: own for body, own in found.items()}, law, world=[*fixed, *world], pairs=pairs)

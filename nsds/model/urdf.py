@@ -17,7 +17,7 @@ TURNING, WITH_COORDINATE = ("revolute", "continuous"), ("revolute", "continuous"
 HELD_STILL = "held"  # the type of a joint whose stops coincide
 _TYPES = ("fixed", "revolute", "continuous", "prismatic", "floating", "planar", "spherical")
 _WITH_STOPS = ("revolute", "prismatic")
-_WORLD = "world"  # a parent that is a link without being described
+WORLD = "world"  # a parent that is a link without being described
 # What is read of a description, by element; the rest is left out before yourdfpy sees it, which refuses what it does not know.
 _READ = {
     "robot": ("link", "joint"),
@@ -96,8 +96,8 @@ def _simplified(root):
     # 2. names, which the reader does not check; a world that joints name is a link
     _require_named(root)
     links = {link.get("name") for link in root.findall("link")}
-    if _WORLD not in links and any(joint.find("parent").get("link") == _WORLD for joint in root.findall("joint")):
-        ElementTree.SubElement(root, "link", name=_WORLD)
+    if WORLD not in links and any(joint.find("parent").get("link") == WORLD for joint in root.findall("joint")):
+        ElementTree.SubElement(root, "link", name=WORLD)
     # 3. capsules
     capsules = set()
     for link in root.findall("link"):

@@ -310,6 +310,44 @@ def test_a_joint_that_mimics_follows_with_multiplier_and_offset():
     np.testing.assert_allclose(rows["b"]["v"][:, 3], 2.0, atol=1e-9)  # -2 about -x
 
 
+def angle(rows, part):
+    """By which a body has turned about x, up to a turn."""
+    return 2.0 * np.arctan2(rows[part]["q"][:, 4], rows[part]["q"][:, 3])
+
+
+def test_fingers_of_a_hand_that_moves_slide_alike():
+    """The opening of two masses with a spring on one swings as ``0.1 sin(w t) / w`` with ``w^2 = k / 2m``; the hand keeps its speed."""
+    first, second, rail = (joint(f"{name}_slide", "prismatic", parent, name, (x, 0, 0), '<limit lower="-9" upper="9"/>' + more)
+                           for name, parent, x, more in (("a", "hand", 1, ""), ("b", "hand", -1, '<mimic joint="a_slide" multiplier="1"/>'),
+                                                         ("hand", "rail", 1, "")))  # fmt: skip
+    text = urdf('<link name="rail"/>', link("hand"), link("a", 0.05), link("b", 0.05), rail, first, second)
+    motors = {"a_slide": nsds.spring_damper(10.0, 0.0)}
+    _, rows = simulated(text, t_end=0.5, h=1e-3, gravity=(0, 0, 0), v={"hand_slide": 0.5, "a_slide": 0.1}, motors=motors)
+    hand, a, b = (rows[part]["q"][:, 0] for part in ("hand", "a", "b"))
+    np.testing.assert_allclose(hand, 0.5 * rows["t"], atol=1e-9)
+    np.testing.assert_allclose((a + b) / 2, hand, atol=1e-11)
+    np.testing.assert_allclose((a - b) / 2, 0.01 * np.sin(10.0 * rows["t"]), atol=2e-6)  # the wedge has 1e-4 of a finger's mass
+
+
+@pytest.mark.parametrize("multiplier", [1.0, -0.5, 2.0])
+@pytest.mark.parametrize("beyond", [False, True])
+def test_fingers_of_a_free_hand_turn_as_their_gear_says(multiplier, beyond):
+    """On the hand, and with the second one on the first: angles on the body between them, and momenta are kept."""
+    places = [f'<origin xyz="0 {y} 0"/>' for y in (0.1, 0.2 if beyond else -0.1)]
+    first = joint("j", "continuous", "hand", "a", (1, 0, 0), places[0])
+    second = joint(
+        "k", "continuous", "a" if beyond else "hand", "b", (1, 0, 0), places[1] + f'<mimic joint="j" multiplier="{multiplier}"/>'
+    )
+    off = '<origin xyz="0 0.02 0.03"/>'
+    text = urdf(link("hand"), link("a", 0.5, (0.01, 0.02, 0.02), off), link("b", 0.3, (0.01, 0.02, 0.02), off), first, second)
+    start, rows = simulated(text, t_end=0.6, h=1e-3, gravity=(0, 0, 0), fixed=False, v={"j": 1.0})
+    hand, a, b = (np.unwrap(angle(rows, part)) for part in ("hand", "a", "b"))
+    assert a[-1] - hand[-1] > 0.3
+    np.testing.assert_allclose(b - (a if beyond else hand), multiplier * (a - hand), atol=1e-9)
+    for momentum in (sum(start[part]["mass"] * rows[part]["v"][:, k] for part in ("hand", "a", "b")) for k in range(3)):
+        np.testing.assert_allclose(momentum, momentum[0], atol=1e-4)  # wheels have 1e-4 of the mass of the lighter finger
+
+
 def test_capsules_and_meshes_with_a_package_in_their_name(tmp_path):
     text = urdf(link("a", more='<collision><geometry><capsule radius="0.1" length="0.3"/></geometry></collision>'))
     shape = nsds.robot(text, fixed=False, law=nsds.newton_impact(0.0), world=nsds.shapes.plane())["contacts"]["shapes"]["a"][0]
@@ -359,10 +397,33 @@ REFUSED = {  # description, further arguments, what the error says
     "mimic": (two(MIMIC), {}, "joint 'j' mimics 'k', and there is no joint 'k' with a coordinate"),
     "mimics in a loop": (fingers('joint="b1"'), {}, "joints 'b1' mimic each other in a loop"),
     "a follower elsewhere": (fingers('joint="a1"'), {"q": {"b1": 0.02}}, "q of 'b1', which mimics 'a1', must be 0, got 0.02"),
-    "mimic on a body that moves": (
-        fingers('joint="a1"', base=link("base")),
-        {"fixed": False},
-        "joint 'b1' mimics 'a1', and link 'base' moves",
+    "mimics far apart": (
+        urdf(
+            *(link(name) for name in "abcd"),
+            joint("j", "continuous", "a", "b"),
+            joint("free", "floating", "a", "c"),
+            joint("k", "continuous", "c", "d", more='<mimic joint="j"/>'),
+        ),
+        FREE,
+        "joint 'k' mimics 'j', and no body has both",
+    ),
+    "mimics of two kinds": (
+        urdf(
+            *(link(name) for name in "abc"),
+            joint("j", "continuous", "a", "b"),
+            joint("k", "prismatic", "a", "c", (1, 0, 0), FINGER + '<mimic joint="j"/>'),
+        ),
+        FREE,
+        "one turns, one slides, and link 'a' between them moves",
+    ),
+    "mimics on one axis": (
+        urdf(
+            *(link(name) for name in "abc"),
+            joint("j", "continuous", "a", "b"),
+            joint("k", "continuous", "a", "c", more='<mimic joint="j"/>'),
+        ),
+        FREE,
+        "the axes must be parallel, and apart",
     ),
     "no axis": (two(FLAT), {}, "joint 'j': axis must not be zero"),
     "no limit": (two(TURNS.format("")), {}, "joint 'j' is revolute and has no <limit"),
