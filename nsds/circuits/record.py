@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from nsds import _checks
-from nsds.circuits.equations import named, reduced
+from nsds.circuits.equations import by_name, reduced
 from nsds.circuits.netlist import read
 from nsds.circuits.waveforms import driven_bounds, driven_rows, packed
 from nsds.model.assembly import system
@@ -340,10 +340,10 @@ class _Rows:
 
     def _stores(self):
         """{(element, element): C, L or mutual inductance}: factors of the products of voltages or currents in twice the energy."""
-        elements = self.elements.values()
+        elements, known = self.elements.values(), by_name(self.elements.values())
         stores = {(e.name, e.name): e.value for e in elements if e.kind in "CL"}
         for coupling in (e for e in elements if e.kind == "K"):
-            for one, other in itertools.permutations([named(elements, name) for name in coupling.of], 2):
+            for one, other in itertools.permutations([known[name.lower()] for name in coupling.of], 2):
                 stores[one.name, other.name] = float(coupling.value) * math.sqrt(one.value * other.value)
         return stores
 
