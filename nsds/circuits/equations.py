@@ -133,14 +133,15 @@ def reduced(elements, t=0.0):
         if name[2] == "off":
             currents[name[0]] = _sum((1, currents[name[0]]), (1, leak))
     sources = tuple(name for name, wave in waves.items() if not wave.is_constant)
-    controls = {e.name: (e.value, _control(e, elements, voltages, currents)) for e in elements if e.kind in "SW"}
+    known = by_name(elements)
+    controls = {e.name: (e.value, _control(e, known, voltages, currents)) for e in elements if e.kind in "SW"}
     return Equations(kept, devices, amplifiers, sources, rates, outputs, voltages, currents, free, waves, controls)
 
 
-def _control(e, elements, voltages, currents):
+def _control(e, known, voltages, currents):
     """Row of the voltage between the second nodes of a switch, or of the current through the source that it names."""
     if e.kind == "W":
-        return currents[named(elements, e.of[0]).name]
+        return currents[known[e.of[0].lower()].name]
     one, other = (voltages[node] for node in e.nodes[2:])
     return _sum((1, one), (-1, other))
 
@@ -184,7 +185,7 @@ def _joined(devices, switches):
 
 def _tableau(elements, devices):
     """({current: row that gives it by voltages, states and sources}, other rows that are zero, {state: its initial value or None})."""
-    currents, rows, starts = {}, [], {}
+    currents, rows, starts, known = {}, [], {}, by_name(elements)
     balance = {}  # of currents at nodes
 
     def flow(key, a, b):
@@ -225,11 +226,11 @@ def _tableau(elements, devices):
         elif e.kind == "G":
             currents[current] = {current: 1} | {key: -e.value * c for key, c in voltage(*e.nodes[2:]).items()}
         elif e.kind == "F":
-            currents[current] = {current: 1, ("i", named(elements, e.of[0]).name): -e.value}
+            currents[current] = {current: 1, ("i", known[e.of[0].lower()].name): -e.value}
         elif e.kind == "H":
-            rows.append(voltage(a, b) | {("i", named(elements, e.of[0]).name): -e.value})
+            rows.append(voltage(a, b) | {("i", known[e.of[0].lower()].name): -e.value})
         elif e.kind in ("BV", "BI"):
-            value = _sum(*((factor, _read(what, names, voltage, elements)) for what, names, factor in e.value))
+            value = _sum(*((factor, _read(what, names, voltage, known)) for what, names, factor in e.value))
             if e.kind == "BV":
                 rows.append(_sum((1, voltage(a, b)), (-1, value)))
             else:
@@ -241,21 +242,21 @@ def _tableau(elements, devices):
     for d in devices:
         flow(("id", d.name), *d.nodes)
         rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): -1})))
-    rows += _inductors(elements, voltage, starts)
+    rows += _inductors(elements, known, voltage, starts)
     return currents, [*rows, *balance.values()], starts
 
 
-def _read(what, names, voltage, elements):
+def _read(what, names, voltage, known):
     """Row of a term of a behavioural source."""
-    return voltage(*names) if what == "v" else {_ONE: 1} if what == "one" else {("i", named(elements, names[0]).name): 1}
+    return voltage(*names) if what == "v" else {_ONE: 1} if what == "one" else {("i", known[names[0].lower()].name): 1}
 
 
-def named(elements, name):
-    """The element of that name, in any case of letters."""
-    return next(e for e in elements if e.name.lower() == name.lower())
+def by_name(elements):
+    """{name in small letters: element}, by which elements name others in any case of letters."""
+    return {e.name.lower(): e for e in elements}
 
 
-def _inductors(elements, voltage, starts):
+def _inductors(elements, known, voltage, starts):
     """``i = x``, ``v = L x'`` of inductors and coupled groups.
 
     For a singular L, x are the currents of a set of windings that generate the same flux.
@@ -269,7 +270,7 @@ def _inductors(elements, voltage, starts):
         if e.kind == "K":
             if not abs(e.value) <= 1:
                 raise ValueError(f"{_OWNER}: element '{e.name}': a coefficient of coupling must be in [-1, 1], got {float(e.value):g}")
-            names = [named(elements, other).name for other in e.of]
+            names = [known[other.lower()].name for other in e.of]
             for one, other in itertools.combinations(names, 2):
                 coupling[one, other] = coupling[other, one] = e.value
                 joint = group[one] | group[other]

@@ -546,7 +546,9 @@ def _made(number, text, scope):
 def _keyed(words, kind):
     """(other words, {name: text}) of a line's words behind the nodes, without the entries name=value that its kind has."""
     others, keyed = [], {}
-    for word in re.sub(r"\s*=\s*", "=", " ".join(words)).split():
+    if any(word[0] == "=" or word[-1] == "=" for word in words):
+        words = re.sub(r"\s*=\s*", "=", " ".join(words)).split()
+    for word in words:
         name, equals, value = word.partition("=")
         if equals and value and name.lower() in _KEYS.get(kind, ()):
             keyed[name.lower()] = value

@@ -6,8 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.circuits.record import AMPLIFIER, LARGE, NONE, ZENER
-from nsds.circuits.waveforms import SWITCH as SWITCH_AT
-from nsds.circuits.waveforms import SWITCH_HEAD, K, by_rate, driven_rows, is_closed, waves
+from nsds.circuits.waveforms import K, by_rate, driven_rows, is_closed, place_of_switch, waves
 from nsds.model.records import model_of, stored_sparse
 from nsds.model.system_kinds import NAMES
 from nsds.model.validation import valid
@@ -385,7 +384,7 @@ class Readings:
         if switch < 0:
             return None
         sides = np.broadcast_to(is_left, times.shape)
-        s = int(z[SWITCH_AT]) + switch * (SWITCH_HEAD + int(z[K]))
+        s = place_of_switch(switch, z)
         return np.array([is_closed(t, left, s, z) for t, left in zip(times.tolist(), sides.tolist(), strict=True)])
 
     def _place(self, what, name):

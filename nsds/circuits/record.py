@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from nsds import _checks
-from nsds.circuits.equations import named, reduced
+from nsds.circuits.equations import by_name, reduced
 from nsds.circuits.netlist import read
 from nsds.circuits.waveforms import driven_bounds, driven_rows, packed
 from nsds.model.assembly import system
@@ -127,9 +127,9 @@ def _record(netlist, params, integrals, t):
     C, D, weights, weights_rate, base = rows.matrices(rows.outputs, len(x))
     # 4. functions of time only where sources or switches need them
     switches, bounds = rows.switches(), np.array(rows.bounds).T
-    part = {"b": constants} if (U == 0).all() and (U_rate == 0).all() else {"b": driven_rows, "z": packed(rows.waves, constants, U, U_rate)}
+    part = {"b": constants} if abs(U).sum() + abs(U_rate).sum() == 0 else {"b": driven_rows, "z": packed(rows.waves, constants, U, U_rate)}
     z = packed(rows.waves, base, weights, weights_rate, bounds, switches)
-    varies = weights.any() or weights_rate.any()
+    varies = abs(weights).sum() + abs(weights_rate).sum() > 0
     relation = first_order_linear_relation(C, B, D, driven_rows if varies else base, bounds=driven_bounds if switches else None, z=z)
     return system(
         t=t,
@@ -226,11 +226,11 @@ class _Rows:
         self._add(_scaled(row, sign), min(y0, y1), max(y0, y1))
 
     def matrices(self, rows, n):
-        """(states (rows, n), lambda, sources, their rates, constants) of rows; the first two sparse in a large circuit."""
+        """(states (rows, n), lambda, sources, their rates, constants) of rows; all but the last sparse in a large circuit."""
         m, k = len(self.outputs), len(self.sources)
         states = {name: j for j, name in enumerate(self.equations.states)}
-        of_states, of_devices = ([], [], []), ([], [], [])  # rows, columns, numbers
-        of_sources, constants = np.zeros((2, len(rows), k)), np.zeros(len(rows))
+        of_states, of_devices, of_sources, of_rates = (([], [], []) for _ in range(4))  # rows, columns, numbers
+        constants = np.zeros(len(rows))
         # coefficients by the kind of known quantity; lambda of a device may be several rows
         for i, row in enumerate(rows):
             for key, c in row.items():
@@ -245,9 +245,10 @@ class _Rows:
                 elif what == "dlam":  # no row says how fast an output changes: what depends on it cannot be read
                     continue
                 else:
-                    of_sources[int(what == "du"), i, self.sources[key[1]]] += float(c)
+                    _add_entry(of_rates if what == "du" else of_sources, i, self.sources[key[1]], float(c))
                     self._require_smooth(what, key[1])
-        return self._matrix(of_states, (len(rows), n)), self._matrix(of_devices, (len(rows), m)), *of_sources, constants
+        both = (self._matrix(each, (len(rows), k)) for each in (of_sources, of_rates))
+        return self._matrix(of_states, (len(rows), n)), self._matrix(of_devices, (len(rows), m)), *both, constants
 
     def _matrix(self, entries, shape):
         """Rows, columns and numbers of entries, those of one place added."""
@@ -267,24 +268,29 @@ class _Rows:
             raise ValueError(f"{_OWNER}: element '{name}': {IMPULSIVE}")
 
     def switches(self):
-        """Numbers of each switch: row, threshold, bounds when closed, constant, hysteresis, start, and weights of its control."""
+        """Numbers of each switch: row, threshold, bounds when closed, constant, hysteresis, start; sources of its control; their weights.
+
+        In small circuits these are all sources, so that members of an ensemble have one form.
+        """
         result = []
         for name in self.switch_names:
             model, row = self.equations.controls[name]
             if any(key[0] not in ("u", "one") for key in row):
                 others = ", ".join(str(key[1]) for key in row if key[0] not in ("u", "one"))
                 raise ValueError(f"{_OWNER}: the control of switch '{name}' must be a sum of sources, but it depends on {others}")
-            _, _, U, _, constant = self.matrices([row], 1)
+            weights = {} if self.is_large else dict.fromkeys(range(len(self.sources)), 0.0)
+            weights |= dict(sorted((self.sources[key[1]], float(c)) for key, c in row.items() if key[0] == "u"))
             at, lower, upper = self.closed[name]
             threshold, hysteresis = (float(model.get(f"v{what}", model.get(f"i{what}", 0))) for what in "th")
             if hysteresis > 0.0:
-                self._require_one_wave(name, U[0])
-            result.append(np.array([at, threshold, lower, upper, constant[0], hysteresis, float(model["on"]), *U[0]]))
+                self._require_one_wave(name, weights)
+            numbers = [at, threshold, lower, upper, float(row.get(("one",), 0)), hysteresis, float(model["on"])]
+            result.append((numbers, list(weights), list(weights.values())))
         return result
 
     def _require_one_wave(self, name, weights):
         """Refuses controls of a switch with hysteresis whose last value beyond it cannot be told from the time alone."""
-        acting = [self.waves[j] for j in np.flatnonzero(weights)]
+        acting = [self.waves[j] for j, weight in weights.items() if weight]
         if len(acting) > 1 or any(wave.kind == "SIN" and wave.numbers[4] != 0 for wave in acting):
             raise ValueError(
                 f"{_OWNER}: the control of switch '{name}', which has hysteresis, must be one source beside constant ones: pulses, "
@@ -334,10 +340,10 @@ class _Rows:
 
     def _stores(self):
         """{(element, element): C, L or mutual inductance}: factors of the products of voltages or currents in twice the energy."""
-        elements = self.elements.values()
+        elements, known = self.elements.values(), by_name(self.elements.values())
         stores = {(e.name, e.name): e.value for e in elements if e.kind in "CL"}
         for coupling in (e for e in elements if e.kind == "K"):
-            for one, other in itertools.permutations([named(elements, name) for name in coupling.of], 2):
+            for one, other in itertools.permutations([known[name.lower()] for name in coupling.of], 2):
                 stores[one.name, other.name] = float(coupling.value) * math.sqrt(one.value * other.value)
         return stores
 

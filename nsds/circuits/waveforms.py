@@ -1,11 +1,12 @@
 """Sources and switches of circuits as functions of time, for kernels; records store their numbers in z.
 
-z begins with a head: number of sources k, rows m, switches, where in z waves, constants (m), weights of u (m, k) and of its rate
-(m, k), bounds of lambda (2, m) and switches begin, and the times before and after t between which a rate is the mean one, 0 but in steps
-of a scheme that evaluates rows once a step (see `set_window`). A wave is its kind, how many numbers follow, and these: one of the parts
-of a `nsds.circuits.waves.Wave`: its kind, the count of its numbers, and these.
+z begins with a head: number of sources k, rows m, switches, where in z waves, constants (m), weights, bounds of lambda (2, m) and switches
+begin, and the times before and after t between which a rate is the mean one, 0 but in steps of a scheme that evaluates rows once a step
+(see `set_window`). A wave is one of the parts of a `nsds.circuits.waves.Wave`: its kind, the count of its numbers, and these.
+Weights are compressed columns, one of each source: where they begin (k + 1), then their rows, the weights of u, and those of its rate.
 A switch is its row, the threshold, the bounds of lambda when closed, a constant of its control, its hysteresis, whether it is closed at the
-start, and the weights of u (k) in its control: with hysteresis of one source, as what its control was last tells whether it is closed.
+start, how many sources its control has, and of each where in z its wave begins, and its weight: with hysteresis of one source, as what its
+control was last tells whether it is closed.
 """
 
 import math
@@ -16,11 +17,11 @@ from nsds._jit import kernel, tiny
 from nsds.maths.times import ROUNDED
 from nsds.model.fields import LARGEST
 
-HEAD = 11
-K, M, SWITCHES, WAVES, CONSTANTS, WEIGHTS, RATES, BOUNDS, SWITCH, BEFORE, AFTER = range(HEAD)
+HEAD = 10
+K, M, SWITCHES, WAVES, CONSTANTS, WEIGHTS, BOUNDS, SWITCH, BEFORE, AFTER = range(HEAD)
 SIN, PIECES = 0.0, 1.0
 KINDS = {"SIN": SIN, "PIECES": PIECES}
-SWITCH_HEAD = 7
+SWITCH_HEAD = 8
 
 
 @tiny
@@ -76,6 +77,12 @@ def next_wave(at, z):
     return at + 2 + int(z[at + 1])
 
 
+@tiny
+def next_switch(s, z):
+    """Index in z of the next switch."""
+    return s + SWITCH_HEAD + 2 * int(z[s + SWITCH_HEAD - 1])
+
+
 @kernel
 def waves(times, is_left, z, values, rates):
     """Values and rates (times, sources) of all sources at some times; at a step before it where is_left, else after it."""
@@ -89,7 +96,10 @@ def waves(times, is_left, z, values, rates):
 @kernel
 def driven_rows(t, z, out):
     """Constants and sources at t, before a step there: ``out = constants + weights u + rates u'``, of rates the mean over the window."""
-    k, at = int(z[K]), int(z[WAVES])
+    k, at, first = int(z[K]), int(z[WAVES]), int(z[WEIGHTS])
+    row = first + k + 1
+    weight = row + int(z[first + k])
+    of_rate = weight + int(z[first + k])
     begin, end = max(t - z[BEFORE], 0.0), t + z[AFTER]
     for i in range(out.size):
         out[i] = z[int(z[CONSTANTS]) + i]
@@ -97,19 +107,18 @@ def driven_rows(t, z, out):
         u, rate = wave(t, True, at, z)
         if begin < end and z[BEFORE] + z[AFTER] > 0.0:
             rate = (wave(end, True, at, z)[0] - wave(begin, True, at, z)[0]) / (end - begin)
-        for i in range(out.size):
-            out[i] += z[int(z[WEIGHTS]) + i * k + j] * u + z[int(z[RATES]) + i * k + j] * rate
+        for e in range(int(z[first + j]), int(z[first + j + 1])):
+            out[int(z[row + e])] += z[weight + e] * u + z[of_rate + e] * rate
         at = next_wave(at, z)
 
 
 @kernel
 def control(t, is_left, s, z):
     """Control of the switch at z[s] less its threshold."""
-    value, at = z[s + 4] - z[s + 1], int(z[WAVES])
-    for j in range(int(z[K])):
-        if z[s + SWITCH_HEAD + j] != 0.0:
-            value += z[s + SWITCH_HEAD + j] * wave(t, is_left, at, z)[0]
-        at = next_wave(at, z)
+    value = z[s + 4] - z[s + 1]
+    for e in range(s + SWITCH_HEAD, next_switch(s, z), 2):
+        if z[e + 1] != 0.0:
+            value += z[e + 1] * wave(t, is_left, int(z[e]), z)[0]
     return value
 
 
@@ -120,15 +129,14 @@ def is_closed(t, is_left, s, z):
     if hysteresis == 0.0 or abs(value) > hysteresis:
         return value > 0.0
     # the source that acts, and the last value of the control beyond its hysteresis
-    at, last = int(z[WAVES]), 0.0
-    for j in range(int(z[K])):
-        if z[s + SWITCH_HEAD + j] != 0.0:
-            weight, rest = z[s + SWITCH_HEAD + j], z[s + 4] - z[s + 1]
+    last, rest = 0.0, z[s + 4] - z[s + 1]
+    for e in range(s + SWITCH_HEAD, next_switch(s, z), 2):
+        at, weight = int(z[e]), z[e + 1]
+        if weight != 0.0:
             if z[at] == SIN:
                 last = _last_of_sine(t, weight, rest, hysteresis, at, z)
             else:
                 last = _last_of_pieces(t, is_left, weight, rest, hysteresis, at, z)
-        at = next_wave(at, z)
     return last > 0.0 or (last == 0.0 and z[s + 6] > 0.0)
 
 
@@ -171,13 +179,13 @@ def bound(value):
 @kernel
 def driven_bounds(t, z, out):
     """Bounds of lambda for the states of the switches just before t."""
-    m, size = int(z[M]), SWITCH_HEAD + int(z[K])
+    m, s = int(z[M]), int(z[SWITCH])
     for i in range(m):
         out[0, i], out[1, i] = bound(z[int(z[BOUNDS]) + i]), bound(z[int(z[BOUNDS]) + m + i])
-    for a in range(int(z[SWITCHES])):
-        s = int(z[SWITCH]) + a * size
+    for _ in range(int(z[SWITCHES])):
         if is_closed(t, True, s, z):
             out[0, int(z[s])], out[1, int(z[s])] = bound(z[s + 2]), bound(z[s + 3])
+        s = next_switch(s, z)
 
 
 def edges_of(z, t, t_end, fast, most):
@@ -198,10 +206,17 @@ def edges_of(z, t, t_end, fast, most):
         at = next_wave(at, z)
 
 
+def weights_of(z):
+    """(starts of the columns (k + 1), rows, weights of u, weights of its rate) in z."""
+    k, first = int(z[K]), int(z[WEIGHTS])
+    starts = z[first : first + k + 1]
+    return starts, *z[first + k + 1 : first + k + 1 + 3 * int(starts[-1])].reshape(3, -1)
+
+
 def by_rate(z):
     """Whether some row depends on the rate of each source."""
-    m, k = int(z[M]), int(z[K])
-    return z[int(z[RATES]) :][: m * k].reshape(m, k).any(axis=0)
+    starts, _, _, rates = weights_of(z)
+    return np.diff(np.cumsum([0, *(rates != 0.0)])[starts.astype(int)]) > 0
 
 
 def rates_at_once(z):
@@ -226,6 +241,14 @@ def place_of(number, z):
     return at
 
 
+def place_of_switch(number, z):
+    """Index in z at which a switch begins."""
+    s = int(z[SWITCH])
+    for _ in range(number):
+        s = next_switch(s, z)
+    return s
+
+
 def places_of_pieces(z):
     """Indices in z of the numbers of sources made of linear pieces, which kernels read as they are at any time."""
     found, at = [], int(z[WAVES])
@@ -242,12 +265,35 @@ def numbers_of(each):
 
 
 def packed(waves, constants, weights, rates, bounds=None, switches=()):
-    """z for rows of the given sizes. waves: `nsds.circuits.waves.Wave`s; switches: rows of numbers."""
-    parts = [np.concatenate([np.zeros(0), *map(numbers_of, waves)]), constants, weights.reshape(-1), rates.reshape(-1),
-             np.zeros(0) if bounds is None else bounds.reshape(-1), np.concatenate([np.zeros(0), *switches])]  # fmt: skip
+    """z for rows of the given sizes.
+
+    waves: `nsds.circuits.waves.Wave`s; weights, rates: (m, k), of arrays all entries are stored, of scipy.sparse those that are not zero;
+    switches: (their numbers before the sources, numbers of these, weights).
+    """
+    # 1. each part in turn
+    numbers = [numbers_of(each) for each in waves]
+    at = HEAD + np.cumsum([0, *(each.size for each in numbers)])
+    controls = [np.stack([at[np.array(sources, int)], weights_], axis=1).reshape(-1) for _, sources, weights_ in switches]
+    of_switches = [part for (first, sources, _), pairs in zip(switches, controls, strict=True) for part in (first, [len(sources)], pairs)]
+    parts = [np.concatenate([np.zeros(0), *numbers]), constants, np.concatenate(_columns(weights, rates)),
+             np.zeros(0) if bounds is None else bounds.reshape(-1), np.concatenate([np.zeros(0), *of_switches])]  # fmt: skip
+    # 2. where they begin
     starts = HEAD + np.cumsum([0, *(part.size for part in parts[:-1])])
     head = np.concatenate([[len(waves), constants.size, len(switches)], starts, np.zeros(2)])
     return np.clip(np.concatenate([head, *parts]), -LARGEST, LARGEST)
+
+
+def _columns(weights, rates):
+    """(starts, rows, weights of u, weights of its rate) of compressed columns."""
+    m, k = weights.shape
+    if isinstance(weights, np.ndarray):
+        return m * np.arange(k + 1), np.tile(np.arange(m), k), weights.T.reshape(-1), rates.T.reshape(-1)
+    keys = [each.coords[1].astype(np.int64) * m + each.coords[0] for each in (weights.tocoo(), rates.tocoo())]
+    every = np.unique(np.concatenate(keys))
+    numbers = np.zeros((2, every.size))
+    for number, key, each in zip(numbers, keys, (weights, rates), strict=True):
+        number[np.searchsorted(every, key)] = each.tocoo().data
+    return np.searchsorted(every, m * np.arange(k + 1)), every % m, *numbers
 
 
 def contradiction(records):
@@ -264,19 +310,56 @@ def contradiction(records):
     return ""
 
 
+def waves_in(records, like):
+    """Views of the sources in each z of circuits (members,) that are laid out as others."""
+    parts = [name for name in ("circuit", "devices", "names") if "z" in records.dtype[name].names]
+    return [records[part]["z"][:, int(like[part]["z"][0, WAVES]) : int(like[part]["z"][0, CONSTANTS])] for part in parts]
+
+
 def _is_laid_out(z):
     """Whether the head of z says where waves, constants, weights, bounds and switches are, one behind the other."""
+    # 1. waves
     if not (np.isfinite(z[:HEAD]).all() and (z[:BEFORE] == np.floor(z[:BEFORE])).all() and (z[:BEFORE] >= 0).all()):
         return False
     k, m, n_switches = (int(z[at]) for at in (K, M, SWITCHES))
-    at, starts = HEAD, [HEAD]
+    at, starts, waves_at = HEAD, [HEAD], set()
     for _ in range(min(k, z.size)):
+        waves_at.add(at)
         if at + 1 >= z.size or z[at] not in KINDS.values() or not 0 <= z[at + 1] <= z.size:
             return False
         at = next_wave(at, z)
-    starts += [at, at + m, at + m + m * k, at + m + 2 * m * k]
-    n_bounds, end = int(z[SWITCH]) - int(z[BOUNDS]), int(z[SWITCH]) + n_switches * (SWITCH_HEAD + k)
-    return z[WAVES:SWITCH].tolist() == starts and n_bounds in (0, 2 * m) and end == z.size
+    starts += [at, at + m]
+    # 2. columns of weights, bounds and switches behind them
+    end = at + m + k
+    if end >= z.size or not 0 <= z[end] <= z.size:
+        return False
+    starts += [end + 1 + 3 * int(z[end])]
+    n_bounds = int(z[SWITCH]) - int(z[BOUNDS])
+    if z[WAVES:SWITCH].tolist() != starts or n_bounds not in (0, 2 * m) or z[SWITCH] > z.size:
+        return False
+    columns, rows, _, _ = weights_of(z)
+    is_ascending = columns[0] == 0 and (columns[1:] >= columns[:-1]).all()
+    return (
+        is_ascending and _are_indices(columns, z.size) and _are_indices(rows, m) and _are_switches(int(z[SWITCH]), n_switches, waves_at, z)
+    )
+
+
+def _are_switches(s, n_switches, waves_at, z):
+    """Whether so many switches begin at z[s] and end with z, their rows those that there are, and their waves at some of these places."""
+    m = int(z[M]) or z.size  # readings have switches without rows
+    for _ in range(n_switches):
+        if s + SWITCH_HEAD > z.size or not 0 <= z[s + SWITCH_HEAD - 1] <= len(waves_at) or not _are_indices(z[s : s + 1], m):
+            return False
+        after = next_switch(s, z)
+        if not waves_at.issuperset(z[s + SWITCH_HEAD : after : 2].tolist()):
+            return False
+        s = after
+    return s == z.size
+
+
+def _are_indices(numbers, n):
+    """Whether numbers are whole, from 0 to n - 1."""
+    return bool(((numbers >= 0) & (numbers < n) & (numbers == np.floor(numbers))).all())
 
 
 def value_of(each, t):

@@ -13,18 +13,18 @@ import numpy as np
 from nsds._jit import kernel, tiny, view
 from nsds.circuits.waveforms import (
     CONSTANTS,
-    RATES,
     SIN,
     SWITCH,
     SWITCH_HEAD,
     SWITCHES,
     WAVES,
-    WEIGHTS,
     K,
     bound,
     is_closed,
+    next_switch,
     next_wave,
     wave,
+    weights_of,
 )  # fmt: skip
 from nsds.maths.times import is_later
 from nsds.model.records import stored_sparse
@@ -56,19 +56,23 @@ def cause_in_circuit(record, row, status):
 
 def augmented(record, C, A, B, mass):
     """Sparse (C, A, B, mass) and e, s of a circuit with the states of its sources; constants of y and of x' replace functions."""
-    from scipy.sparse import block_array, block_diag, csr_array, eye_array, hstack, vstack
+    from scipy.sparse import block_array, block_diag, csc_array, csr_array, diags_array, eye_array, hstack, vstack
+
+    def weights(z, n):
+        starts, rows, *both = weights_of(z)
+        return tuple(csc_array((each, rows.astype(np.int64), starts.astype(np.int64)), shape=(n, int(z[K]))) for each in both)
 
     n, m = A.shape[0], C.shape[0]
     # 1. weights of sources and of their rates, and constants
     part, devices = record["circuit"][0], record["devices"][0]
     z = devices["z"]
     k = int(z[K])
-    W, W_rate = (z[int(z[at]) : int(z[at]) + m * k].reshape(m, k) for at in (WEIGHTS, RATES))
+    W, W_rate = weights(z, m)
     e = devices["e"] if devices.dtype["e"].kind == "f" else z[int(z[CONSTANTS]) : int(z[CONSTANTS]) + m]
-    U, U_rate, s = np.zeros((n, k)), np.zeros((n, k)), part["b"]
+    U, U_rate, s = csc_array((n, k)), csc_array((n, k)), part["b"]
     if "z" in part.dtype.names:
         y = part["z"]
-        U, U_rate = (y[int(y[at]) : int(y[at]) + n * k].reshape(n, k) for at in (WEIGHTS, RATES))
+        U, U_rate = weights(y, n)
         s = y[int(y[CONSTANTS]) : int(y[CONSTANTS]) + n]
     # 2. motion of each source
     own, offset, at = np.zeros((k, 2, 2)), np.zeros(k), int(z[WAVES])
@@ -81,7 +85,8 @@ def augmented(record, C, A, B, mass):
         at = next_wave(at, z)
 
     def columns(U, U_rate):
-        return csr_array(np.stack([U + U_rate * own[:, 0, 0], U_rate * own[:, 0, 1]], axis=-1).reshape(U.shape[0], 2 * k))
+        pairs = [U + U_rate @ diags_array(own[:, 0, 0]), U_rate @ diags_array(own[:, 0, 1])]
+        return csr_array(hstack(pairs, format="csc")[:, np.arange(2 * k).reshape(2, k).T.reshape(-1)])
 
     # 3. system and sources together
     if k > 0:
@@ -147,13 +152,13 @@ def _next_crossing(t, until, z):
     Between corners controls are linear, or contain sines: then they are sampled, and at most two crossings within a 64th of the period, or
     time constant, of the fastest are missed.
     """
-    for a in range(int(z[SWITCHES])):
+    after_last = int(z[SWITCH])
+    for _ in range(int(z[SWITCHES])):
         # 1. each switch: how fast its control curves, and the span to search
-        s = int(z[SWITCH]) + a * (SWITCH_HEAD + int(z[K]))
-        fastest, at = 0.0, int(z[WAVES])
-        for j in range(int(z[K])):
-            fastest = max(fastest, _pace(t, at, z)) if z[s + SWITCH_HEAD + j] != 0.0 else fastest
-            at = next_wave(at, z)
+        s = after_last
+        fastest, after_last = 0.0, next_switch(s, z)
+        for e in range(s + SWITCH_HEAD, after_last, 2):
+            fastest = max(fastest, _pace(t, int(z[e]), z)) if z[e + 1] != 0.0 else fastest
         span = until - t
         if fastest > 0.0:
             span = min(span, 2.0 / fastest)
@@ -190,9 +195,10 @@ def drive(t, p, relations, memory):
     set_sources(t, False, 0.0, p, relations, memory)
     work[p.corner] = _next_crossing(t, _next_corner(t, z), z)
     middle = t + (0.5 * (work[p.corner] - t) if work[p.corner] < np.inf else 1.0 + abs(t))
-    for a in range(int(z[SWITCHES])):
-        s = int(z[SWITCH]) + a * (SWITCH_HEAD + int(z[K]))
+    s = int(z[SWITCH])
+    for _ in range(int(z[SWITCHES])):
         i = int(z[s])
         closed = is_closed(middle, False, s, z)
         work[p.bounds_lower + i] = bound(z[s + 2]) if closed else work[p.open_lower + i]
         work[p.bounds_upper + i] = bound(z[s + 3]) if closed else work[p.open_upper + i]
+        s = next_switch(s, z)

@@ -313,6 +313,8 @@ def _store_integers(p, iwork, members, **arrays):
 
 def _at_pattern(matrix, pattern):
     """The entries of a sparse matrix at the places of a pattern that contains them."""
+    if matrix.nnz == pattern.nnz and matrix.data.all():  # one pattern
+        return matrix.data
     n, result = matrix.shape[1], np.zeros(pattern.nnz)
     places, own = (np.repeat(np.arange(each.shape[0]), np.diff(each.indptr)) * n + each.indices for each in (pattern, matrix))
     there = np.searchsorted(places, own[matrix.data != 0.0])

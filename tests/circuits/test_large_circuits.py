@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, diags_array, eye_array
 
 import nsds
-from nsds.circuits import elimination, equations, readings, record
+from nsds.circuits import elimination, equations, readings, record, waveforms
 from nsds.circuits.netlist import read
 from nsds.schemes.event_driven import linear_operators as by_events
 from nsds.schemes.first_order import linear
@@ -289,6 +289,44 @@ def test_edited_maps_of_a_large_circuit_are_checked():
     circuit["names"]["voltages"]["indices"][3] = 10**6
     with pytest.raises(ValueError, match=r"names\.voltages\.indices must be a whole number"):
         nsds.simulate(circuit, t_end=1e-5, h=5e-6, progress=False)
+
+
+def gated(n):
+    """Buck converters side by side, each with a gate of its own, and a sine that capacitors follow at once."""
+    lines = [".model SW SW(Vt=0.5)", ".model DI D", "Vin in 0 10", "Vs s 0 SIN(0 1 20k)", "Ca s m 1u", "Cb m 0 1u", "Rm m 0 1k"]
+    for k in range(n):
+        lines += [f"Vg{k} g{k} 0 PULSE(0 1 {k % 7}u 0 0 5u 10u)", f"S{k} in a{k} g{k} 0 SW", f"D{k} 0 a{k} DI"]
+        lines += [f"L{k} a{k} o{k} 100u", f"C{k} o{k} 0 10u", f"R{k} o{k} 0 5"]
+    return "\n".join(["gates", *lines])
+
+
+@pytest.mark.parametrize("scheme", [None, nsds.event_driven()])
+def test_many_driven_switches_move_as_by_dense_weights(scheme, monkeypatch):
+    sparse = nsds.circuit(gated(41))
+    monkeypatch.setattr(record, "LARGE", 10**9)
+    dense = nsds.circuit(gated(41))
+    assert sparse["devices"]["z"].size < dense["devices"]["z"].size / 4
+    rows = [nsds.simulate(one, t_end=3e-5, h=1e-6, scheme=scheme, progress=False) for one in (sparse, dense)]
+    assert abs(rows[0]["circuit"]["x"][-1]).min() > 1e-3  # all of them run
+    for reading, name in ((nsds.circuits.voltage, "m"), (nsds.circuits.current, "S3"), (nsds.circuits.current, "D40")):
+        values = [reading(system, each, name) for system, each in zip((sparse, dense), rows, strict=True)]
+        np.testing.assert_allclose(values[0], values[1], rtol=0, atol=1e-12)
+
+
+def test_records_of_driven_switches_grow_as_the_netlist_does():
+    sizes = [nsds.circuit(gated(n)).nbytes for n in (200, 400)]
+    assert sizes[1] < 2.1 * sizes[0]
+
+
+@pytest.mark.parametrize("place", ["WEIGHTS", "SWITCH"])
+@pytest.mark.parametrize("part", ["devices", "names"])
+def test_edited_places_of_sources_are_refused(part, place):
+    """Where columns of weights begin, and which waves control a switch."""
+    circuit = nsds.circuit(gated(2))
+    z = circuit[part]["z"]
+    z[int(z[getattr(waveforms, place)]) + (waveforms.SWITCH_HEAD if place == "SWITCH" else 0)] += 1
+    with pytest.raises(ValueError, match="entries were changed that say where"):
+        nsds.simulate(circuit, t_end=1e-6, h=1e-6, progress=False)
 
 
 def test_lines_of_inductors_and_more_than_ten_thousand_diodes_are_ordinary():
