@@ -37,7 +37,10 @@ _LONG = (
     "cam_bifurcation event_driven", "planetary_gear d1_minus_linear", "planetary_gear event_driven", "masonry_arch event_driven",
     "suspended_car event_driven", "six_axis_arm event_driven", "masonry_arch d1_minus_linear", "masonry_arch generalised_alpha",
     "gripper event_driven", "suspended_car d1_minus_linear", "suspended_car generalised_alpha", "six_axis_arm d1_minus_linear",
-    "slider_crank_3d event_driven",
+    "slider_crank_3d event_driven", "eccentric_cam event_driven", "door_latch event_driven", "planetary_gear generalised_alpha",
+    "planetary_gear moreau_jean", "planetary_gear moreau_jean_direct_projection", "planetary_gear moreau_jean_combined_projection",
+    "dominoes generalised_alpha", "six_axis_arm generalised_alpha", "rotating_drum generalised_alpha", "masonry_arch rattle",
+    "masonry_arch moreau_jean_direct_projection", "masonry_arch moreau_jean_combined_projection",
 )  # fmt: skip
 _CROWDED = ("vise", "stack_of_mass_ratio_million", "spheres_in_a_box", "spheres_in_a_box_with_room", "pyramid_of_balls")
 # Of the runs of these.
