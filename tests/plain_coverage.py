@@ -55,6 +55,9 @@ LONG = [
     "same[0", "same[2", "same[1-3]", "linear_floor[100.0]", "linear_floor[10000.0]", "determined[equality]", "same_motion[event_driven]",
     "same_motion[generalised", "same_motion[moreau_jean_direct", "add_no_energy", "masses_that_rub", "rooms_for_contacts",
     "more_contacts_than_motions", "large_clouds", "carries_nothing", "owed_that_is_small", "sweeps_are_not_worth", "coat_carries",
+    "come_to_rest_at_zero", "though_it_is_rough", "are_those_by_equations", "of_examples[column", "recording_does_not",
+    "same_motion[moreau_jean]", "a_controller[nonlinear]", "is_the_new_plane", "two_parts_has", "of_many_shapes",
+    "by_the_size_of_its_matrix",
 ]  # fmt: skip
 
 

@@ -20,7 +20,8 @@ def elastic_block(axes, E=1.0, nu=0.3, density=1.0):
     first = np.stack([index.reshape(-1) for index in np.indices(cells)], axis=1)
     nodes = np.stack([ids[tuple((first + corner).T)] for corner in corners], axis=1)
     size = np.stack([np.diff(axis)[first[:, i]] for i, axis in enumerate(axes)], axis=1)
-    n_e, n_c = len(first), len(corners)
+    size, kind = np.unique(size, axis=0, return_inverse=True)  # elements of one size have one matrix
+    n_e, n_c = len(size), len(corners)
     stiffness, mass = np.zeros((n_e, n_c * d, n_c * d)), np.zeros((n_e, n_c * d, n_c * d))
     for point in product((0.5 - 0.5 / 3**0.5, 0.5 + 0.5 / 3**0.5), repeat=d):
         factors = np.where(corners == 1, point, 1 - np.array(point))  # shape functions are their products
@@ -34,7 +35,8 @@ def elastic_block(axes, E=1.0, nu=0.3, density=1.0):
         K += shear * np.einsum("eab,ij->eaibj", within, np.eye(d)).reshape(K.shape)
         stiffness += weight[:, None, None] * K
         mass += density * weight[:, None, None] * np.kron(np.outer(shape, shape), np.eye(d))
-    dofs = (d * nodes[:, :, None] + np.arange(d)).reshape(n_e, -1)
+    dofs = (d * nodes[:, :, None] + np.arange(d)).reshape(len(nodes), -1)
     where = np.repeat(dofs, n_c * d, axis=1).reshape(-1), np.tile(dofs, (1, n_c * d)).reshape(-1)
     n = d * ids.size
-    return grid_of(axes), *(sp.csr_array(sp.coo_array((matrix.reshape(-1), where), shape=(n, n))) for matrix in (mass, stiffness))
+    values = (matrix[kind.reshape(-1)].reshape(-1) for matrix in (mass, stiffness))
+    return grid_of(axes), *(sp.csr_array(sp.coo_array((value, where), shape=(n, n))) for value in values)

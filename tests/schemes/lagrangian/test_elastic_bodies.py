@@ -48,8 +48,9 @@ def on_cone(r):
 
 def global_step(M, K, C, force, jacobian, q, v):
     """(v, r) at the end of a step from the equation of momentum of all coordinates, without W, by accelerated projections."""
-    factors = splu((M + H * THETA * C + (H * THETA) ** 2 * K).tocsc(), permc_spec="COLAMD")
-    momentum = (M + H * THETA * C + (H * THETA) ** 2 * K) @ v + H * (force - C @ v - K @ (q + H * THETA * v))
+    M_hat = M + H * THETA * C + (H * THETA) ** 2 * K
+    factors = splu(M_hat.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    momentum = M_hat @ v + H * (force - C @ v - K @ (q + H * THETA * v))
     x = np.random.default_rng(0).normal(size=jacobian.shape[0])
     for _ in range(30):
         x = jacobian @ factors.solve(jacobian.T @ (x / np.linalg.norm(x)))
