@@ -19,6 +19,7 @@ _FAR = 1e9  # times the first state, or 1: a motion farther away has diverged
 _APART = 2.0**20  # ratio of the units of states beyond which Newton's equations are balanced
 _SINGULAR = 1e-13  # reciprocal condition of Newton's equations below which they count as singular
 _STRETCH = 4.0  # factor by which a Newton step may change a period: a larger one would lead to runs without end
+_ONWARD = 16  # orbits over which a motion leads on at most where Newton's method does not
 _LATER = (0.29, 0.5, 0.79)  # of a period: starts of further attempts to find a cycle
 _SHORT = 2.0**-17  # of a period: step of finite differences in time
 _WITHIN = 0.38  # of a period: where a state is not that at the start, unless it rests
@@ -281,10 +282,12 @@ def newton(section, x, values, tol, max_iter, derive=True):
     """Newton's method at fixed parameters, with step halving: (x, result of the section, residual, steps).
 
     derive: whether its equations have the matrix of derivatives, or are solved by products of it with vectors. For a small state it
-    continues until the residual is small relative to that, too, or no longer falls.
+    continues until the residual is small relative to that, too, or no longer falls. Where no step lessens a larger residual, as at a kink
+    of the map, where a motion begins to stick, the motion itself leads on, over more and more of its periods.
     """
     returned = section.returns(x[None], [values], derive=derive)
-    (off, residual), n_iter = off_of(section, x, returned), 0
+    (off, residual), n_iter, periods = off_of(section, x, returned), 0, 1
+    best = x, returned, residual
     while off is not None and n_iter < max_iter:
         is_found = residual <= tol
         if is_found and abs(off).max() <= tol * abs(x).max():
@@ -299,9 +302,21 @@ def newton(section, x, values, tol, max_iter, derive=True):
             if left < residual:
                 break
         else:
-            break
+            if residual <= ROUNDING or periods > _ONWARD:
+                break
+            trial, periods = _later(section, returned, values, periods), 2 * periods
+            result = section.returns(trial[None], [values], derive=derive)
+            off_trial, left = off_of(section, trial, result)
         x, returned, off, residual = trial, result, off_trial, left
-    return x, returned, residual, n_iter
+        best = (x, returned, residual) if residual < best[2] else best
+    return *best, n_iter
+
+
+def _later(section, returned, values, periods):
+    """State of a motion so many of its periods later."""
+    for _ in range(1, periods):
+        returned = section.returns(returned.ends[:1], [values], derive=False)
+    return returned.ends[0]
 
 
 def _solved(A, b):
