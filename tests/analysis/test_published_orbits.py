@@ -25,8 +25,8 @@ def pair(A, width, e, t, q, v):
 def symmetric_motions(A, width, e):
     """[(phase of the impact at the right wall, speed of the ball, half of the map with the symmetry), ...].
 
-    Bapat (1988), Han et al. (1995): the speed V changes its sign only, ``V (1 - e) = -(1 + e) A cos phase``, and it passes the width in half
-    a period.
+    Bapat (1988), Han et al. (1995): the speed V changes its sign only, ``V (1 - e) = -(1 + e) A cos phase``, and it passes
+    the width in half a period.
     """
     speed = lambda p: (2 * A * math.sin(p) + width) / math.pi  # noqa: E731
     off = lambda p: -A * math.cos(p) * (1 + e) / (1 - e) - speed(p)  # noqa: E731
