@@ -144,7 +144,8 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipli
     are left out are not. Where a motion begins on a surface on which lambda keeps it (it slides or sticks, a contact or a diode is
     closed), states beside it come back at once, along what lambda acts: one multiplier is 0, or two of a gap and its rate, and log_det is
     -inf. Of a contact that sticks, the derivatives by its gap are for states that it leaves closed. Surfaces to which lambda does not lead
-    back, as it acts on a higher derivative, are counted in n_untreated. With a step h events are steps
+    back, as it acts on a higher derivative, are counted in n_untreated. From exactly where sliding ends derivatives are one-sided, for
+    states from which the motion goes on without it; multipliers of an orbit are the same. With a step h events are steps
     in which what is active changes, of which slowest tells nothing, and n_untreated counts columns of derivatives across such a change;
     impacts do not move in time: see `nsds.sensitivity`.
 
