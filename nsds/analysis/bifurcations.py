@@ -124,6 +124,7 @@ class _Curve(Path):
             u = np.concatenate([x / self.scale, np.zeros(2)])
             point = self.corrected(u, ahead, ahead)
             if point is not None and (self.kind != "neimark_sacker" or has_complex_pair(point)):
+                section.require_branch(*self.parts(point.u))
                 section.require_drive(*self.parts(point.u))
                 return point
         raise ValueError(

@@ -137,6 +137,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
         if not residual <= max(tol, ROUNDING):
             refuse(owner, section, x, returned, residual)
         require_run(owner, returned, x)
+        section.require_branch(x, section.values)
         section.require_drive(x, section.values)
         # 3. the branch, then those that leave it, generation by generation
         first = _Branch(section, scale_of(x, returned.maps[0]), until, tol, corners)

@@ -305,6 +305,17 @@ class IteratedSection:
     def require_drive(self, _x, _values):
         """No operation: maps have no excitation."""
 
+    def require_branch(self, _x, _values):
+        """No operation: images of maps have one branch."""
+
+    def follow(self, x, values):
+        """See `SectionMap.follow`; maps have one branch."""
+        return self.returns(x[None], [values], derive=False)
+
+    def strays(self, _x, _values):
+        """0: the next images are those of the orbit."""
+        return 0.0
+
     def over(self, n_periods):
         """Section of orbits of another period of the same map."""
         return IteratedSection(self.owner, self.iterated, n_periods, self.names)

@@ -19,7 +19,9 @@ _FAR = 1e9  # times the first state, or 1: a motion farther away has diverged
 _APART = 2.0**20  # ratio of the units of states beyond which Newton's equations are balanced
 _SINGULAR = 1e-13  # reciprocal condition of Newton's equations below which they count as singular
 _STRETCH = 4.0  # factor by which a Newton step may change a period: a larger one would lead to runs without end
-_LATER = (0.29, 0.5, 0.79)  # of a period: starts of further attempts to find a cycle
+_ONWARD = 16  # orbits over which a motion leads on at most where Newton's method does not
+_LATER = (0.29, 0.21, 0.29)  # of a period, one after the other: times of starts of further attempts to find a cycle
+_MULTIPLES = (1.5, 2.0, 3.0)  # of the time in which a state closes on another branch: tries for the period
 _SHORT = 2.0**-17  # of a period: step of finite differences in time
 _WITHIN = 0.38  # of a period: where a state is not that at the start, unless it rests
 _FARTHER = 10.0  # times the residual
@@ -116,7 +118,8 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipli
     -------
     numpy.ndarray, shape ()
         x (n,), all coordinates and then all velocities, or all states; parameter, NaN here; period, of the orbit; residual, by how much the
-        orbit does not close; monodromy (n, n); multipliers (n,), the largest first; log_det, the logarithm of its determinant as it was
+        orbit does not close, or its next turn is another one, on another branch of a hysteresis; monodromy (n, n); multipliers (n,), the
+        largest first; log_det, the logarithm of its determinant as it was
         summed along the motion; error, an estimate of that of the monodromy, relative to its largest number or 1 (see Notes); n_impacts,
         n_events; slowest, the smallest rate of a guard at its event, 0 where a contact grazes; n_together, events at which several guards
         came to zero, so that the derivative is one of several; n_untreated, events whose saltation matrix is not known (multiple impacts,
@@ -141,7 +144,8 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipli
     are left out are not. Where a motion begins on a surface on which lambda keeps it (it slides or sticks, a contact or a diode is
     closed), states beside it come back at once, along what lambda acts: one multiplier is 0, or two of a gap and its rate, and log_det is
     -inf. Of a contact that sticks, the derivatives by its gap are for states that it leaves closed. Surfaces to which lambda does not lead
-    back, as it acts on a higher derivative, are counted in n_untreated. With a step h events are steps
+    back, as it acts on a higher derivative, are counted in n_untreated. From exactly where sliding ends derivatives are one-sided, for
+    states from which the motion goes on without it; multipliers of an orbit are the same. With a step h events are steps
     in which what is active changes, of which slowest tells nothing, and n_untreated counts columns of derivatives across such a change;
     impacts do not move in time: see `nsds.sensitivity`.
 
@@ -162,9 +166,17 @@ def floquet(system, *, period=None, n_periods=1, scheme=None, h=None, n_multipli
     with closing(section_of("floquet", system, period, n_periods, scheme, [], h)) as section:
         count = _count_of(section, n_multipliers)
         if count is not None:
-            return _with_multipliers(section, section.x, section.values, 0, count)
+            return _with_stray(section, _with_multipliers(section, section.x, section.values, 0, count))
         returned = section.returns(section.x[None], [section.values])
-        return filled(np.zeros(1, orbit_dtype(section.n)), section, 0, section.x, section.values, returned, 0).copy().reshape(())
+        row = filled(np.zeros(1, orbit_dtype(section.n)), section, 0, section.x, section.values, returned, 0)
+        return _with_stray(section, row.copy().reshape(()))
+
+
+def _with_stray(section, row):
+    """The row; of a motion that comes back on another branch of a law with hysteresis the residual is by how much its next turn differs."""
+    if row["residual"] <= ROUNDING and row["status"] == CONVERGED:
+        row["residual"] = max(row["residual"], section.strays(section.x, section.values))
+    return row
 
 
 def orbit(
@@ -223,17 +235,19 @@ def orbit(
         settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
         tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
         for _ in range(settle):
-            returned = section.returns(x[None], [section.values], derive=False)
+            returned = section.follow(x, section.values)
             require_run(owner, returned, x, section.x)
             x = returned.ends[0]
         # 3. Newton's method, then the row of the table
         count = _count_of(section, n_multipliers)
         if free_period:
-            x, returned, residual, n_iter = _cycle(section, x, section.values, tol, max_iter)
+            x, returned, residual, n_iter = _closed(
+                section, x, tol, lambda x: _cycle(section, x, section.values, tol, max_iter), _MULTIPLES
+            )
         else:
-            x, returned, residual, n_iter = newton(section, x, section.values, tol, max_iter, derive=count is None)
-        if not residual <= tol:
-            refuse(owner, section, x, returned, residual)
+            x, returned, residual, n_iter = _closed(
+                section, x, tol, lambda x: newton(section, x, section.values, tol, max_iter, derive=count is None), (1.0,)
+            )
         if free_period and not _moves(section, x, residual):
             raise ValueError(
                 f"{owner}: no orbit with a period of its own was found: the system rests at the state {x.tolist()}, to which it returns "
@@ -243,6 +257,24 @@ def orbit(
             return _with_multipliers(section, x, section.values, n_iter, count)
         rows = np.zeros(1, orbit_dtype(section.n))
         return filled(rows, section, 0, x, section.values, returned, n_iter).copy().reshape(())
+
+
+def _closed(section, x, tol, find, multiples):
+    """Result of find(x), of an orbit whose next turn is the same; tried again from the branch on which it ends, and multiples of it.
+
+    A residual above tol is refused, and what ends on other branches again and again.
+    """
+    for multiple in (*multiples, None):
+        x, returned, residual, n_iter = find(x)
+        if not residual <= tol:
+            refuse(section.owner, section, x, returned, residual)
+        if multiple is None or section.strays(x, section.values) == 0.0:
+            break
+        section.follow(x, section.values)
+        if multiple != 1.0:
+            section.values = multiple * section.values
+    section.require_branch(x, section.values)
+    return x, returned, residual, n_iter
 
 
 def require_run(owner, returned, x, first=None):
@@ -281,10 +313,12 @@ def newton(section, x, values, tol, max_iter, derive=True):
     """Newton's method at fixed parameters, with step halving: (x, result of the section, residual, steps).
 
     derive: whether its equations have the matrix of derivatives, or are solved by products of it with vectors. For a small state it
-    continues until the residual is small relative to that, too, or no longer falls.
+    continues until the residual is small relative to that, too, or no longer falls. Where no step lessens a larger residual, as at a kink
+    of the map, where a motion begins to stick, the motion itself leads on, over more and more of its periods.
     """
     returned = section.returns(x[None], [values], derive=derive)
-    (off, residual), n_iter = off_of(section, x, returned), 0
+    (off, residual), n_iter, periods = off_of(section, x, returned), 0, 1
+    best = x, returned, residual
     while off is not None and n_iter < max_iter:
         is_found = residual <= tol
         if is_found and abs(off).max() <= tol * abs(x).max():
@@ -299,9 +333,21 @@ def newton(section, x, values, tol, max_iter, derive=True):
             if left < residual:
                 break
         else:
-            break
+            if residual <= ROUNDING or periods > _ONWARD:
+                break
+            trial, periods = _later(section, x, values, periods), 2 * periods
+            result = section.returns(trial[None], [values], derive=derive)
+            off_trial, left = off_of(section, trial, result)
         x, returned, off, residual = trial, result, off_trial, left
-    return x, returned, residual, n_iter
+        best = (x, returned, residual) if residual < best[2] else best
+    return *best, n_iter
+
+
+def _later(section, x, values, periods):
+    """State of a motion so many of its periods after x."""
+    for _ in range(periods):
+        x = section.follow(x, values).ends[0]
+    return x
 
 
 def _solved(A, b):
@@ -321,11 +367,13 @@ def _cycle(section, x, values, tol, max_iter):
     """`newton_and_period`; if it fails, from later states of the motion: an event near the start may fall on either side of it."""
     first = newton_and_period(section, x, values, tol, max_iter)
     for part in _LATER if not first[2] <= tol else ():
-        later = section.returns(x[None], [part * values], derive=False)
-        if later.status[0] == CONVERGED:
-            found = newton_and_period(section, later.ends[0], values, tol, max_iter)
-            if found[2] <= tol:
-                return found
+        later = section.follow(x, part * values)
+        x = later.ends[0]
+        if later.status[0] != CONVERGED:
+            break
+        found = newton_and_period(section, x, values, tol, max_iter)
+        if found[2] <= tol:
+            return found
     return first
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.layout import state_fields
 from nsds.model.records import memory, model_of
-from nsds.model.system_kinds import LAGRANGIAN, family
+from nsds.model.system_kinds import FIRST_ORDER, LAGRANGIAN, family, split
 from nsds.model.validation import bounds_of_words, valid
 
 _FRICTION = ("mu", "limit")
@@ -111,13 +111,27 @@ def state_words(record):
     return _words_of(record.dtype, record["model"].reshape(-1)[0])
 
 
+def branch_words(record):
+    """Offsets of the multipliers of first-order systems: with hysteresis they say on which of several branches a motion is at a state."""
+    model = model_of(record)
+    interactions = {line[0] for line in split(model)[1]} if family(model) == FIRST_ORDER else ()
+    fields = tuple((part, ("lambda",)) for part, _ in state_fields(record) if part in interactions)
+    return _places(record.dtype, fields, ("lambda",))
+
+
 @lru_cache(maxsize=64)
 def _words_of(dtype, model):
     record = np.zeros((), dtype)
     record["model"] = model
-    words = {"q": [], "v": [], "x": []}
     wanted = ("q", "v") if family(model_of(record)) == LAGRANGIAN else ("x",)
-    for part, fields in state_fields(record):
+    return _places(dtype, tuple(state_fields(record)), wanted)
+
+
+@lru_cache(maxsize=64)
+def _places(dtype, fields_of_parts, wanted):
+    """Offsets of the wanted fields of some parts, one field after the other."""
+    words = {field: [] for field in wanted}
+    for part, fields in fields_of_parts:
         base, begin = dtype[part].base, dtype.fields[part][1]
         for e in range(int(np.prod(dtype[part].shape, dtype=int))):
             for field in wanted:

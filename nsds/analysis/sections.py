@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.parameters import Parameter, label_of, state_of
+from nsds.analysis.parameters import Parameter, branch_words, label_of, state_of
 from nsds.analysis.paths import ROUNDING
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.analysis.tangent_run import Words, is_same, kept_run, refined, require_long
-from nsds.analysis.tangent_steps import carried
-from nsds.model.records import model_of
+from nsds.analysis.tangent_steps import carried, whole_steps
+from nsds.model.records import memory, model_of
 from nsds.model.system_kinds import LAGRANGIAN, family
 from nsds.model.validation import valid
 from nsds.status import CONVERGED
@@ -19,6 +19,7 @@ from nsds.status import CONVERGED
 _SHORTER, _BY = 6, 16.0  # number of finite differences by the parameter, and ratio of successive ones
 _BENDS = 1e-3  # of a difference: accepted deviation of its halves
 _ALONG, _CLOSES = (1.0 / 64.0, 1.0 / 7.0), 1e-4  # of an orbit: later states of a cycle; residual there, relative to their distance
+_PARTS, _STRAYS = 3, 1e-6  # of an orbit, after one of which the next turn is compared with it; accepted deviation
 _OF_STATE = ("q", "v", "p", "x", "r", "y", "ydot", "lambda")  # fields of the state, and quantities that follow from it
 _TIMES = (0.5, 0.29, 0.79)  # of an orbit: times of alternative sections
 
@@ -152,6 +153,47 @@ class SectionMap:
         high, low = (high, low) if high or low else (1, 2)
         width = ((high == 1) + (low == 2)) * used
         return returned, difference(returned.ends[high], returned.ends[low], self.modulo) / width
+
+    def follow(self, x, values):
+        """Result of the section from x; later runs begin on the branch on which it ends: laws with hysteresis have several at a state."""
+        run, lengths, change = self._at(np.array([values]), 0)
+        returned = self._returned(run, x[None], lengths, change)
+        branch = run.branches()[0]
+        memory(self.system.reshape(1))[0, branch_words(self.system)] = branch
+        for pool in self._pools.values():
+            pool.follow(branch)
+        return returned
+
+    def strays(self, x, values):
+        """By how much the motion of the next turn differs from that of the orbit from x; 0 if they are the same.
+
+        They are not where a law with hysteresis is on another branch at the end: the state closes, and the motion goes another way.
+        """
+        if not branch_words(self.system).size:
+            return 0.0
+        # 1. a part of the orbit, and the same part of the next turn without a restart
+        (length,) = self._lengths([values])
+        steps = _PARTS if self.h is None else whole_steps(self.owner, length, self.h)[0]
+        parts = next(k for k in range(min(2, steps), steps + 1) if steps % k == 0)
+        run = carried(self.owner, self._systems(1, [values]), [length / parts], self.scheme, self.h, n_columns=0)
+        run.restart(x[None])
+        run.advance(1)
+        early = run.states()[0]
+        run.advance(parts)
+        if run.status[0] != CONVERGED:
+            return math.inf
+        # 2. the same up to what an orbit that is found to rounding grows to
+        sizes = np.maximum(abs(early), abs(x))
+        off = abs(run.states()[0] - early)
+        return off.max() if (off > _STRAYS * sizes + ROUNDING * sizes.max()).any() else 0.0
+
+    def require_branch(self, x, values):
+        """Refuses a state to which the motion comes back on another branch of a law with hysteresis."""
+        if self.strays(x, values) > 0.0:
+            raise ValueError(
+                f"{self.owner}: the motion from the state {x.tolist()} comes back to it on another branch of a law with hysteresis, and "
+                "goes on in another way: it is no orbit, or one of a multiple of this period"
+            )
 
     def require(self, k, value):
         """Refuses a value of a parameter outside its range."""

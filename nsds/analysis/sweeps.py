@@ -198,9 +198,9 @@ class _OfSystem(_Runs):
         self.period = period if callable(period) else lambda *_: period
         values = np.array([[parameter.of(self.system) for parameter in self.parameters]])
         run = self._prepared(values, self.periods(values))
-        self.start, self.n, self.modulo, self.edition = run.states()[0], run.plan.n_own, None, run.edition
+        self.start, self.n, self.modulo, self.edition = self._ends(run)[0], run.plan.n_own, None, run.edition
         if surface is not None:
-            surface.check(float(system["t"]), self.start, values[0])
+            surface.check(float(system["t"]), self.start[: self.n], values[0])
         self.bytes = 3 * (run.run.mem.nbytes + run.run.prepared.work.nbytes + run.run.prepared.iwork.nbytes) + 16 * self.keep * self.n
 
     def __reduce__(self):
@@ -232,11 +232,16 @@ class _OfSystem(_Runs):
         rows = None if self.surface is None else _ROWS
         return Carried(self.owner, systems, periods, self.scheme, n_columns=0, rows=rows)
 
+    def _ends(self, run):
+        """Present states of a run (members, n), and behind them the branches of laws with hysteresis, from which the next ones go on."""
+        return np.hstack([run.states(), run.branches()])
+
     def run(self, states, values, periods, rows):
-        """Runs from states (members, n) at values (members, parameters); fills the rows and returns the last states."""
+        """Runs from `_ends` (members, entries) at values (members, parameters); fills the rows and returns the last ones."""
         # 1. transient, then the points: in time, or at impacts and crossings
         run = self._prepared(values, periods)
-        run.restart(states)
+        run.follow(states[:, self.n :])
+        run.restart(states[:, : self.n])
         if self.at == AT_TIMES:
             run.advance(self.transient)
             run.record(self.keep)
@@ -253,7 +258,7 @@ class _OfSystem(_Runs):
             _fill(row, t, x, impacts, self.at == AT_IMPACTS, self.tol, self.modulo)
             if not len(t) and row["status"] == CONVERGED:
                 row["status"] = NOT_CROSSED
-        return run.states()
+        return self._ends(run)
 
 
 def _restored(functions, arguments):

@@ -10,7 +10,7 @@ from nsds import _checks
 from nsds._jit import bound, kernel
 from nsds._jit.cache import fingerprint
 from nsds.analysis import event_general, event_linear, event_mechanics
-from nsds.analysis.parameters import state_words
+from nsds.analysis.parameters import branch_words, state_words
 from nsds.analysis.tangent import (
     AT_CROSSINGS,
     AT_IMPACTS,
@@ -152,7 +152,7 @@ class Carried:
         self._memory = Scratch(self.run.mem, self.run.mem.view(np.int64), p.work, p.iwork)
         self._initial, self._spare = copy_of(self._memory), [copy_of(self._memory) for _ in range(2)]
         self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))
-        self._section, self._n_sections, self._kept = None, 0, None
+        self._section, self._n_sections, self._kept, self._branch_words = None, 0, None, branch_words(self.run.records)
         self._vectors = scratch[:, 1 : 1 + VECTORS * total].reshape(members, VECTORS, total)
         self._vectors[:, UNITS] = 1.0
         self.restart()
@@ -297,6 +297,15 @@ class Carried:
     def states(self):
         """Present states of all members (members, n_own)."""
         return self.run.mem[:, self.words].copy()
+
+    def branches(self):
+        """Present branches of all members (members, rows): multipliers, of systems whose laws may have hysteresis."""
+        return self.run.mem[:, self._branch_words].copy()
+
+    def follow(self, branches):
+        """Later restarts begin on these branches."""
+        self._kept = None  # it is that of the branches before
+        self._initial.mem[:, self._branch_words] = branches
 
 
 def refined(derivatives, rows, shortest):

@@ -118,6 +118,23 @@ def test_where_a_motion_begins_to_stick(omega, f, onset):
     assert rows["n_events"][-1] == rows["n_events"][0] + 2
 
 
+@pytest.mark.parametrize(
+    ("f", "omega", "x", "v", "phase"),
+    [(0.938058528147625, 0.5, 0.0, 0.0, -2.558622568016208), (0.978564940674796, 0.3, 0.22679192136686033, 0.1303148745334699, 0.0),
+     (0.8266700526894071, 0.8, 0.0, 0.0, -2.522690633917592)],
+)  # fmt: skip
+def test_an_orbit_that_sticks_is_found_beyond_kinks(f, omega, x, v, phase):
+    """The map of a period has a kink where a motion begins to stick, at which no Newton step lessens the residual.
+
+    Of two motions beside each other friction lets none go away (Shaw 1986), so that there is one orbit.
+    """
+    start, period = friction_oscillator(f, omega, x, v, phase), 2 * math.pi / omega
+    found = nsds.orbit(start, period=period)
+    assert found["residual"] < 1e-11
+    settled = nsds.simulate(start, t_end=200 * period, h=period, scheme=nsds.event_driven())["mass"][-1]
+    np.testing.assert_allclose(found["x"], [settled["q"][0], settled["v"][0]], rtol=0, atol=1e-8)
+
+
 def force(t, z, out):
     out[1] = z[2] * math.cos(z[0] * t + z[1])
 
