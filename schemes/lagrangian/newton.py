@@ -62,6 +62,7 @@ _PATIENCE = 5  # iterations in which the residual must halve; else every other c
 # Path of problems, where Newton's iteration fails: part of the residual that the first one keeps, below which all of it goes at once;
 # numbers of problems, of failures in turn, and of iterations in each.
 _FIRST_FACTOR, _AT_ONCE, _MOST_PROBLEMS, _MOST_FAILURES, _SHORT = 0.5, 2.0**-6, 100, 6, 12
+_BENT = 0.05  # of momenta and impulses: more by forces within a step, beyond the mean of its ends, is not resolved
 _STRAIGHT = 2  # iterations without the change of H: most steps need no more
 _FAR = 1e-3  # residual above which the second iteration already uses it
 _LARGEST_BENT = 128  # coordinates of an element up to which inverting the matrix with that change pays
@@ -89,8 +90,9 @@ PLAN = table(
     # 3. step (N): state at the start, forces at the iterate and at the start, sizes of their terms, impulses, momenta, residual,
     # correction, accelerations; total (m): multipliers summed over the step
     "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
-    # path (N), see `_follow`: residual of the start, velocities of the last problem
-    "started", "near",
+    # path (N), see `_follow`: residual of the start, velocities of the last problem; damps: whether `advance` damps what a step does not
+    # resolve
+    "started", "near", "damps",
     # 4. active set (integers): active constraints, their number in the problem or ABSENT, pattern of sub_W and its transpose; touched
     # bodies; pivots; fresh: that nothing is known of the last step; scratch of the solver, whose first entry says that W has not changed
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
@@ -122,6 +124,7 @@ class Options(NamedTuple):
     at_v: float = 1.0
     paoli: float = 0.0  # not 0: the law is that of Schatzman and Paoli
     sees_q_star: float = 0.0  # not 0: restitution sees v_k by the H of q*
+    damped: float = 0.0  # 1: weights of elements whose M_hat changes are 1, see `advance`
 
 
 class Tables(NamedTuple):
@@ -182,7 +185,10 @@ def prepare_problem(records, layout, elements, bodies, bent, d, options, method,
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     if bends:
         work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
-    # 4. tables of the step
+    # 4. a step with theta < 1 may be damped: where elements have forces by functions, and rows of positions no weights of their own
+    is_between = 0.0 < options.a < 1.0 and options.weight == options.a and options.at_q == options.at_v == 1.0
+    plan["damps"] = is_between and not _is_constant(elements).all() and not (constraints["level"] == POSITION).any()
+    # 5. tables of the step
     tables = Tables(
         layout.parts, elements, bodies, bent, layout.relations, constraints, layout.entries, layout.inputs, couplings, plan, blocks,
         unknowns.row, unknowns.column, of_both,
@@ -351,7 +357,7 @@ def step(t_new, s, calls, options, memory):
     if p.jointed != 0:
         keep_start(s.parts, s.elements, s.entries, p, memory)
     n = choose_active(p, s.constraints, options.gamma * options.h, options.h, memory)
-    status, n_iter, residual = iterate(t_new, n, s, calls, options, memory)
+    status, n_iter, residual = advance(t_new, n, s, calls, options, memory)
     if not finish(t_new, n == 0, s, options, calls.functions, memory):
         status = NON_FINITE
     if p.jointed != 0:
@@ -389,6 +395,66 @@ def hand_over(options, constraints, entries, couplings, p, memory):
     return zero == 0.0
 
 
+@inlined
+def advance(t_new, n, s, calls, options, memory):
+    """The step by `iterate`, and with theta = 1 for forces by functions where that fails, or where they bend within the step.
+
+    With theta < 1 stops that are stiff against ``M / h^2`` ring, and may gain energy where they close and open. Returns as `iterate`.
+    """
+    status, n_iter, residual = iterate(t_new, n, s, calls, options, memory)
+    if s.plan[0].damps != 0 and (status == NEWTON or _may_bend(options.h, s.plan[0], memory.work)):
+        status, more, residual = _damp(t_new, n, status, residual, s, calls, options, memory)
+        n_iter += more
+    return status, n_iter, residual
+
+
+@tiny
+def _may_bend(h, p, work):
+    """Whether forces change in the step by impulses that count among momenta and impulses; those that do not cannot bend by as much."""
+    result = False
+    for i in range(p.n_dofs):
+        result |= h * abs(work[p.f + i] - work[p.f_old + i]) > _BENT * (work[p.kinetic + i] + work[p.impulse + i])
+    return result
+
+
+@kernel
+def _damp(t_new, n, status, residual, s, calls, options, memory):
+    """The step with theta = 1, if forces bend or it is not solved; a step that this leaves unsolved remains, with its status and residual.
+
+    Forces bend where those within the step differ from the mean of those of its ends. Returns as `iterate`. Work: dv, size.
+    """
+    work, p, h, weight = memory.work, s.plan[0], options.h, options.weight
+    # 1. forces within the step; linear ones are the mean
+    is_solved, bends = status in (CONVERGED, INEXACT), False
+    if is_solved:
+        evaluate_forces(t_new - (1.0 - weight) * h, _with(options, weight, 0.0), s.parts, s.elements, p, p.dv, calls.functions, memory)
+    for i in range(p.n_dofs if is_solved else 0):
+        off = h * abs(work[p.dv + i] - weight * work[p.f + i] - (1.0 - weight) * work[p.f_old + i])
+        bends |= off > _BENT * (work[p.kinetic + i] + work[p.impulse + i])
+    if status != NEWTON and not bends:
+        return status, 0, residual
+    # 2. again with theta = 1
+    n_active = -1 - n if n < 0 else n
+    found, n_iter, error = iterate(t_new, n_active, s, calls, _with(options, options.at_q, 1.0), memory)
+    if is_solved and found not in (CONVERGED, INEXACT):
+        _, _, _ = iterate(t_new, n_active, s, calls, options, memory)
+        return status, n_iter, residual
+    return found, n_iter, error
+
+
+@tiny
+def _with(options, at, damped):
+    """Options with forces at this point of the step, and damped or not."""
+    return Options(options.h, options.gamma, options.q_star, options.tol, options.max_iter, options.a, options.weight, at, at,
+                   options.paoli, options.sees_q_star, damped)  # fmt: skip
+
+
+@tiny
+def weight_of(weight, options, el):
+    """Weight of the end of the step for an element, which is `weight` unless the step is damped."""
+    return max(weight, options.damped) if el.mass != ABSENT or el.n_entries > 0 else weight
+
+
 @kernel
 def iterate(t_new, n, s, calls, options, memory):
     """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
@@ -406,7 +472,7 @@ def iterate(t_new, n, s, calls, options, memory):
     status, n_iter, residual = _iterate(t_new, n, 0.0, options.max_iter, s, calls, options, memory)
     # a path only where all forces are those of the end: other steps do not damp what they fail on, and would ring with it. The law of
     # multiple impacts needs the velocities before the impact as the first iterate
-    is_damped = options.weight * options.at_q >= 1.0
+    is_damped = max(options.weight, options.damped) * options.at_q >= 1.0
     if status != NEWTON or not is_damped or p.impact_law != 0 or options.max_iter <= _SHORT:
         return status, n_iter, residual
     found, more, error = _follow(t_new, n, s, calls, options, memory)
@@ -605,10 +671,10 @@ def _verdict(residual, definite, solved, n_iter, tol):
 @inlined
 def _predict(options, from_v, parts, elements, p, memory):
     """Velocities in work[from_v:], ``q = q_k + h (a v + (1-a) v_k)``, ``p = 0``: where the iteration starts."""
-    mem, work, h, at = memory.mem, memory.work, options.h, options.a
+    mem, work, h = memory.mem, memory.work, options.h
     for k in range(elements.size):
         el = elements[k]
-        part = parts[el.part]
+        part, at = parts[el.part], weight_of(options.a, options, el)
         q = part.q + el.e * part.stride
         for i in range(part.n):
             v, v_old = work[from_v + el.dof + i], work[p.v_old + el.dof + i]
@@ -659,11 +725,10 @@ def _residual(options, parts, elements, relations, n, p, memory):
 
     The scales are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
     """
-    mem, work = memory.mem, memory.work
-    h, weight = options.h, options.weight
+    mem, work, h = memory.mem, memory.work, options.h
     for k in range(elements.size):
         el = elements[k]
-        part = parts[el.part]
+        part, weight = parts[el.part], weight_of(options.weight, options, el)
         q, v, dof = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, el.dof
         # 1. velocity change, and the kinetic energy by which it is judged, with the rounding of q
         energy = 0.0
@@ -803,11 +868,17 @@ def _iteration_matrix(t, factor_q, factor_v, options, part, el, M_hat, p, functi
         add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, memory, M_hat)
 
 
+@tiny
+def _factors(options):
+    """Factors of the derivatives of forces by v and by q in an M_hat that changes."""
+    a, weight = max(options.a, options.damped), max(options.weight, options.damped)
+    return options.h * weight * options.at_v, options.h * weight * options.at_q * options.h * a
+
+
 @kernel
 def invert(t, options, parts, elements, bodies, p, functions, memory):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
-    factor_v = options.h * options.weight * options.at_v
-    factor_q = options.h * options.weight * options.at_q * options.h * options.a
+    factor_v, factor_q = _factors(options)
     regular = True
     for k in range(elements.size):
         el = elements[k]
@@ -843,8 +914,7 @@ def invert_bent(t, t_new, which, s, options, functions, memory):
     parts, elements, bent, relations, p = s.parts, s.elements, s.bent, s.relations, s.plan[0]
     # 1. M_hat of each such element
     regular = True
-    factor_v = options.h * options.weight * options.at_v
-    factor_q = options.h * options.weight * options.at_q * options.h * options.a
+    factor_v, factor_q = _factors(options)
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -919,7 +989,7 @@ def _reach(r, options, work):
     """Displacement of the point of evaluation of a relation by a unit of v_{k+1}."""
     if options.paoli != 0.0:
         return options.h * options.a / (1.0 + restitution(r, work))
-    return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
+    return options.h * max(options.a, options.damped) * (1.0 if r.level == POSITION else options.q_star)
 
 
 @kernel
@@ -1000,12 +1070,12 @@ def _correct(share, options, parts, elements, bodies, p, memory):
     """
     # 1. correction by impulses
     mem, work = memory.mem, memory.work
-    h, at, largest = options.h, options.a, 0.0
+    h, largest = options.h, 0.0
     add_pushed(p.dv, parts, elements, bodies, p, memory)
     # 2. each element: v, q, and the norm of the change
     for k in range(elements.size):
         el = elements[k]
-        part = parts[el.part]
+        part, at = parts[el.part], weight_of(options.a, options, el)
         q, v, n = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, part.n
         change, size = 0.0, 0.0
         for i in range(n):

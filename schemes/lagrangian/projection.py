@@ -15,7 +15,7 @@ from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.branches import judge, keep_start, take_impulses, work_of_pressed
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import begin, evaluate_forces, evaluate_masses, hand_over, iterate
+from nsds.schemes.lagrangian.newton import advance, begin, evaluate_forces, evaluate_masses, hand_over
 from nsds.schemes.lagrangian.outputs import lengths, position
 from nsds.schemes.lagrangian.relations import EVERY, evaluate_relations
 from nsds.schemes.lagrangian.tables import layout_of
@@ -137,12 +137,12 @@ def step(t_new, s, calls, options, memory):
     status, n_iter, residual = CONVERGED, 0, 0.0
     # 2. the step; with the combined projection again, each time with at least one more active contact
     for attempt in range(constraints.size + 1):
-        status, n_iter, residual = iterate(t_new, n, form, calls, options.motion, memory)
+        status, n_iter, residual = advance(t_new, n, form, calls, options.motion, memory)
         total += n_iter
         # the velocities cannot satisfy the contacts that have joined: these are left to the positions
         if status not in (CONVERGED, INEXACT) and attempt > 0:
             n = _leave(constraints, p, before, memory)
-            status, n_iter, residual = iterate(t_new, n, form, calls, options.motion, memory)
+            status, n_iter, residual = advance(t_new, n, form, calls, options.motion, memory)
             total += n_iter
             n = 0
         evaluate_relations(t_new, 1.0, 0.0, EVERY, options.motion, form.relations, p, functions, memory)

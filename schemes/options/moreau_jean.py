@@ -28,6 +28,8 @@ def moreau_jean(
     ----------
     theta : float in [0, 1]
         Weight of the end of the step: 0 explicit, without tangent matrices; 1/2 second order where nothing is in contact; 1 implicit.
+        Where forces by functions of Lagrangian systems bend within a step, as those of stiff stops that open or close, by more than 5 % of
+        its momenta and impulses, or Newton's iteration fails, a theta between 0 and 1 is 1 in that step, for the parts with such forces.
     gamma : float >= 0
         Forecast of contact: a constraint is active when ``y + gamma h ydot <= 0`` at the start of the step, and at rest also up to rounding
         in units of the scene: 1e-10 of the lengths that cancel in y, and 1e-6 of the way that velocities and forces make in a step.
