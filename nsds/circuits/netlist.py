@@ -50,10 +50,11 @@ _MODEL_OF = {"D": "D", "S": "SW", "W": "CSW"}
 _KEYS = {"R": ("r",), "C": ("c", "ic", "rser"), "L": ("l", "ic", "rser"), "V": ("dc", "r", "td", "rser"), "I": ("dc", "r", "td")}
 _SERIES = ":Rser"  # behind the name of an element, of its series resistor
 _REPEATED = re.compile(r"\bPWL\s+REPEAT\s+FOREVER\s*\((.*)\)\s*ENDREPEAT\b", re.IGNORECASE)
-_REFUSED = {
-    "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
-    "T": "lines", "U": "lines", "Z": "transistors",
-}  # fmt: skip
+_REFUSED = dict.fromkeys("JMQZ", "transistors (write a switch and a diode)") | dict.fromkeys(
+    "OTU", "transmission lines (write a ladder of inductors and capacitors)"
+)
+_TRANSFER = re.compile(r"(laplace|freq)\s*\{", re.IGNORECASE)  # sources that are filters
+_NOT_LINEAR = re.compile(r"[<>?&|]|\bif\(", re.IGNORECASE)  # in an expression: a choice
 _N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "W": 2, "E": 4, "G": 4, "F": 2, "H": 2, "K": 0, "B": 2}
 
 
@@ -441,9 +442,8 @@ def _evaluated(node, number, text, scope):
         return _of_function("pow", [_evaluated(side, number, text, scope) for side in (node.left, node.right)], number, text, scope)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         return _of_function(node.func.id.lower(), [_evaluated(each, number, text, scope) for each in node.args], number, text, scope)
-    raise _wrong(
-        number, text, f"'{ast.unparse(node)}' is no number and no parameter; parameters are: {', '.join(scope.parameters) or 'none'}"
-    )
+    known = ", ".join(name for name, value in scope.parameters.items() if not isinstance(value, _Sum)) or "none"
+    raise _wrong(number, text, f"'{ast.unparse(node)}' is no number and no parameter; parameters are: {known}")
 
 
 def _of_function(name, values, number, text, scope):
@@ -455,10 +455,10 @@ def _of_function(name, values, number, text, scope):
         inner = {each: (names_, text_) for each, (names_, text_) in scope.functions.items() if each != name}
         known = scope.parameters | dict(zip(names, values, strict=True))
         return _expression(body, number, text, scope._replace(functions=inner, parameters=known))
-    if name not in _FUNCTIONS:
-        raise _wrong(number, text, f"the function {name} is not known, these are: {', '.join([*scope.functions, *_FUNCTIONS])}")
     if any(isinstance(value, _Sum) for value in values):
         raise _NotLinearError
+    if name not in _FUNCTIONS:
+        raise _wrong(number, text, f"the function {name} is not known, these are: {', '.join([*scope.functions, *_FUNCTIONS])}")
     try:
         if name in ("abs", "min", "max"):
             return Fraction(_FUNCTIONS[name](*values))
@@ -625,6 +625,9 @@ def _behaviour(number, text, name, kind, scope):
     rest = words[3] if len(words) > 3 else ""
     nodes = tuple(_node(word, scope) for word in words[1:3])
     is_voltage = kind in "EH"
+    if _TRANSFER.match(rest):
+        kind = rest.partition("{")[0].strip().upper()
+        raise _wrong(number, text, f"{kind} is not supported: write the filter as a circuit of R, L and C")
     try:
         if re.match(r"poly\s*\(", rest, re.IGNORECASE):
             total = _polynomial(rest, kind in "FH", number, text, scope)
@@ -638,7 +641,8 @@ def _behaviour(number, text, name, kind, scope):
                 is_voltage = match[1].lower() == "v"
             total = _reads(match[2], number, text, scope)
     except _NotLinearError:
-        raise _wrong(number, text, "behavioural sources are not supported but sums of voltages and currents, each with a factor") from None
+        what = "behavioural sources are not supported but sums of voltages and currents, each with a factor"
+        raise _wrong(number, text, f"{what}; what has corners is a switch, a diode, or E with a TABLE of two corners") from None
     terms = tuple((what, names, factor) for (what, names), factor in total.items() if factor)
     of = tuple(names[0] for what, names, _ in terms if what == "i")
     return Element(name, "BV" if is_voltage else "BI", nodes, terms, of)
@@ -657,6 +661,8 @@ def _reads(word, number, text, scope):
         found[key] = _voltage(one, other or "0", scope) if what.lower() == "v" else _Sum({("i", (scope.prefix + one,)): Fraction(1)})
         return key
 
+    if _NOT_LINEAR.search(word):
+        raise _NotLinearError
     word = _READ.sub(note, word)
     total = _expression(word, number, text, scope._replace(parameters=scope.parameters | found))
     return _Sum() + total

@@ -16,7 +16,7 @@ _STATES = 192  # that are kept, at most: of more rows and modes, those of the la
 _SAME_RATIO = 1e-3  # relative to 1 - q: by how much two ratios q of an accumulation may differ
 _STEEPEST = 1e-3  # ratio of two flights: less is the end of a pause, not a flight of a falling sequence
 _ROUNDING = 2.0**-50  # of a difference of times
-_FALLEN = 0.1  # of the longest flight of a falling sequence: those next to a row that is nearly zero are shorter
+FALLEN = 0.1  # of the longest flight of a falling sequence: those next to a row that is nearly zero are shorter
 
 
 def slots_of(m):
@@ -61,7 +61,7 @@ def follow_accumulations(t, threshold, p, memory):
         is_short = d <= threshold * work[p.longest + k]
         for other in range(3 * p.m):
             is_near = iwork[p.near + other // 3] != 0 and work[p.last + other] >= t - d
-            is_short |= is_near and d <= _FALLEN * work[p.longest + k]
+            is_short |= is_near and d <= FALLEN * work[p.longest + k]
         falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and is_short and work[p.tail] <= t
         q = d / d_1 if falls else 1.0
         # 2. two equal ratios, more than rounding of t away from 1: geometric series of times and states

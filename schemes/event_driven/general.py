@@ -4,6 +4,7 @@ A call of `step` ends at an event, with the state before it; the next call begin
 the motion continues.
 """
 
+import math
 import sys
 
 import numpy as np
@@ -14,7 +15,7 @@ from nsds.model.control import has_controls
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T, are_circuits
 from nsds.schemes.event_driven import dopri5
-from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
+from nsds.schemes.event_driven.accumulation import FALLEN, follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.driver import driven
 from nsds.schemes.event_driven.event_times import (
     ALWAYS,
@@ -35,8 +36,10 @@ from nsds.schemes.event_driven.event_times import (
 from nsds.schemes.event_driven.general_flow import LIMITED, begin_flow, move, put_on_outputs, stays
 from nsds.schemes.event_driven.general_modes import catch_up, choose_modes, jump, note_direct
 from nsds.schemes.event_driven.general_outputs import (
+    DIFFERENCES,
     evaluate_output_rates,
     evaluate_outputs,
+    evaluate_second_slopes,
     follow_bounds,
     hold,
     linearise,
@@ -196,6 +199,8 @@ def _settle(t, s, calls, options, memory):
         count_event(t, options.h, f, memory)
         if iwork[f.frozen] == 0 and (bits & ACCUMULATION) == 0:
             _sum_accumulations(t, s, calls.functions, options, memory)
+            if iwork[f.frozen] == 0 and _comes_to_rest(clamped(t, f, work), s, calls.functions, options, memory):
+                bits |= ACCUMULATION
     if are_too_many(t, options, f, memory):
         return TOO_MANY_EVENTS, 0
     # 3. frozen until the end of an accumulation
@@ -262,6 +267,44 @@ def _sum_accumulations(t, s, functions, options, memory):
     follow_accumulations(t, options.accumulation, f, memory)
     for i in range(f.m):
         work[f.still + i] = _REST * abs(work[f.wt + i]) if iwork[f.frozen] != 0 and iwork[f.fired + i] != 0 else 0.0
+
+
+@kernel
+def _comes_to_rest(t, s, functions, options, memory):
+    """Stop w of a row whose events have come so close that w stays within the error of the steps; whether there is one.
+
+    Its events would be those of this error, for ever, as of a super-twisting observer, whose w is a difference of large states.
+    Where lambda is not in w' but in w'', a short impulse of lambda stops it. In: `_sum_accumulations`, whose flights have fallen.
+    """
+    work, iwork = memory.work, memory.iwork
+    f = s.flow[0]
+    for i in range(f.m):
+        if iwork[f.fired + i] != 0 and iwork[f.direct + i] == 0 and iwork[f.mode + i] != HELD and _is_beneath(i, s, options, work, iwork):
+            # differences over the time between its events: over much less their rounding counts
+            set_difference(DIFFERENCES * work[f.flight + 3 * i + iwork[f.mode + i]], f, work)
+            evaluate_second_slopes(t, f.x, s, functions, memory)
+            rate, slope, is_small = work[f.wt + i], work[f.second + i * f.m + i], True
+            for a in range(f.n):
+                is_small &= abs(rate * work[f.MB + i * f.n + a]) <= math.sqrt(options.rtol) * work[f.x_size + a] * abs(slope)
+            if is_small and slope != 0.0:
+                for a in range(f.n):
+                    work[f.x + a] -= rate / slope * work[f.MB + i * f.n + a]
+                work[f.still + i], iwork[f.culprit] = abs(rate), i
+                return True
+    return False
+
+
+@tiny
+def _is_beneath(i, s, options, work, iwork):
+    """Whether w of a row, whose rate depends on no lambda, stays beneath the error of its terms, after flights that fell."""
+    f, c, terms, depends = s.flow[0], s.newton.constraints[i], 0.0, False
+    rate, flight = abs(work[f.wt + i]), 3 * i + iwork[f.mode + i]
+    for k in range(c.entry, c.entry_end):
+        terms += abs(work[s.newton.entries[k].coefficient] * work[f.x + s.newton.entries[k].dof])
+    for j in range(f.m):
+        depends |= abs(work[f.CMB + i * f.m + j]) * work[f.lam_size + j] > rate
+    cycle = work[f.flight + flight]
+    return 0.0 < cycle <= FALLEN * work[f.longest + flight] and rate * cycle <= options.rtol * terms and not depends
 
 
 @kernel

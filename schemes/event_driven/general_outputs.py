@@ -17,7 +17,7 @@ from nsds.schemes.problem.rows import number_of
 from nsds.schemes.sides import clamped
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
-_PART = 1.0 / 64.0  # of the step of the motion: the step of finite differences
+DIFFERENCES = 64.0  # of their steps are in one of the motion
 _NO_PIVOT = 1e-10  # of the terms of a factor of lambda
 _MAX_ITER = 20
 _SETTLED = 1e-9  # of lambda: a change after which one more evaluation is enough
@@ -26,7 +26,7 @@ _SETTLED = 1e-9  # of lambda: a change after which one more evaluation is enough
 @tiny
 def set_difference(h, f, work):
     """Choose the step of finite differences, a power of two, so that sums with the time are exact."""
-    work[f.delta] = 2.0 ** math.floor(math.log2(h * _PART))
+    work[f.delta] = 2.0 ** math.floor(math.log2(h / DIFFERENCES))
 
 
 @kernel

@@ -104,9 +104,10 @@ def event_driven(rtol=1e-9, atol=0.0, flow="auto", accumulation=1e-6, max_events
     of a relay that slides (Filippov), which ends where lambda reaches a bound. Which modes follow an event is one complementarity problem
     for all rows; where functions are nonlinear in lambda, Newton's method through such problems. lambda is that of the time of the row.
     Switches that accumulate, as those of Fuller's problem, end where the times between the same two of them fall by one ratio, and are
-    below the part ``accumulation`` of the longest, or y of one of them, between its switches, is rounding. Where functions of time jump,
-    ``time_events`` says when: they are called on one side of these times alone. A state that violates one-sided constraints jumps, at the
-    start or where a function of time does, by the smallest multiplier impulses that end it (systems that do not move exactly).
+    below the part ``accumulation`` of the longest, or y of one of them, between its switches, is rounding, or less than ``rtol`` of the
+    terms that cancel in it. Where functions of time jump, ``time_events`` says when: they are called on one side of these times alone. A
+    state that violates one-sided constraints jumps, at the start or where a function of time does, by the smallest multiplier impulses that
+    end it (systems that do not move exactly).
 
     Circuits (`nsds.circuit`) may have sources that change in time and driven switches, at whose corners the motion stops; there is a row at
     the start, too, after what switches there. Where charges or fluxes would jump, the run ends.
