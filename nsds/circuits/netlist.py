@@ -51,7 +51,7 @@ _KEYS = {"R": ("r",), "C": ("c", "ic", "rser"), "L": ("l", "ic", "rser"), "V": (
 _SERIES = ":Rser"  # behind the name of an element, of its series resistor
 _REPEATED = re.compile(r"\bPWL\s+REPEAT\s+FOREVER\s*\((.*)\)\s*ENDREPEAT\b", re.IGNORECASE)
 _REFUSED = dict.fromkeys("JMQZ", "transistors (write a switch and a diode)") | dict.fromkeys(
-    "OTU", "transmission lines (write a ladder of inductors and capacitors)"
+    "UTO", "transmission lines (write a ladder of inductors and capacitors)"
 )
 _TRANSFER = re.compile(r"(laplace|freq)\s*\{", re.IGNORECASE)  # sources that are filters
 _NOT_LINEAR = re.compile(r"[<>?&|]|\bif\(", re.IGNORECASE)  # in an expression: a choice
