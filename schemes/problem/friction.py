@@ -16,7 +16,7 @@ OTHER, RUBS, STOPS = range(3)  # kinds of blocks
 
 
 @tiny
-def _entry(i, j, row, column):
+def entry(i, j, row, column):
     """Place of an entry of a matrix in compressed rows; -1 where there is none."""
     for k in range(row[i], row[i + 1]):
         if column[k] == j:
@@ -25,11 +25,12 @@ def _entry(i, j, row, column):
 
 
 @tiny
-def _shift(wanted, u, limit, r_f, r_s, ff, fs, sf, ss):
+def shift(wanted, u, limit, r_f, r_s, entries):
     """Change of friction towards the wanted value: 0 if a row moves, or both are not parallel.
 
-    limit: half of the distance of its bounds; r_f, r_s: impulses of friction and contact; ff, fs, sf, ss: entries of W.
+    limit: half of the distance of its bounds; r_f, r_s: impulses of friction and contact; entries of W: ff, fs, sf, ss.
     """
+    ff, fs, sf, ss = entries
     is_parallel = abs(ff * ss - fs * sf) <= _PARALLEL * abs(ff * ss) and sf != 0.0
     if not (is_parallel and r_s > 0.0 and abs(u) <= _RESTS * abs(ff) * (abs(r_f) + limit)):
         return 0.0
@@ -53,10 +54,10 @@ def keep_rows(p, n, row, column, constraints, memory):
             other = constraints[memory.iwork[p.active + b]]
             if other.lower != ABSENT or other.bilateral != 0 or other.component != 0 or other.tangents != 0:
                 continue
-            ff, sf, ss = _entry(a, a, row, column), _entry(b, a, row, column), _entry(b, b, row, column)
+            ff, sf, ss = entry(a, a, row, column), entry(b, a, row, column), entry(b, b, row, column)
             wanted = min(max(memory.mem[c.lam], work[p.lower + a]), work[p.upper + a])
             W, z_f, z_s = p.sub_W, work[p.z + a], work[p.z + b]
-            change = _shift(wanted, work[p.w + a], limit, z_f, z_s, work[W + ff], work[W + k], work[W + sf], work[W + ss])
+            change = shift(wanted, work[p.w + a], limit, z_f, z_s, (work[W + ff], work[W + k], work[W + sf], work[W + ss]))
             if change != 0.0:
                 work[p.z + a] = z_f + change
                 work[p.z + b] = max(0.0, z_s - change * work[W + sf] / work[W + ss])
@@ -80,7 +81,7 @@ def keep_blocks(d, disk, row, column, W, u, kept, r):
     for f in range(disk.size):
         if kept[2 * f] != RUBS:
             continue
-        limit, own = r[d * f], _entry(f, f, row, column)
+        limit, own = r[d * f], entry(f, f, row, column)
         for k in range(row[f], row[f + 1]):
             s = column[k]
             if kept[2 * s] != STOPS:
@@ -89,19 +90,19 @@ def keep_blocks(d, disk, row, column, W, u, kept, r):
             ff, fs, sf, ss = (
                 (own * d + 1) * d + 1,
                 (k * d + 1) * d,
-                _entry(s, f, row, column) * d * d + 1,
-                _entry(s, s, row, column) * d * d,
+                entry(s, f, row, column) * d * d + 1,
+                entry(s, s, row, column) * d * d,
             )
             # friction as in the last step, within its bounds
             wanted = min(max(kept[2 * f + 1], -limit), limit)
-            change = _shift(wanted, u[d * f + 1], limit, r[d * f + 1], r[d * s], W[ff], W[fs], W[sf], W[ss])
-            if change != 0.0 and _is_in_cone(d, disk[s], r, s):
+            change = shift(wanted, u[d * f + 1], limit, r[d * f + 1], r[d * s], (W[ff], W[fs], W[sf], W[ss]))
+            if change != 0.0 and is_in_cone(d, disk[s], r, s):
                 r[d * f + 1] += change
                 r[d * s] = max(0.0, r[d * s] - change * W[sf] / W[ss])
 
 
 @tiny
-def _is_in_cone(d, disk, r, s):
+def is_in_cone(d, disk, r, s):
     """Whether a contact may carry less: nothing rubs in it."""
     rubs = False
     for i in range(d * s + 1, d * s + 1 + min(disk, d - 1)):

@@ -23,7 +23,7 @@ from nsds.model.layout import ABSENT, table
 from nsds.schemes.memory import memory_of
 from nsds.schemes.problem import friction, redundancy
 from nsds.schemes.problem.contact import can_go_on
-from nsds.schemes.rigid import blocks, equations, forces, guess, passing
+from nsds.schemes.rigid import blocks, equations, forces, guess, joint_friction, passing
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move, radius_of_gyration
@@ -75,10 +75,11 @@ PLAN = table(
     "linear", "parallel", "sweeps", "instead", "at_once", "unilateral", "bounded", "forces", "placed",
     # lost (1): unsolved problems of this step; v_mid (6 n): velocity at the start in the position update, see `move_all`
     "lost", "v_mid",
-    # 8. dense and sparse elimination of equations, see `equations` and `redundancy`; most: rows that there is room for (m)
+    # 8. dense and sparse elimination of equations, see `equations` and `redundancy`; most: rows that there is room for (m);
+    # answer (3 d per block with a matrix): see `joint_friction`
     "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
     "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at",
-    "node_place", "nodes_left", "on_body", "own", "pivot", "run_of", "runs",
+    "node_place", "nodes_left", "on_body", "own", "answer", "pivot", "run_of", "runs",
     # 9. paths of bodies within the step, as in `passing`: path, order, time of the touch, partner, flags, joint groups
     "path", "rank", "when", "partner", "is_new", "turned", "unit", "held",
     # 10. load, wrench, arms: see `loads`; kept (2 per block with a matrix): see `nsds.schemes.problem.friction`
@@ -167,6 +168,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
     work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, weight=few, own=d * limit if n_rows else 0)
+    work.place(plan, answer=3 * d * limit if n_rows else 0)
     work.place(plan, **dict.fromkeys(("scaled", "scale", "pivot"), n_rows))
     iwork.place(plan, n_nodes=1, is_ordered=1, ends=2 * n_rows, row_of=d * limit if n_rows else 0)
     iwork.place(plan, node_body=2 * n_rows, **dict.fromkeys(("component", "next_row", "node_at", "node_place"), n_rows))
@@ -1011,6 +1013,8 @@ def _solve_with_matrix(is_new, is_near, aim, n_contacts, n_blocks, s, solver, op
     # 10. impulses: of sticking contacts that are linearly dependent those of the last step are kept
     note_lost(p, options, work)
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
+    if 0 < n_equations <= redundancy.MOST:
+        joint_friction.keep(stated, row, column, W, G, kept, s, memory)
     total_impulse(n_contacts, n_blocks, p, memory)
     return CONVERGED if info[1] <= options.enough else status
 

@@ -63,6 +63,41 @@ def test_friction_of_a_joint_holds_what_it_has_braked(name, kind, order):
     assert abs(rows["body"]["v"][-1]).max() < (1e-8 if name == "d1_minus_linear" else 1e-9)
 
 
+def driven(kind):
+    """(system, load of the stop): a motor of 2 N m with friction in its bearing drives what strikes a stop, by a gear or as a screw."""
+    spin = [0, 0, 1]
+    motor = nsds.rigid_bodies(1.0, 0.1 * np.eye(3), q=[0, 0, 0, 1, 0, 0, 0], v=[0] * 6, mext=[0, 0, 2.0])
+    parts = {"motor": motor, "friction": nsds.interaction(joints.hinge_angle(spin), nsds.dry_friction(FRICTION), on="motor")}
+    if kind == "gear":
+        bearing, load = joints.hinge([0, 0, 0], spin), nsds.rigid_bodies(1.0, np.eye(3), q=[2, 0, 0, 1, 0, 0, 0], v=[0] * 6)
+        parts |= {"load": load, "axle": nsds.interaction(joints.hinge([2, 0, 0], spin), nsds.equality(), on="load")}
+        ratio, to, on, stop = 0.25, "angle", ("motor", "load"), ("load", joints.hinge_angle(spin, upper=0.1))
+    else:
+        bearing = joints.cylindrical([0, 0, 0], spin)
+        ratio, to, on, stop = 0.05, "translation", "motor", ("motor", joints.slide_along(spin, upper=0.02))
+    coupled = joints.coupler(("angle", spin), (to, spin), ratio)
+    for name, relation, law, which in (
+        ("bearing", bearing, nsds.equality(), "motor"),
+        ("coupled", coupled, nsds.equality(), on),
+        ("stop", stop[1], nsds.newton_impact(0.0), stop[0]),
+    ):
+        parts[name] = nsds.interaction(relation, law, on=which)
+    return nsds.system(**parts), (2.0 - FRICTION) / ratio
+
+
+@pytest.mark.parametrize("kind", ["gear", "screw"])
+@pytest.mark.parametrize("name", [name for name in SCHEMES if name != "d1_minus_linear"])
+def test_friction_of_a_drive_holds_what_a_stop_behind_it_has_stopped(name, kind):
+    """Joints hand on what the stop carries: motor less friction, times the ratio, not motor plus friction."""
+    system, load = driven(kind)
+    h = 1e-2
+    stop, friction, rows = forces(nsds.simulate(system, t_end=0.6, h=h, scheme=getattr(nsds, name)()), name, h)
+    assert rows["friction"]["lambda"][-1].item() < 0.0
+    assert friction == pytest.approx(FRICTION, abs=1e-3)
+    assert stop == pytest.approx(load, rel=1e-3)
+    assert abs(rows["motor"]["v"][-1]).max() < 1e-9
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", LAGRANGIAN)
 def test_friction_of_a_guide_holds_what_it_has_braked(name, order):
