@@ -25,6 +25,7 @@ from tests.schemes.rigid.test_planar import SCHEMES as PLANAR_SCHEMES
 from tests.schemes.rigid.test_planar import linked, of_all_shapes
 from tests.schemes.rigid.test_presence import SCHEMES as PRESENCE_SCHEMES
 from tests.schemes.rigid.test_presence import coming_and_going
+from tests.schemes.test_friction_on_a_stop import driven
 from tests.solvers.test_own_law import elliptic, point
 from tests.test_doctests import MODULES
 
@@ -160,6 +161,7 @@ def cases():
     path = nsds.system(part=nsds.first_order(drawn_by_power, x=[1e-6], z=[1.0, 0.5]))
     yield "nonlinear first order", "path of problems", partial(nsds.simulate, path, t_end=0.03, h=0.01, progress=False)
     yield "machines", "rope", partial(nsds.simulate, rope(), t_end=0.4, h=1e-2, progress=False)
+    yield "machines", "friction behind a gear", partial(nsds.simulate, driven("gear")[0], t_end=0.6, h=2e-2, progress=False)
     yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
     yield "hysteresis", "steps", partial(nsds.simulate, schmitt_trigger(), t_end=4.0, h=0.1, scheme=nsds.euler_moreau(), progress=False)
     for method in nsds.solvers.methods("ncp"):
