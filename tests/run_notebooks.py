@@ -24,7 +24,7 @@ from PIL import Image
 from tests.paths import ROOT
 
 AT_ONCE = 2
-PATIENCE = 3600  # s that a cell may take: beside tests on all processors, at the lowest priority, it gets a hundredth of one
+PATIENCE = 3600  # s that a cell, or the start of a kernel, may take: beside tests on all processors, at the lowest priority, it gets a hundredth of one
 LARGEST = 100_000  # bytes of a picture that is kept
 CLOSE, SMALL = 0.01, 1e-6  # relative difference of numbers; below SMALL they are rounding
 _TILES, _GREY = 24, 0.1  # a tile of a picture may differ by this part of white
@@ -95,8 +95,8 @@ def execute(path, folder, is_kept):
     os.environ.pop("MPLBACKEND", None)  # one without a screen would keep pictures out of the notebook
     kept = nbformat.read(path, as_version=4)
     made = nbformat.read(path, as_version=4)
-    where = {"metadata": {"path": path.parent}}
-    NotebookClient(made, timeout=PATIENCE, kernel_name="python3", record_timing=False, coalesce_streams=True, resources=where).execute()
+    waits, where = {"timeout": PATIENCE, "startup_timeout": PATIENCE}, {"metadata": {"path": path.parent}}
+    NotebookClient(made, **waits, kernel_name="python3", record_timing=False, coalesce_streams=True, resources=where).execute()
     seconds = time.perf_counter() - began
     # 1. for the documentation, as it is
     if folder is not None:
