@@ -24,7 +24,7 @@ from PIL import Image
 from tests.paths import ROOT
 
 AT_ONCE = 2
-PATIENCE = 3600  # s that a cell, or the start of a kernel, may take: beside tests on all processors, at the lowest priority, it gets a hundredth of one
+PATIENCE = 3600  # s, of a cell or the start of a kernel: beside tests on all processors they get a hundredth of one
 LARGEST = 100_000  # bytes of a picture that is kept
 CLOSE, SMALL = 0.01, 1e-6  # relative difference of numbers; below SMALL they are rounding
 _TILES, _GREY = 24, 0.1  # a tile of a picture may differ by this part of white
