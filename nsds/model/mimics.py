@@ -18,6 +18,7 @@ from nsds.model.urdf import OWNER, TURNING, WORLD
 
 _LIGHT = 1e-4  # mass and inertia of wheels and wedges, of those of the lighter body beside them: lighter ones make hard problems
 _PARALLEL = 1e-6  # sine of the angle between axes
+_ELSE = "without <mimic> it moves on its own, or follows by a motor"
 
 
 def couplings(tree, frames, rates, bodies, holder, names, labels):
@@ -35,14 +36,14 @@ def couplings(tree, frames, rates, bodies, holder, names, labels):
         if chosen is None:
             raise ValueError(
                 f"{OWNER}: joint '{waiting[0].name}' mimics '{waiting[0].mimic[0]}', and no body has both, nor it and another that does; "
-                "without <mimic> it moves on its own, or follows by a motor"
+                f"{_ELSE}"
             )
         joint, leader, factor, carrier = chosen
         waiting.remove(joint)
         leaders[joint.mimic[0]].append((joint, joint.mimic[1]))
         # 2. parts between them
         ratio, label = joint.mimic[1] / factor, f"{labels[joint.name]}_mimic"
-        if carrier == WORLD and holder[joint.parent] == holder[leader.parent]:
+        if carrier == WORLD:
             kinds = [("angle" if each.type in TURNING else "translation", frames[each.child].R @ each.axis) for each in (leader, joint)]
             on = names[holder[leader.child]], names[holder[joint.child]]
             parts[label] = interaction(joints.coupler(*kinds, ratio=ratio), equality(), on=on)
@@ -55,7 +56,7 @@ def couplings(tree, frames, rates, bodies, holder, names, labels):
         else:
             raise ValueError(
                 f"{OWNER}: joint '{joint.name}' mimics '{leader.name}', one turns, one slides, and link '{carrier}' between them moves: "
-                "both must turn or both must slide; without <mimic> it moves on its own, or follows by a motor"
+                f"both must turn or both must slide; {_ELSE}"
             )
     return parts
 
@@ -73,10 +74,14 @@ class _Side:
         is_outwards = holder[joint.parent] == carrier
         self.link = holder[joint.child if is_outwards else joint.parent]
         self.frame = frames[tree.root if self.link == WORLD else self.link]
-        self.on = () if self.link == WORLD else (names[self.link],)
+        self.part = None if self.link == WORLD else names[self.link]
         self.pivot = frames[joint.child].x
         self.axis = (1.0 if is_outwards else -1.0) * (frames[joint.child].R @ joint.axis)
         self.share = np.inf if self.link == WORLD else bodies[self.link].share
+
+    def beside(self, part):
+        """Parts that an interaction of a part with this body is on: of the world the part alone."""
+        return part if self.part is None else (part, self.part)
 
 
 def _light(sides):
@@ -98,14 +103,14 @@ def _wheels(label, joint, leader, ratio, sides):
     along = first.axis @ second.axis
     if abs(along) < 1.0 - _PARALLEL or apart == 0.0:
         raise ValueError(
-            f"{OWNER}: joint '{joint.name}' mimics '{leader.name}', and the link between them moves: the axes must be parallel, and apart; "
-            "without <mimic> it moves on its own, or follows by a motor"
+            f"{OWNER}: joint '{joint.name}' mimics '{leader.name}', and the link between them moves: "
+            f"the axes must be parallel, and apart; {_ELSE}"
         )
     parts, wheels = {}, (f"{label}_wheel", f"{label}_second_wheel")
     for wheel, side in zip(wheels, sides, strict=True):
         v = side.frame.v + np.cross(side.frame.omega, side.pivot - side.frame.x)
         parts[wheel] = _placed(_light(sides), side.frame, side.pivot, v)
-        parts[f"{wheel}_fixed"] = interaction(joints.fixed_joint(), equality(), on=(wheel, *side.on))
+        parts[f"{wheel}_fixed"] = interaction(joints.fixed_joint(), equality(), on=side.beside(wheel))
     # ratio (angle of the first) = angle of the second, each on the body between them
     parts[label] = interaction(joints.gear(first.axis, ratio * apart, -along * apart), equality(), on=wheels)
     return parts
@@ -120,5 +125,5 @@ def _wedge(label, ratio, rate, sides, frame, carrier):
     parts = {wedge: _placed(_light(sides), frame, frame.x, frame.v + rate * across)}
     parts[f"{wedge}_slide"] = interaction(joints.prismatic(across), equality(), on=(wedge, carrier))
     for name, side, factor in zip((f"{label}_slope", label), sides, (ratio, 1.0), strict=True):
-        parts[name] = interaction(joints.slide_along(across + factor * side.axis), equality(), on=(wedge, *side.on))
+        parts[name] = interaction(joints.slide_along(across + factor * side.axis), equality(), on=side.beside(wedge))
     return parts

@@ -348,6 +348,23 @@ def test_fingers_of_a_free_hand_turn_as_their_gear_says(multiplier, beyond):
         np.testing.assert_allclose(momentum, momentum[0], atol=1e-4)  # wheels have 1e-4 of the mass of the lighter finger
 
 
+def test_joints_of_a_link_follow_the_one_that_holds_it_in_the_world():
+    """A finger of two links on a fixed base, and two slides across each other: ``(m_a + (1 + 2^2) m_b) a = (m_a + m_b) g``, g along a's."""
+    hinge, slide = (1, 0, 0), '<limit lower="-9" upper="9"/>'
+    first = joint("j", "continuous", "base", "a", hinge, '<origin xyz="0 0.1 0"/>')
+    second = joint("k", "continuous", "a", "b", hinge, '<origin xyz="0 0.2 0"/><mimic joint="j" multiplier="-0.5"/>')
+    _, rows = simulated(urdf('<link name="base"/>', link("a"), link("b", 0.3), first, second), t_end=0.4, v={"j": 1.0})
+    a, b = (angle(rows, part) for part in "ab")
+    assert a[-1] > 0.1
+    np.testing.assert_allclose(b - a, -0.5 * a, atol=1e-9)
+    first, second = (joint(name, "prismatic", parent, child, axis, slide + more) for name, parent, child, axis, more in (
+        ("j", "base", "a", (1, 0, 0), ""), ("k", "a", "b", (0, 1, 0), '<mimic joint="j" multiplier="2"/>')))  # fmt: skip
+    _, rows = simulated(urdf('<link name="base"/>', link("a", 0.5), link("b", 0.3), first, second), t_end=0.4, gravity=(1, 0, 0))
+    x = rows["a"]["q"][:, 0]
+    np.testing.assert_allclose(x, 0.5 * 0.8 / (0.5 + 5 * 0.3) * rows["t"] ** 2, atol=1e-4)  # the wedge has 1e-4 of b's mass
+    np.testing.assert_allclose(rows["b"]["q"][:, 1], 2.0 * x, atol=1e-9)
+
+
 def test_capsules_and_meshes_with_a_package_in_their_name(tmp_path):
     text = urdf(link("a", more='<collision><geometry><capsule radius="0.1" length="0.3"/></geometry></collision>'))
     shape = nsds.robot(text, fixed=False, law=nsds.newton_impact(0.0), world=nsds.shapes.plane())["contacts"]["shapes"]["a"][0]
